@@ -7,13 +7,12 @@ use protocol::coherence::{
     AgentId, Content, Data, Grant, Line, LineAtomic, Message, Request, Snoop, State, TransactionId,
     Word, WriteRange,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::numbered::Numbered;
 use crate::{Geometry, SetAssociative};
 
 /// A requesting agent with a cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agent<D> {
     id: AgentId,
     lines: SetAssociative<CachedLine<D>>,
@@ -26,7 +25,7 @@ pub struct Agent<D> {
 }
 
 /// The cache's entry for a line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct CachedLine<D> {
     state: State,
     /// None while the line's first data is awaited.
@@ -36,7 +35,7 @@ struct CachedLine<D> {
 }
 
 /// An outstanding request to the home agent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Transaction<D> {
     /// A request for a line, whose cache entry is reserved.
     Fill(Line),
@@ -57,7 +56,7 @@ impl<D> Transaction<D> {
 }
 
 /// The access that a user of the agent needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
     /// A read of a part of the line.
     Read,

@@ -1,11 +1,10 @@
 //! The home agent's directory: the agents that may hold each line.
 
 use protocol::coherence::{AgentId, Line};
-use serde::{Deserialize, Serialize};
 
 /// The holders of every line. Agents drop clean lines without a message, so an agent listed here may no longer hold the line; an
 /// agent that holds it is always listed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Directory {
     first: Line,
     /// Pages of lines, up to the last page that was used.
@@ -13,9 +12,8 @@ pub(crate) struct Directory {
 }
 
 /// The entries of consecutive lines.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Page {
-    #[serde(with = "protocol::array")]
     holders: [Holders; PAGE],
     /// Lines with a request in service, one bit each.
     busy: u64,
@@ -24,7 +22,7 @@ struct Page {
 const PAGE: usize = 64;
 
 /// The agents that hold a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Holders {
     /// No agent.
     #[default]

@@ -6,7 +6,6 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use protocol::coherence::{
     AgentId, Content, Data, Grant, Line, Message, Request, Snoop, State, TransactionId, Word,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::directory::{Directory, Holders, agents, bit};
 use crate::numbered::Numbered;
@@ -24,7 +23,7 @@ pub trait Backing<D> {
 /// It serves one request for a line at a time, from the first snoop to the requester's `CompAck`. So no snoop overtakes a grant,
 /// and every agent can answer every snoop at once. Messages may arrive in any order, except that no message of an agent may pass an
 /// older `CompAck` of this agent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Home<D> {
     directory: Directory,
     /// Requests in service, by number.
@@ -38,7 +37,7 @@ pub struct Home<D> {
 }
 
 /// A request and its requester.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Incoming<D> {
     who: AgentId,
     transaction: TransactionId,
@@ -46,7 +45,7 @@ struct Incoming<D> {
     request: Request<D>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Active<D> {
     incoming: Incoming<D>,
     /// The agents whose snoop responses are outstanding, one bit each.
@@ -56,7 +55,7 @@ struct Active<D> {
 }
 
 /// A message of the home agent with its line and the origin of its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent<D> {
     /// The message.
     pub message: Message<D>,
@@ -67,7 +66,7 @@ pub struct Sent<D> {
 }
 
 /// The origin of a message's content, which determines its latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The directory; no data is read.
     Directory,

@@ -1,9 +1,7 @@
 //! A table of active items, by number.
 
-use serde::{Deserialize, Serialize};
-
 /// Active items, each under the number that was the lowest free one when the item began.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Numbered<T> {
     /// The items by number, up to the last one in use.
     places: Vec<Option<T>>,

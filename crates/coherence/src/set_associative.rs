@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use protocol::coherence::{LINE_BYTES, Line};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The size of a cache: its sets and ways.
@@ -73,7 +72,7 @@ impl Geometry {
 ///
 /// The sets are made in groups, when a line is first put into one of the group: most caches of a fabric stay nearly empty, and would take
 /// longer to clear than to use.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetAssociative<T> {
     ways: usize,
     sets: usize,
@@ -81,7 +80,7 @@ pub struct SetAssociative<T> {
 }
 
 /// Sets that are next to each other; empty until the first line is put into one of them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Group<T> {
     /// The line at each place, apart from its value: a set is searched often, and its lines are then adjacent in memory.
     lines: Vec<Option<Line>>,

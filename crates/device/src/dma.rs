@@ -6,7 +6,6 @@ use std::iter;
 use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
@@ -34,7 +33,7 @@ kernel::parameters! {
 }
 
 /// A DMA engine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Dma {
     endpoint: Endpoint,

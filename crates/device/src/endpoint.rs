@@ -21,7 +21,6 @@ use kernel::{Action, Component, Effects, Port, Span, Time};
 use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{
     Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl, Requester,
 };
@@ -51,7 +50,7 @@ pub struct EndpointConfig {
 }
 
 /// The PCI Express core of a device. The fields that packets need are the first ones, in as few lines of the cache as they fit into.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
     /// The datapath from the engine.
@@ -98,7 +97,6 @@ pub struct Endpoint {
     bar: Memory,
     /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
-    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
     marking: Marking,
     parameters: EndpointParameters,

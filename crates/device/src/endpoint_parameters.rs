@@ -2,12 +2,10 @@
 
 use kernel::{Bytes, Frequency, Quantity, Span, Value};
 use protocol::{AddressSpaces, Bar, MsixTable, SrIov, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{CompletionBuffer, OutstandingLimits};
 
 kernel::parameters! {
     /// The parameters of a device's PCI Express core.
-    #[derive(Serialize, Deserialize)]
     pub struct EndpointParameters {
         /// Size of BAR 0, a power of two; "0 B" for none.
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
@@ -97,7 +95,7 @@ kernel::parameters! {
 }
 
 /// An interval of time, from the beginning of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Its begin.
     pub from: Span,
@@ -130,7 +128,7 @@ impl Quantity for Window {
 }
 
 /// The engine behind a PCI Express core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
     /// The device model.
     Model,

@@ -17,7 +17,6 @@ pub mod nvme;
 mod reflector;
 pub mod router;
 pub mod sg_dma;
-mod unstored;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};

@@ -3,7 +3,6 @@
 use kernel::Effects;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, written};
 
 use crate::leaf::one_port;
@@ -15,7 +14,7 @@ kernel::parameters! {
 }
 
 /// The target of a flow's reflected writes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// The flow.
     pub flow: FlowId,
@@ -24,7 +23,7 @@ pub struct Reply {
 }
 
 /// A reflector.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Reflector {
     endpoint: Endpoint,
     replies: Vec<Reply>,

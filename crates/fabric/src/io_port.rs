@@ -14,7 +14,6 @@ use packet::{
 use protocol::{
     Class, Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status,
 };
-use serde::{Deserialize, Serialize};
 use transaction::{
     AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
     Outstanding, OutstandingLimits, refuse,
@@ -22,7 +21,6 @@ use transaction::{
 
 kernel::parameters! {
     /// The parameters of a port for an endpoint. Cycles are of the crossbar's clock.
-    #[derive(Serialize, Deserialize)]
     pub struct IoPortParameters {
         /// Controller of the port; needed where there are several.
         controller: Option<String> = None, from "the only one there is";
@@ -45,7 +43,7 @@ kernel::parameters! {
 }
 
 /// A function of the endpoint and its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The function.
     pub id: FunctionId,
@@ -77,7 +75,7 @@ pub struct IoPortConfig {
 }
 
 /// A port for an endpoint.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct IoPort {
     parameters: IoPortParameters,
     functions: Functions,

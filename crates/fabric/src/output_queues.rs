@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Bytes, Port, Time};
 use packet::Charge;
-use serde::{Deserialize, Serialize};
 
 /// The queues of all pairs of ports.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct OutputQueues {
     /// The size of each queue in flow-control units of 16 bytes.
     size: u64,
@@ -18,7 +17,7 @@ pub(crate) struct OutputQueues {
 }
 
 /// The queue of one class from one port to another.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct OutputQueue {
     used: u64,
     /// The number of packets in the queue.
@@ -28,7 +27,7 @@ struct OutputQueue {
 }
 
 /// A packet in the receive buffer of its ingress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffered {
     /// The credits of the packet.
     pub(crate) charge: Charge,

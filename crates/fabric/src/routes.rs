@@ -2,11 +2,10 @@
 
 use kernel::Port;
 use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, Message, MessageRouting};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions};
 
 /// The route of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// To this downstream port.
     Down(Port),
@@ -21,7 +20,7 @@ pub enum Route {
 }
 
 /// The routing tables by address and by bus number.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Routes {
     memory: Table,
     buses: Table,
@@ -149,7 +148,7 @@ fn overlap(one: Interval<u64>, other: Interval<u64>) -> Interval<u64> {
 }
 
 /// Disjoint intervals in order; a number outside all intervals has the route `Elsewhere`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct Table(Vec<(u64, u64, Route)>);
 
 impl Table {

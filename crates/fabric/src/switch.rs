@@ -7,7 +7,6 @@ use kernel::{Action, Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::{ConfigRequest, Header, Kind, Message};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::access_control::{PeerRoute, is_violation, peer_route};
@@ -97,7 +96,7 @@ pub struct SwitchConfig {
 }
 
 /// A switch.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Switch {
     functions: Functions,
     /// Latency of the core.
@@ -113,7 +112,7 @@ pub struct Switch {
     damages: u32,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct SwitchPort {
     link: LinkEnd,
     /// `Max_Payload_Size` of the port, from its registers.
@@ -121,7 +120,7 @@ struct SwitchPort {
 }
 
 /// Which packets that arrive at a port are looked at closely.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 struct PortFilter {
     /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
     /// damaged; 0 where a traffic class maps to no channel of the switch, or a port does not let atomic operations pass. Poisoned packets and those with prefixes always are.

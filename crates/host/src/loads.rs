@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
-use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
 use crate::ThreadId;
 
 /// The outstanding loads of threads. They use the tags of a phantom function, separate from the tags of flows (PCIe Base 2.2.6.2).
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Loads {
     id: FunctionId,
     waiting: VecDeque<(Load, u32)>,
@@ -19,7 +18,7 @@ pub(crate) struct Loads {
 }
 
 /// The thread that loads, and the address.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,

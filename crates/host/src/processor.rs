@@ -3,7 +3,6 @@
 mod look;
 mod resets;
 mod standing;
-mod stored;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,7 +11,6 @@ use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TableChange, TranslationOrder}
 use kernel::Time;
 use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
 use protocol::{Completion, CompletionTimeout, FunctionId, Header};
-use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::loads::Loads;
@@ -24,7 +22,7 @@ use resets::Resets;
 pub use standing::{Course, Standing};
 
 /// The cores of a host and the threads that run on them.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Processor {
     requester: Requester,
     id: FunctionId,

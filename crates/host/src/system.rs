@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, Stamp};
-use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, Mapping};
 
 use crate::{Coroutine, Desk};
@@ -23,7 +22,7 @@ pub struct Answer {
 }
 
 /// The number of a thread, in order of creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub usize);
 
 /// The origin of a store, which probes see.

@@ -3,14 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Time;
 
 /// Items with due times.
 ///
 /// Only indices are sorted. Each item is moved twice, whatever its size.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Agenda<T> {
     order: BinaryHeap<Reverse<(Time, u64, u32)>>,
     places: Vec<Option<T>>,

@@ -1,22 +1,17 @@
 //! Reference-counted slots that are reused without calls to the allocator.
 
 mod division;
-mod stored;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut, Range};
 
-use serde::{Deserialize, Serialize};
-
 use crate::prefetch;
 use division::COMMON;
 pub use division::Common;
 
 /// The identifier of a slot that holds a `T`.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
 pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Id<T> {

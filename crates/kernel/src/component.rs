@@ -1,12 +1,9 @@
 //! The contract of a component: it turns inputs into effects and sees no other component.
 
 mod division;
-mod stored;
 mod wire;
 
 use std::marker::PhantomData;
-
-use serde::{Deserialize, Serialize};
 
 use crate::{Event, EventQueue, Span, Time, prefetch};
 
@@ -33,7 +30,7 @@ pub trait Label: Copy {
 }
 
 /// A port number, for components whose ports have no other names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
 impl Port {
@@ -85,7 +82,7 @@ pub trait Component: Sized {
 pub type FrameOf<C> = <<C as Component>::Traffic as Traffic>::Frame;
 
 /// The number of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u32);
 
 /// An input that an event gives to its component.
@@ -111,7 +108,7 @@ pub struct Occurrence<F> {
 /// another thread, changes no order. Equal timers need no count, because the order of two equal timers makes no difference.
 ///
 /// The lowest bit is set in events of the background.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Rank(u64);
 
 const COMPONENT_BITS: u32 = 20;

@@ -2,7 +2,6 @@
 
 mod agenda;
 mod arena;
-pub mod checkpoint;
 mod component;
 mod parameters;
 mod prefetch;

@@ -8,8 +8,6 @@ mod scale;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::time::Span;
 use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
@@ -60,9 +58,7 @@ pub trait Quantity: Sized {
 }
 
 /// A number of bytes.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
@@ -83,9 +79,7 @@ impl Bytes {
 }
 
 /// Cycles per second.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frequency(pub u64);
 
 impl Frequency {
@@ -102,9 +96,7 @@ impl Frequency {
 }
 
 /// Bytes per second.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bandwidth(pub u64);
 
 impl Bandwidth {
@@ -118,9 +110,7 @@ impl Bandwidth {
 }
 
 /// Bits per second on a serial lane.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
 impl BitRate {
@@ -140,9 +130,7 @@ impl BitRate {
 }
 
 /// The length of a cable, in millimetres.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Length(pub u64);
 
 impl Length {

@@ -2,12 +2,11 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
 /// One stream of a version-stable generator (PCG XSL 128/64 MCG).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {

@@ -2,10 +2,9 @@
 
 use kernel::{Span, Time};
 use protocol::{Dllp, FunctionId};
-use serde::{Deserialize, Serialize};
 
 /// The state of one end of a link as to L1: its permission to enter it, the progress of the handshake, and the time that it was there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct ActiveState {
     /// Whether the end is the upstream port of its component, which asks. The port above it answers.
     asks: bool,
@@ -35,7 +34,7 @@ pub(crate) struct ActiveState {
 }
 
 /// The handshake of one end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     /// None is under way.
     None,
@@ -50,7 +49,7 @@ pub(crate) enum Handshake {
 }
 
 /// The state of an end that is in L1, or leaves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     None,
     /// In L1 since this time.

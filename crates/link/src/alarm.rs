@@ -1,7 +1,6 @@
 //! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
 
 use kernel::Time;
-use serde::{Deserialize, Serialize};
 
 /// A timer of a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ impl LinkTimer {
 }
 
 /// The timers of one link end that packets do not set.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RareAlarms {
     pub(crate) refresh: Alarm,
     pub(crate) channels: Alarm,
@@ -75,7 +74,7 @@ impl RareAlarms {
 }
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     deadline: Time,
     /// The next wake-up of the kernel, and one after it, which serves later deadlines.

@@ -4,10 +4,9 @@
 //! completion waits for older posted requests (PCIe Base 2.4.1), and has its bytes afterwards.
 
 use protocol::{Class, MAX_TLP_OVERHEAD};
-use serde::{Deserialize, Serialize};
 
 /// The two functions of a device that send packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The requester, with posted and non-posted requests.
     Requester,
@@ -27,7 +26,7 @@ impl Side {
 }
 
 /// The number of bytes by which one side is ahead of the other.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Balance {
     /// Positive where the requester is ahead.
     lead: i16,

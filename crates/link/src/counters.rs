@@ -4,12 +4,11 @@ use std::mem::offset_of;
 
 use kernel::Span;
 use protocol::DLLP_BYTES;
-use serde::{Deserialize, Serialize};
 
 use crate::WireTiming;
 
 /// Counters of one direction of a link. Those that each packet changes are the last ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counters {
     /// The bytes of replayed and nullified TLPs alone.

@@ -2,11 +2,10 @@
 
 use kernel::Time;
 use protocol::{Class, Credit, Scale};
-use serde::{Deserialize, Serialize};
 
 /// A transmitter's credit counter. DLLPs carry `BITS` bits of the limit; with scaled flow control the counter has up to four more
 /// (PCIe Base 3.4.2).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CreditCounter<const BITS: u32> {
     /// The credits that may still be sent: `CREDIT_LIMIT` - `CREDITS_CONSUMED`.
     left: u16,
@@ -80,7 +79,7 @@ fn mask(bits: u32, scale: Scale) -> u16 {
 }
 
 /// The transmitter's credit for one class.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) headers: CreditCounter<8>,
     pub(crate) data: CreditCounter<12>,
@@ -139,7 +138,7 @@ pub struct CreditLeft {
 }
 
 /// A receiver's buffer for headers or for data of one class, counted in credits. A size of zero means infinite credit.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveBuffer<const BITS: u32> {
     size: u16,
     /// The announced credits that the far end has not used yet, as far as this end knows.
@@ -303,7 +302,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
 }
 
 /// The amount of freed credit that makes an UpdateFC due at once.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct UpdatePolicy {
     /// A share of the buffer for headers or of the buffer for data.
     pub(crate) share: f64,
@@ -312,7 +311,7 @@ pub(crate) struct UpdatePolicy {
 }
 
 /// A receiver's buffers for one class.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassBuffers {
     headers: ReceiveBuffer<8>,
     data: ReceiveBuffer<12>,

@@ -17,7 +17,6 @@ use kernel::{Span, Time};
 #[cfg(debug_assertions)]
 use packet::Charge;
 use protocol::{CorrectableError, Dllp, TrafficClass};
-use serde::{Deserialize, Serialize};
 
 use crate::active_state::ActiveState;
 use crate::alarm::{Alarm, RareAlarms, Ring};
@@ -36,7 +35,7 @@ use rate::Rates;
 ///
 /// A large fabric has thousands of ends, and most events find their end outside the cache. What packets need is therefore in few lines, and
 /// in each of these is what is needed together: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and those of the transmitter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct LinkEnd {
     commands: VecDeque<LinkCommand>,

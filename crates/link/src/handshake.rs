@@ -2,12 +2,11 @@
 //! before any TLP is sent (3.4).
 
 use protocol::{Class, Credit, Dllp};
-use serde::{Deserialize, Serialize};
 
 use crate::channels::{ChannelEffect, Negotiation};
 
 /// The state of flow-control initialisation at one end. Each packet needs the first two fields.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Handshake {
     phase: Phase,
@@ -20,7 +19,7 @@ pub(crate) struct Handshake {
     others: Option<Box<Negotiation>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// `DL_Feature`, the exchange of features.
     Feature,

@@ -6,7 +6,6 @@
 use kernel::{Span, Time};
 use packet::{OrderedSet, OrderedSetKind};
 use protocol::Generation;
-use serde::{Deserialize, Serialize};
 
 /// A state of a link, as one of its ends sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum LinkState {
 }
 
 /// The most that an end offers in training, or what both ends have agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The highest data rate.
     pub generation: Generation,
@@ -47,7 +46,7 @@ impl Offer {
 }
 
 /// A command to one end of a link, from its component or from outside the fabric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkCommand {
     /// Go down, and stay down until told to train: this end is taken out, or loses its power.
     TakeDown,
@@ -66,7 +65,7 @@ pub enum LinkCommand {
 }
 
 /// A change of a link that its component may have to act on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
     /// The link has gone down: `DL_Down`. What was on its way or in the replay buffer is lost.
     Down(DownCause),
@@ -82,7 +81,7 @@ pub enum LinkChange {
 }
 
 /// The reason why a link has gone down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownCause {
     /// This end was told to.
     Command,
@@ -108,7 +107,7 @@ pub struct LinkStatus {
 }
 
 /// The state machine of one end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ltssm {
     state: State,
     /// The ordered sets that arrive from the far end; none while a data stream does, or nothing.
@@ -127,7 +126,7 @@ pub(crate) struct Ltssm {
 }
 
 /// The times of training, from when an end both sends and receives TS1 until it has sent its TS2.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TrainingTimes {
     /// Detect to Configuration.
     pub(crate) training: Span,
@@ -168,7 +167,7 @@ const RECOVERY_SETS: u64 = 8 + 16 + 1;
 /// The least ordered sets of Configuration (PCIe Base 4.2.6.3): 8 TS1, 16 TS2, and idle symbols.
 const CONFIGURATION_SETS: u64 = 8 + 16 + 1;
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum State {
     Down,
     Training(Exchange),
@@ -180,14 +179,14 @@ enum State {
     Disabled(HeldBy),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeldBy {
     ThisEnd,
     FarEnd,
 }
 
 /// The exchange of TS1 and TS2 with the far end.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Exchange {
     /// The time at which this end has trained for long enough, or [`Time::NEVER`] before the far end's TS1 has arrived.
     ready_at: Time,

@@ -7,7 +7,6 @@ use std::mem::offset_of;
 
 use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, lcrc};
-use serde::{Deserialize, Serialize};
 
 use crate::channels::{Ledger, PerChannel};
 use crate::credit::{ClassBuffers, UpdatePolicy};
@@ -68,7 +67,7 @@ impl Verdict {
 
 /// The receiver of a link end. The buffers are first, so that those of posted packets are in one line of the cache, and what each packet
 /// needs besides is last, beside the fields of the link end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     channels: PerChannel<[ClassBuffers; 3]>,
@@ -476,7 +475,7 @@ impl Receiver {
 }
 
 /// A packet that is scheduled to leave the buffer.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Leaving {
     due: Time,
     channel: u8,

@@ -2,14 +2,13 @@
 //! refreshes instead of sending them.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 /// The time without anything new after which an end counts its refreshes instead of sending them, where no trace shows them and no
 /// bit error makes them necessary. A run of hours that does nothing then takes no time.
 const DORMANT_AFTER: Span = Span::from_us(1000);
 
 /// When an end refreshes its limits, and whether it does.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Refresh {
     interval: Span,
     /// The time at which this end last sent anything new.

@@ -9,7 +9,6 @@ use std::mem::offset_of;
 
 use kernel::{Span, Time};
 use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp, TLP_FRAMING};
-use serde::{Deserialize, Serialize};
 
 use crate::balance::Side;
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
@@ -22,7 +21,7 @@ use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 use replay_buffer::{Kept, ReplayBuffer};
 
 /// A packet whose last bit has left, so that its sender can free the buffer it came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The source of the packet, among the sources that share the wire.
     pub source: u16,
@@ -34,7 +33,7 @@ pub struct Finished {
 
 /// The transmitter of a link end. The fields that packets need are the first ones, and, in one line of the cache, the last ones of the counters
 /// and the first ones of the timing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Transmitter {
     /// The time at which the wire is free.
@@ -70,7 +69,7 @@ pub(crate) struct Transmitter {
 }
 
 /// L0s of a transmitter (PCIe Base 5.4.1.1).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct L0s {
     /// The time without packets after which the transmitter enters it.
     pub(crate) entry: Span,
@@ -79,7 +78,7 @@ pub(crate) struct L0s {
 }
 
 /// One virtual channel: its queue and its credit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 struct Channel {
     queue: Queue,

@@ -7,7 +7,6 @@ use std::mem::offset_of;
 
 use kernel::Time;
 use protocol::{Arbitration, Class, Passing, TrafficClass};
-use serde::{Deserialize, Serialize};
 
 use crate::balance::{Balance, Side};
 use crate::channels::{OTHERS, Phases};
@@ -16,7 +15,7 @@ use claims::Claims;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
 
 /// A packet that waits for the wire.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The packet.
     pub packet: PacketId,
@@ -58,14 +57,14 @@ impl Concern {
     }
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Queued {
     arrival: u64,
     waiting: Waiting,
 }
 
 /// The packets of one source, oldest first within each class. What posted packets need is in the first line.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 struct Source {
     /// One bit for each class that has packets.
@@ -83,7 +82,7 @@ struct Source {
 const PASSES: u8 = 8;
 
 /// Packets of several sources that share a wire by weighted round robin.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
@@ -102,7 +101,7 @@ pub(crate) struct Queue {
 }
 
 /// The numbers of waiting packets that the ordering table lets pass more than by default.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Marked {
     /// Packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
     relaxed: u32,

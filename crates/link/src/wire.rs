@@ -2,10 +2,9 @@
 
 use kernel::{Span, Stream, Time};
 use protocol::{DLLP_BYTES, Generation, SkipOrderedSet};
-use serde::{Deserialize, Serialize};
 
 /// The timing of one direction of a link. Each packet needs the first field.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct WireTiming {
     /// The time of a byte on all lanes, in 2^-16 fs. The value is exact, except for 12 lanes.
@@ -161,7 +160,7 @@ impl WireTiming {
 }
 
 /// The schedule of skip ordered sets. An idle transmitter sends them when they are due.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Skips {
     next: Time,
 }
@@ -262,7 +261,7 @@ impl SkipGroup {
 }
 
 /// The bit errors of one direction of a wire: every bit has the same independent probability of error.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct BitErrors {
     rate: f64,
     stream: Stream,

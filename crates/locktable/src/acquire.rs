@@ -1,14 +1,12 @@
 //! Acquiring the lock of a bucket, or joining its queue.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Bucket, Machine, NotJoined, Operation, Owner, Queue};
 
 /// Adds an owner at the end of a bucket's queue.
 ///
 /// It begins as if the bucket were free, when one compare-and-swap is enough. If it is not free, the queue that was found becomes
 /// the next expected value. Each further failure means that another owner has changed the bucket since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     bucket: Bucket,
     owner: Owner,

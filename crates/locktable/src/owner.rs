@@ -2,11 +2,10 @@
 
 use std::num::NonZeroU16;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// An owner, which requests one lock after the other: a thread of the host, or a context of a lock engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(NonZeroU16);
 
 /// The error for a number that is not an owner's.

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{Owner, Width};
 
 /// Owners in slots of 16 bits, without gaps and without repetition; the owner in the least significant slot, the head, holds the
 /// lock.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue(u128);
 
 /// The error for a word that is not a queue.

@@ -1,14 +1,12 @@
 //! Releasing the lock of a bucket.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Bucket, Machine, Operation, Owner, Queue};
 
 /// Shifts the queue of a bucket, so that the next owner holds the lock.
 ///
 /// It begins as if no owner waited, when one compare-and-swap is enough. Otherwise the queue that was found becomes the next
 /// expected value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     bucket: Bucket,
     owner: Owner,

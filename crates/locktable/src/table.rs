@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Bytes of a cache line; a cache that changes a word takes the whole line from all other caches.
@@ -12,7 +11,7 @@ const LINE_BYTES: u64 = 64;
 ///
 /// Two record versions in the same bucket share its lock: one may wait for the other although no record is used twice (a false
 /// conflict), and an owner of both finds that it already has the lock. More buckets make this rarer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     base: u64,
     buckets: u64,
@@ -21,7 +20,7 @@ pub struct Table {
 }
 
 /// Width of a bucket's word, which one compare-and-swap changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// Four slots.
     Bits64,
@@ -30,7 +29,7 @@ pub enum Width {
 }
 
 /// The location of one bucket's queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket {
     address: u64,
     width: Width,

@@ -1,11 +1,9 @@
 //! Waiting in the queue of a bucket.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Bucket, Machine, Operation, Owner, Queue};
 
 /// Loads a bucket until an owner is at its head. The caller decides how long to wait between loads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wait {
     bucket: Bucket,
     owner: Owner,

@@ -1,11 +1,9 @@
 //! Packets and returned buffer space between a network interface controller and the crossbar on the same chip.
 
-use serde::{Deserialize, Serialize};
-
 use crate::PacketId;
 
 /// A packet between a network interface controller and its crossbar. It is delivered when its header arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusFrame {
     /// The packet.
     pub packet: PacketId,
@@ -50,7 +48,7 @@ const fn io(channel: u8) -> Option<usize> {
 }
 
 /// Buffer space that the far end returns for one virtual channel, in words of 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReturnedSpace {
     /// The channel.
     pub channel: u8,

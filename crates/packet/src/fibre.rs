@@ -1,11 +1,9 @@
 //! Frames and control blocks on a fibre between routers.
 
-use serde::{Deserialize, Serialize};
-
 use crate::PacketId;
 
 /// A frame of user data on a fibre: one packet in its envelope.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct FibreFrame {
     /// The packet.
     pub packet: PacketId,
@@ -22,7 +20,7 @@ pub struct FibreFrame {
 /// A control block, which two ends exchange between frames or in frame headers.
 ///
 /// All counts only grow (modulo 65,536), so a later block makes up for a lost one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// The total number of cycles that have left the buffer of a channel.
     Freed {

@@ -1,12 +1,11 @@
 //! The content of one transmission on a wire.
 
 use protocol::lcrc;
-use serde::{Deserialize, Serialize};
 
 use crate::{Block, BusFrame, FibreFrame, OrderedSet, PacketId, Packets, ReturnedSpace};
 
 /// The content of one transmission on a wire.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub enum Frame {
     /// A transaction-layer packet.
     Tlp(TlpFrame),
@@ -52,7 +51,7 @@ impl Frame {
 /// A transaction-layer packet with the framing of the data-link layer.
 ///
 /// The bytes on the wire, with the LCRC, are computed only when they are needed.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct TlpFrame {
     /// 12-bit sequence number.
     pub sequence: u16,

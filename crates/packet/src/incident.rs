@@ -3,13 +3,11 @@
 use std::fmt;
 
 use kernel::Time;
-use kernel::checkpoint::name::Name;
 use protocol::register::ADVISORY_NON_FATAL;
 use protocol::{CorrectableError, Detected, FunctionId, Generation, Severity, UncorrectableError};
-use serde::{Deserialize, Serialize};
 
 /// The part of a component at which something has happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
     /// The component itself, such as a host bridge.
     Node,
@@ -20,7 +18,7 @@ pub enum Site {
 }
 
 /// An incident: an error that a function or a port has detected, or another rare event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Incident {
     /// An uncorrectable error, and what its function makes of it (PCIe Base 6.2.2).
     Uncorrectable(UncorrectableError, Detected),
@@ -37,11 +35,11 @@ pub enum Incident {
     /// A link has gone through Recovery, with this rate and width.
     Retrained(Generation, u8),
     /// The accelerator in the slot with this number has asked its card for what that does not do, for this reason.
-    Misuse(u8, #[serde(with = "kernel::checkpoint::name")] Name),
+    Misuse(u8, &'static str),
     /// Devices have written so many bytes to a buffer of a program that was released at this time.
     WrittenAfterRelease(Time, u64),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
-    Event(#[serde(with = "kernel::checkpoint::name")] Name),
+    Event(&'static str),
 }
 
 impl Incident {

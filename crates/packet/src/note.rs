@@ -1,7 +1,5 @@
 //! Notes: observations of flows that only one kind of workload or one family of devices defines.
 
-use serde::{Deserialize, Serialize};
-
 /// An event of a flow that one kind of workload, or one family of devices, reports to the probes.
 ///
 /// A note's type is declared in the module that reports it, and unpacked in the module that watches it. No other module depends on
@@ -16,7 +14,7 @@ pub trait Note: Copy {
 }
 
 /// The identifier of a type of notes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoteKind(u32);
 
 impl NoteKind {
@@ -32,7 +30,7 @@ impl NoteKind {
 }
 
 /// A note of any kind, in the form that an observation carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedNote {
     words: [u64; 2],
     kind: NoteKind,

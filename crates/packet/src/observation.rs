@@ -2,7 +2,6 @@
 
 use kernel::{Span, Time};
 use protocol::Kind;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Block, FibreFrame, FlowId, Incident, Note, OrderedSet, PackedNote, Packet, PacketId, Refusal,
@@ -10,7 +9,7 @@ use crate::{
 };
 
 /// A report of a component to the probes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub enum Observation {
     /// A TLP begins to leave a port. Reported only if a probe needs details.
     Packet {
@@ -199,7 +198,7 @@ pub enum Observation {
 }
 
 /// The decision of the data-link layer on a TLP or DLLP that has arrived (PCIe Base 3.6.2.2, 3.6.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Accepted.
     Accepted,

@@ -1,13 +1,12 @@
 //! Ordered sets that train a link (PCIe Base 4.2.4): a port sends them in place of a data stream.
 
 use protocol::Generation;
-use serde::{Deserialize, Serialize};
 
 /// The ordered sets that one end of a link sends, over and over, until it sends others or a data stream.
 ///
 /// A frame on the wire stands for all of them: it is sent when the first one is, and the far end takes it for what it receives
 /// until another frame arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderedSet {
     /// What the ordered sets say.
     pub kind: OrderedSetKind,
@@ -20,7 +19,7 @@ pub struct OrderedSet {
 }
 
 /// What ordered sets that train a link say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderedSetKind {
     /// TS1: the sender looks for the bits, symbols and blocks of the far end.
     Ts1,

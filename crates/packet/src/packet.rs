@@ -8,7 +8,6 @@ use kernel::{Arena, Common, Id, Time, prefetch};
 use protocol::{
     Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{Carried, Route};
 
@@ -22,7 +21,7 @@ const TD: (usize, u8) = (2, 0x80);
 const PREFETCHED: usize = 1024;
 
 /// The store of all packets in the fabric.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub struct Packets {
     slots: Arena<Packet>,
     /// The number of packets created so far.
@@ -197,11 +196,11 @@ impl IndexMut<PacketId> for Packets {
 }
 
 /// The number of a flow of the workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
 /// Data that the simulator keeps about a packet and that is not sent on any wire.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
     /// The flow of the packet, if it has one.
     pub flow: Option<FlowId>,
@@ -216,7 +215,7 @@ pub struct Stamp {
 /// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
 /// Switches need the first line of the cache alone, and routers the second, with the route beside the stamp.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Packet {
     bytes: Vec<u8>,
@@ -490,7 +489,7 @@ impl Packet {
 }
 
 /// The flow-control credits of a packet: one header credit, and one data credit for each 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// The traffic class, which determines the virtual channel.
     pub traffic_class: TrafficClass,

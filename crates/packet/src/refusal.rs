@@ -1,9 +1,7 @@
 //! The reasons why packets are dropped before they reach their target.
 
-use serde::{Deserialize, Serialize};
-
 /// The reason why a packet was dropped before it reached its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// No function claims the address, or the function does not support the request.
     UnsupportedRequest,
@@ -43,7 +41,7 @@ pub enum Refusal {
 }
 
 /// The reason why a network interface controller dropped a packet. Each is counted, and reported to the owner of the queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
     /// A store to a function's page that hits no register, crosses the end of one, or is not permitted while the queue pair is
     /// open.

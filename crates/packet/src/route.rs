@@ -1,9 +1,7 @@
 //! The route of a packet between routers.
 
-use serde::{Deserialize, Serialize};
-
 /// The route of a packet in a network of routers, as in its envelope.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// The destination node.
     pub destination: u16,
@@ -20,7 +18,7 @@ pub struct Route {
 }
 
 /// The part of a packet that is carried between routers, and its effect at the destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carried {
     /// The whole TLP with its header.
     #[default]

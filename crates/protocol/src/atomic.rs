@@ -1,12 +1,10 @@
 //! Atomic operations on memory: a read and a write of one value, without another access between them (PCIe Base 2.2.7, 6.15).
 
-use serde::{Deserialize, Serialize};
-
 use crate::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 use crate::{FunctionId, MemoryRequest, Tag, TlpError};
 
 /// A request for an atomic operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicRequest {
     /// The Requester ID.
     pub requester: FunctionId,
@@ -18,7 +16,7 @@ pub struct AtomicRequest {
 }
 
 /// The operation on the value in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOperation {
     /// `FetchAdd`: adds the operand to the value, modulo its width.
     FetchAdd,

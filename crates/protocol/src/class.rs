@@ -1,9 +1,7 @@
 //! Flow-control classes, traffic classes and attributes of a TLP.
 
-use serde::{Deserialize, Serialize};
-
 /// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Memory writes and messages: no completion comes back.
     Posted,
@@ -25,9 +23,7 @@ impl Class {
 }
 
 /// Traffic class, 0..=7 (PCIe Base 2.2.6.6).
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
@@ -53,7 +49,7 @@ impl TrafficClass {
 }
 
 /// The attribute bits of a TLP (PCIe Base 2.2.6.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attributes {
     /// Relaxed ordering (RO): the packet may pass older posted requests.
     pub relaxed_ordering: bool,

@@ -1,11 +1,9 @@
 //! Completions: the answer to a non-posted request, in one packet or in several.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{FunctionId, Tag};
 
 /// Header fields of a completion (PCIe Base 2.2.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Completion {
     /// Completer ID.
     pub completer: FunctionId,
@@ -51,7 +49,7 @@ impl Completion {
 }
 
 /// Completion status (PCIe Base table 2-34).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// The request was carried out.
     Successful,

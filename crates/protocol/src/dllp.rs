@@ -1,6 +1,5 @@
 //! Data link layer packets (DLLPs): acknowledgements and flow-control credit, four bytes and a CRC.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{Class, dllp_crc};
@@ -41,7 +40,7 @@ pub enum Dllp {
 }
 
 /// Credit of one class on one virtual channel (PCIe Base 2.6.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credit {
     /// Virtual channel, 0..=7.
     pub channel: u8,
@@ -58,7 +57,7 @@ pub struct Credit {
 }
 
 /// A scaling factor of credit (PCIe Base 3.4.2, table 3-2). The value is the encoding of HdrScale and `DataScale`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scale {
     /// Scaled flow control is not active.
     #[default]

@@ -3,13 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Routing ID of a function: bus, device and function number (PCIe Base 2.2.4.2).
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u16);
 
 impl FunctionId {
@@ -76,9 +73,7 @@ impl FromStr for FunctionId {
 pub struct NotAFunction(String);
 
 /// Tag of a request, up to 10 bits: T9 and T8 are apart from the low eight bits in the header (PCIe Base 2.2.6.2).
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u16);
 
 impl Tag {

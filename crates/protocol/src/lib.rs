@@ -3,7 +3,6 @@
 //! The crate has no clock, and no state except the registers of a configuration space. Every other crate takes its numbers and its
 //! packet formats from here, so each rule of the specification is written once.
 
-pub mod array;
 mod atomic;
 pub mod aurora;
 mod class;

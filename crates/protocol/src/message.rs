@@ -3,15 +3,13 @@
 //! The type of a [`Message`] gives its code, its routing and the length of its data, so a message with the wrong routing cannot
 //! exist.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     CompletionCount, FunctionId, InvalidateTag, InvalidateTags, PageGroup, PageRequest,
     PageResponse, Severity, TlpError,
 };
 
 /// Header fields of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageRequest {
     /// Requester ID: the function that sends the message.
     pub requester: FunctionId,
@@ -20,7 +18,7 @@ pub struct MessageRequest {
 }
 
 /// The content of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     /// Invalidate Request: asks a device to remove the translations of the [`Invalidation`](crate::Invalidation) in its data (PCIe
     /// Base 10.3.1).

@@ -24,13 +24,12 @@
 //! fields keep their meaning of PCI Express, come from the publication on the system chpp. Widths and positions are ours, as its
 //! figure is lost.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{FunctionId, TrafficClass};
 
 /// Header of a packet from one queue pair to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NetworkHeader {
     /// The meaning of the data.
     pub packet_type: PacketType,
@@ -53,7 +52,7 @@ pub struct NetworkHeader {
 }
 
 /// The meaning of a network packet's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketType {
     /// A message for a buffer that the receiver chooses: the packet has no address.
     Nap,
@@ -64,9 +63,7 @@ pub enum PacketType {
 }
 
 /// A queue pair of a function of a processor.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueuePairId(u16);
 
 /// The reason why a header cannot be made, or why bytes are not a network header.

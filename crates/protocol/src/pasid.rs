@@ -2,12 +2,10 @@
 
 use std::num::NonZeroU8;
 
-use serde::{Deserialize, Serialize};
-
 /// The address space of a process (PASID) in which a request has its address, and the permissions that the request asks for.
 ///
 /// It takes three bytes, also as an `Option`, which a `Header` has as padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pasid {
     /// The second byte of the prefix, with its reserved bit 4 set so that it is never 0.
     high: NonZeroU8,

@@ -1,11 +1,9 @@
 //! Requests to memory or to a configuration space.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{FunctionId, Page, Tag, TlpError};
 
 /// A memory read or write: its address, its length, and the byte enables of its first and last dword (PCIe Base 2.2.7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryRequest {
     /// Requester ID.
     pub requester: FunctionId,
@@ -19,7 +17,7 @@ pub struct MemoryRequest {
 }
 
 /// The type of a memory request's address: the field AT (PCIe Base 10.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AddressType {
     /// An untranslated address. A translation agent on the way may translate it.
     #[default]
@@ -267,7 +265,7 @@ impl MemoryRequest {
 }
 
 /// A configuration read or write of one dword (PCIe Base 2.2.7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConfigRequest {
     /// Requester ID.
     pub requester: FunctionId,
@@ -289,7 +287,7 @@ impl ConfigRequest {
 }
 
 /// Type of a configuration request: whether its target is on the bus of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConfigKind {
     /// The target is the device at the end of this link.
     Type0,

@@ -4,8 +4,6 @@ mod message;
 mod prefix;
 mod translation;
 
-use serde::{Deserialize, Serialize};
-
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
@@ -20,7 +18,7 @@ pub const TLP_FRAMING: u32 = 8;
 pub const MAX_TLP_OVERHEAD: u32 = TLP_FRAMING + 4 + 16 + 4;
 
 /// Header of a TLP (PCIe Base 2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Traffic class.
     pub traffic_class: TrafficClass,
@@ -35,7 +33,7 @@ pub struct Header {
 }
 
 /// The type of a TLP, with the fields of its own header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A memory read request.
     MemoryRead(MemoryRequest),

@@ -7,7 +7,6 @@ use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Span, Time, World};
 use link::{LinkCommand, LinkEnd, LinkTimer};
 use packet::{FlowId, Frame, Packets, Pcie};
-use serde::{Deserialize, Serialize};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
 
 use crate::registry::registry;
@@ -18,7 +17,7 @@ macro_rules! models {
     ) => {
         /// Any component of a fabric. Components stand side by side, and each takes as much space as the largest: large parts are boxed.
         // With a number of its own each: one in a spare value of a field takes longer to find, at each event.
-        #[derive(Debug, Serialize, Deserialize)]
+        #[derive(Debug)]
         #[repr(u32)]
         pub enum Model {
             /// A host.

@@ -1,10 +1,9 @@
 //! Configuration accesses as software makes them, independent of packets.
 
 use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
-use serde::{Deserialize, Serialize};
 
 /// An access to a configuration space. A read without a completion returns all ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigAccess {
     /// The function.
     pub target: FunctionId,
@@ -15,7 +14,7 @@ pub struct ConfigAccess {
 }
 
 /// The operation of a configuration access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Reads the register.
     Read,

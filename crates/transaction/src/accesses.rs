@@ -4,12 +4,11 @@ use kernel::{Span, Stream, Time};
 use packet::{FlowId, Observation};
 use protocol::AtomicOperation;
 use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
-use serde::{Deserialize, Serialize};
 
 use crate::Pattern;
 
 /// The operation of each access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// Reads the bytes.
     Read,
@@ -27,7 +26,7 @@ impl AccessKind {
 }
 
 /// The atomic operations that can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicAccess {
     /// Adds one; returns nothing.
     Store,
@@ -64,7 +63,7 @@ impl AtomicAccess {
 }
 
 /// The order of addresses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub enum AccessOrder {
     /// Ascending addresses, from the end of the region back to its beginning.
     Sequential,
@@ -75,7 +74,7 @@ pub enum AccessOrder {
 }
 
 /// A sequence of accesses to one region, one at a time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Accesses {
     /// The number of the flow for the probes.
     pub flow: FlowId,
@@ -108,7 +107,7 @@ pub struct Accesses {
 }
 
 /// The progress of accesses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct AccessLoop {
     /// The description of the accesses.
     pub what: Accesses,
@@ -119,7 +118,7 @@ pub struct AccessLoop {
 }
 
 /// One access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneAccess {
     /// The operation.
     pub kind: AccessKind,

@@ -1,10 +1,9 @@
 //! The address spaces that requests have their addresses in.
 
 use protocol::{FunctionId, Header, Pasid};
-use serde::{Deserialize, Serialize};
 
 /// The address space of a request: that of the function that sends it, or that of a process which the function works for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressSpace {
     /// The function.
     pub function: FunctionId,

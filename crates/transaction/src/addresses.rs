@@ -1,10 +1,9 @@
 //! The places in a flow's region at which its requests begin.
 
 use kernel::Stream;
-use serde::{Deserialize, Serialize};
 
 /// The order of addresses of a flow's requests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub enum Addresses {
     /// Each request begins where the one before has ended; after the end of the region, at its beginning again.
     Sequential,

@@ -11,13 +11,12 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Passing, Status, Tag};
-use serde::{Deserialize, Serialize};
 
 use crate::{AnsweredPart, Completions, Outstanding, OutstandingLimits, writes, written};
 use outgoing::{Outgoing, Waiting, words};
 
 /// A non-transparent bridge.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Bridge {
     config: BridgeConfig,
     outgoing: Outgoing,
@@ -34,7 +33,7 @@ pub struct Bridge {
 }
 
 /// The configuration of a bridge.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct BridgeConfig {
     /// The number of this side's processor.
     pub processor: u8,
@@ -58,7 +57,7 @@ pub struct BridgeSide {
 }
 
 /// A write request of an incoming store.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct BridgedStore {
     /// The earliest time at which the request may be sent.
     pub due: Time,
@@ -84,14 +83,14 @@ pub struct BridgedLoad {
 }
 
 /// An outstanding load of this side.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Asked {
     request: Header,
     stamp: Stamp,
 }
 
 /// An incoming load.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Load {
     request: MemoryRequest,
     header: Header,

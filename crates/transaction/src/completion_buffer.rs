@@ -3,10 +3,8 @@
 //! An endpoint advertises infinite completion credit (PCIe Base 2.6.1), so no completer waits for space. The requester therefore sends a
 //! request only when all its completions fit, however the completer divides them.
 
-use serde::{Deserialize, Serialize};
-
 /// The size of a completion buffer; `None` for no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompletionBuffer {
     /// Bytes of data.
     pub bytes: Option<u64>,
@@ -15,7 +13,7 @@ pub struct CompletionBuffer {
 }
 
 /// Space in a completion buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Space {
     bytes: u64,
     headers: u32,

@@ -1,10 +1,9 @@
 //! A datapath behind the core of a port: packets pass it one after the other, header and payload in whole beats.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 /// One direction of the datapath.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Datapath {
     /// The time of a beat.
     cycle: Span,

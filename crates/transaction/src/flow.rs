@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::FlowId;
 use protocol::{FunctionId, Header, Kind, MemoryRequest, Status};
-use serde::{Deserialize, Serialize};
 
 use crate::{Addresses, Pattern, RequesterLimits, Spread};
 
 /// The direction of a flow's payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Posted writes to the target.
     Write,
@@ -21,7 +20,7 @@ pub enum Direction {
 }
 
 /// The end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The flow ends after this many bytes.
     Bytes(u64),
@@ -30,7 +29,7 @@ pub enum Extent {
 }
 
 /// The payload of a flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The flow's own pattern.
     Pattern(Pattern),
@@ -39,7 +38,7 @@ pub enum Content {
 }
 
 /// Fields of headers as a faulty or malicious function writes them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disguise {
     /// Requester ID of another function.
     pub requester: Option<FunctionId>,
@@ -62,7 +61,7 @@ impl Disguise {
 }
 
 /// A stream of requests to one region of addresses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     /// The number of the flow for the probes.
     pub id: FlowId,
@@ -105,7 +104,7 @@ impl Flow {
 }
 
 /// An active flow. Each packet needs nearly all of it, so it takes as few cache lines as it can.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Running {
     pub(crate) flow: Flow,
@@ -129,7 +128,7 @@ pub(crate) struct Running {
 }
 
 /// A read request of one or more packets.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRead {
     number: u64,
     len: u64,

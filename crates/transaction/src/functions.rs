@@ -15,14 +15,13 @@ use protocol::{
     ErrorControl, ErrorRecord, FunctionId, Header, Kind, Message, Pasid, Severity, Status,
     TriggerReason, UncorrectableError,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{Action, refuse};
 pub use ports::PortAction;
 use virtual_spaces::VirtualSpaces;
 
 /// The kind of component, which decides how configuration requests are routed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Device,
     Switch,
@@ -30,7 +29,7 @@ enum Role {
 }
 
 /// The functions of a device, a switch or a root complex.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Functions {
     role: Role,
     /// Bus and device number, captured from the last configuration write (PCIe Base 2.2.6.2).
@@ -45,7 +44,7 @@ pub struct Functions {
 }
 
 /// An error that a function reports: by a message, or, at a root port, in the root error registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReport {
     /// The function.
     pub place: FunctionPlace,
@@ -54,7 +53,7 @@ pub struct ErrorReport {
 }
 
 /// The function of a downstream port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortFunction {
     /// The device number on the port's bus.
     pub device: u8,
@@ -65,7 +64,7 @@ pub struct PortFunction {
 }
 
 /// The position of a function in its component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionPlace {
     /// A device's physical function, a switch's upstream port, or a host bridge.
     Own,

@@ -1,12 +1,11 @@
 //! The limits on the requests of a function.
 
 use kernel::{Bandwidth, Span};
-use serde::{Deserialize, Serialize};
 
 use crate::OutstandingLimits;
 
 /// The limits on the requests of a function.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RequesterLimits {
     /// The limits of outstanding non-posted requests.
@@ -21,7 +20,7 @@ pub struct RequesterLimits {
 
 /// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,
 /// so that this is a latency, and no limit to the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Staging {
     /// The time from the making of a request to its tag and its first packet.
     pub latency: Span,

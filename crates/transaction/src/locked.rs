@@ -12,14 +12,13 @@ use kernel::{Span, Stream, Time};
 use locktable::{Owner, RecordVersion, Table};
 use packet::FlowId;
 use protocol::coherence::LINE_BYTES;
-use serde::{Deserialize, Serialize};
 
 pub use note::LockNote;
 pub use steps::{LockedLoop, Step};
 pub use word::{WordAccess, WordOperation};
 
 /// A sequence of pieces of work under the locks of a table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct LockedWork {
     /// The number of the flow for the probes.
     pub flow: FlowId,
@@ -46,7 +45,7 @@ pub struct LockedWork {
 }
 
 /// The work under a lock.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub enum Under {
     /// Holds the lock for a time.
     Hold {
@@ -60,7 +59,7 @@ pub enum Under {
 }
 
 /// Updates of the rows of a table. Each row is a line that begins with its version and its value.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Update {
     /// The address of the first row.
     pub rows: u64,
@@ -75,7 +74,7 @@ pub struct Update {
 }
 
 /// The unit that one lock of a database protects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
     /// One row.
     Row,

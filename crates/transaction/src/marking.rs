@@ -10,10 +10,9 @@ use packet::{FlowId, PacketId, Packets};
 use protocol::{
     Attributes, Completion, ConfigSpace, Header, Kind, Pasid, PasidControl, Tag, TrafficClass,
 };
-use serde::{Deserialize, Serialize};
 
 /// The traffic class, the attributes and the PASID prefix that the requests of a flow should have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The traffic class.
     pub traffic_class: TrafficClass,
@@ -27,9 +26,8 @@ pub struct Mark {
 pub type Marks = Arc<[Mark]>;
 
 /// What a function sets in the headers of its packets.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Marking {
-    #[serde(with = "kernel::checkpoint::shared")]
     marks: Marks,
     allowed: Attributes,
     prefixes: PasidControl,

@@ -1,12 +1,9 @@
 //! Memory with real bytes. Only pages that were written use host memory.
 
 mod poison;
-mod stored;
 
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
-
-use serde::{Deserialize, Serialize};
 
 use crate::Pattern;
 use poison::Poison;
@@ -49,7 +46,7 @@ enum Page {
 }
 
 /// A memory that is zero until it is written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Memory {
     /// The pages up to the last one written.
     pages: Vec<Option<Page>>,

@@ -4,10 +4,9 @@ use kernel::{Agenda, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::Header;
 use protocol::coherence::{LineData, Message, PacketFormat};
-use serde::{Deserialize, Serialize};
 
 /// The rules for packing messages into packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The header format of the packets.
     pub format: PacketFormat,
@@ -18,7 +17,7 @@ pub struct Packing {
 }
 
 /// The messages that wait at one end of a link.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Outbox {
     packing: Packing,
     waiting: Agenda<Message<LineData>>,

@@ -5,13 +5,12 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Completion, CompletionTimeout, Tag};
-use serde::{Deserialize, Serialize};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
 
 /// The limits of a function's outstanding requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutstandingLimits {
     /// The number of outstanding requests.
     pub tags: u16,
@@ -25,7 +24,7 @@ pub struct OutstandingLimits {
 }
 
 /// The non-posted requests that the registers of a function allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestControl {
     /// The number of tags.
     pub tags: u16,
@@ -35,7 +34,7 @@ pub struct RequestControl {
 
 /// Outstanding requests by tag. `T` is the requester's data about each request. What is looked at without any request is in the first
 /// fields.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Outstanding<T> {
     /// The deadline of each request, oldest first. Requests that have completed are still listed.
@@ -56,14 +55,14 @@ pub struct Outstanding<T> {
 }
 
 /// The state of a tag.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Slot<T> {
     Free,
     Waiting(Waiting<T>),
     Quarantined(Space),
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
     what: T,
     len: u32,
@@ -74,7 +73,7 @@ struct Waiting<T> {
 }
 
 /// The part of a request that a completion answers, or that a timeout ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnsweredPart<T> {
     /// The requester's data about the request.
     pub what: T,

@@ -5,11 +5,10 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A page size of the Armv8-A VMSA with a 4 KiB granule, including contiguous entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageSize {
     /// 4 KiB.
     Kib4,
@@ -72,7 +71,7 @@ impl fmt::Display for PageSize {
 }
 
 /// The access rights of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rights {
     /// The page may be read.
     Read,
@@ -81,7 +80,7 @@ pub enum Rights {
 }
 
 /// The mapping of one virtual page to a physical page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     virtual_base: u64,
     physical_base: u64,

@@ -1,9 +1,7 @@
 //! The payload of a flow: bytes that depend on the flow and their offset, so that any misplaced byte is detected.
 
-use serde::{Deserialize, Serialize};
-
 /// The infinite payload of one flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern(u64);
 
 impl Pattern {

@@ -5,7 +5,6 @@ mod standing;
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
-use serde::{Deserialize, Serialize};
 
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{AnsweredPart, Outstanding, RequestControl, RequesterLimits};
@@ -13,7 +12,7 @@ use crate::{AnsweredPart, Outstanding, RequestControl, RequesterLimits};
 pub use standing::Standing;
 
 /// An outstanding read.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Read {
     flow: usize,
     offset: u64,
@@ -61,7 +60,7 @@ pub struct Taken {
 
 /// The flows and tags of one function. What every packet needs is together: from the end of the limits to the first fields of the
 /// outstanding reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Requester {
     limits: RequesterLimits,

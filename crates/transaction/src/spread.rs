@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use kernel::{Span, Stream};
-use serde::{Deserialize, Serialize};
 
 /// The random targets and times of a flow's requests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Spread {
     /// The first addresses of the regions. Each request draws one.
-    #[serde(with = "kernel::checkpoint::shared")]
     pub targets: Arc<[u64]>,
     /// A region that is drawn with an extra probability.
     pub favoured: Option<(u64, f64)>,
@@ -20,7 +18,7 @@ pub struct Spread {
 }
 
 /// A distribution of the times between requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
     /// One request in each such span. The first time is random within the span.
     Even(Span),

@@ -5,13 +5,12 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{AddressSpace, Mapping, PageSize};
 
 /// Translations of pages in the address spaces of functions. Each set replaces its least recently used entry (LRU).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct TranslationCache {
     ways: usize,
     /// The entries of each set, most recently used first.
@@ -20,7 +19,7 @@ pub struct TranslationCache {
     present: [u32; PageSize::ALL.len()],
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     who: AddressSpace,
     mapping: Mapping,

@@ -1,7 +1,6 @@
 //! The lock engine of an accelerator: work under locks that it shares with its host's cores, one access after the other.
 
 use kernel::{Effects, Time};
-use serde::{Deserialize, Serialize};
 use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
 
 use super::Accelerator;
@@ -9,13 +8,13 @@ use super::lines::{Begun, Initiator, LineAccess, Operation};
 use super::target::target;
 
 /// Work under locks, with the state of its current step.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Engine {
     work: LockedLoop,
     state: State,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum State {
     /// The next step begins at this time.
     Until(Time),

@@ -5,13 +5,12 @@ use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
-use serde::{Deserialize, Serialize};
 use transaction::{Outbox, Packing};
 
 use super::parameters::{AcceleratorParameters, WholeLineRequest};
 
 /// The cache, and the messages that wait for the link.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Lines {
     agent: Agent<LineData>,
     /// The lines in the first of two levels; it contains only lines that the cache has.
@@ -30,7 +29,7 @@ pub(super) struct Lines {
     counters: CacheCounters,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Latencies {
     cache: Span,
     second: Span,
@@ -44,7 +43,7 @@ struct Latencies {
 }
 
 /// Counters of a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounters {
     /// Accesses that hit.
     pub hits: u64,
@@ -55,7 +54,7 @@ pub struct CacheCounters {
 }
 
 /// A part of an access: some bytes of a line.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct LineAccess {
     /// The origin of the access.
     pub(super) initiator: Initiator,
@@ -70,7 +69,7 @@ pub(super) struct LineAccess {
 }
 
 /// The origin of an access, with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Initiator {
     /// A sequence of accesses.
     Work(usize),
@@ -79,7 +78,7 @@ pub(super) enum Initiator {
 }
 
 /// An operation on some bytes of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     /// A read.
     Read,

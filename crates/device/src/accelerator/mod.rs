@@ -17,7 +17,6 @@ use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
     TrafficClass,
 };
-use serde::{Deserialize, Serialize};
 use transaction::{
     AccessKind, AccessLoop, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing,
     messages,
@@ -50,7 +49,7 @@ pub struct AcceleratorConfig {
 }
 
 /// An accelerator.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Accelerator {
     endpoint: Endpoint,
     lines: Lines,
@@ -66,7 +65,7 @@ pub struct Accelerator {
 }
 
 /// A sequence of accesses, with the current one.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Work {
     accesses: AccessLoop,
     /// Whether the number of accesses was reported.
@@ -76,7 +75,7 @@ struct Work {
     current: Option<Current>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Current {
     one: OneAccess,
     /// Bytes for which a part has begun.

@@ -8,13 +8,12 @@ use protocol::{
     Access, Completion, CompletionCount, CompletionTimeout, FunctionId, Header, InvalidateTag,
     Message, Page, PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
 };
-use serde::{Deserialize, Serialize};
 use transaction::{Mapping, Outstanding, OutstandingLimits, PageSize, Rights, TranslationCache};
 
 use super::AcceleratorParameters;
 
 /// The translation cache, and the pages that it waits for.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Translations {
     id: FunctionId,
     cache: TranslationCache,
@@ -37,7 +36,7 @@ pub(super) struct Translations {
 }
 
 /// The state of a missing page.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     /// A request may be sent from this time on.
     Missed(Time),
@@ -54,7 +53,7 @@ enum Stage {
 }
 
 /// The error of a translation request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TranslationError {
     /// The host does not translate for the function, which sends no more requests (PCIe Base 10.2.3.6).
     Refused,
@@ -75,7 +74,7 @@ impl TranslationError {
 }
 
 /// Round-trip times of translation requests, from the core's request to its answer at the core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
     /// Number of round trips.
     pub count: u64,

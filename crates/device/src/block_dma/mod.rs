@@ -9,7 +9,6 @@ mod transfer;
 use kernel::{Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::{Bar, Kind};
-use serde::{Deserialize, Serialize};
 use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
@@ -38,7 +37,7 @@ kernel::parameters! {
 }
 
 /// A DMA engine for blocks.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct BlockDma {
     endpoint: Endpoint,
     /// Outstanding requests, with their offsets in the transfer.

@@ -3,7 +3,6 @@
 use kernel::Time;
 use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
-use serde::{Deserialize, Serialize};
 use transaction::{
     AccessKind, AccessLoop, Accesses, AnsweredPart, AtomicAccess, Memory, OneAccess, Outstanding,
 };
@@ -17,7 +16,7 @@ pub(super) struct Limits {
 }
 
 /// A transfer in progress.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Transfer {
     work: usize,
     one: OneAccess,

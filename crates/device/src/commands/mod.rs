@@ -7,7 +7,6 @@ pub mod registers;
 use kernel::{Effects, Span, Time};
 use packet::PacketId;
 use protocol::{Bar, Kind, MemoryRequest};
-use serde::{Deserialize, Serialize};
 use transaction::{AccessKind, FunctionPlace, Memory, written};
 
 use crate::Endpoint;
@@ -28,7 +27,7 @@ pub(crate) const REGISTERS: Bar = Bar {
 const VECTOR: u16 = 0;
 
 /// The commands that a device model obeys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abilities {
     /// Size of the device's own memory for transfers, if it has one.
     pub(crate) card: Option<u64>,
@@ -37,7 +36,7 @@ pub(crate) struct Abilities {
 }
 
 /// An access as commanded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Command {
     /// Its operation.
     pub(crate) kind: AccessKind,
@@ -63,7 +62,7 @@ pub(crate) enum Served {
 }
 
 /// The registers of a device, and the access that they have started.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Commands {
     abilities: Abilities,
     cycle: Span,

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use packet::{PacketId, Packets};
 use protocol::{Header, Kind, MemoryRequest};
-use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
 
 use super::Endpoint;
 
 /// The faults of an endpoint.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     /// The number of packets with data, next to be sent, whose data is bad.
     bad_packets: u32,

@@ -7,14 +7,13 @@ use kernel::Effects;
 use packet::{Packet, PacketId, Stamp};
 use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
 use protocol::{Header, Kind, MemoryRequest, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
 use super::{BOUNDARY, CLOSED, Device, Endpoint};
 
 /// The MSI-X tables of an endpoint with that capability.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Tables {
     /// The table of the physical function, then of each virtual function that has existed.
     all: Vec<Table>,
@@ -23,7 +22,7 @@ pub(super) struct Tables {
 }
 
 /// The table of one function.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Table {
     /// Address of the BAR with the table.
     base: u64,

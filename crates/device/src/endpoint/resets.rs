@@ -7,13 +7,12 @@ use kernel::{Effects, Time};
 use link::DownCause;
 use packet::{Incident, Observation, PacketId, Packets, Site};
 use protocol::{FunctionId, Kind};
-use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
 
 use super::{Device, Endpoint};
 
 /// The resets of an endpoint that has had one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Resets {
     /// The functions that were in reset, each with the end of its last reset.
     ends: Vec<(FunctionPlace, Time)>,

@@ -3,7 +3,6 @@
 
 use protocol::register::{MSIX_ENTRY, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK};
 use protocol::{MsixTable, Signalling};
-use serde::{Deserialize, Serialize};
 
 /// Address and data of the memory write that signals an interrupt.
 pub(super) type Message = (u64, u32);
@@ -20,7 +19,7 @@ pub(super) enum Raised {
 }
 
 /// Numbers of interrupts of a vector since the beginning of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorCounts {
     /// Messages sent.
     pub sent: u64,
@@ -33,7 +32,7 @@ pub struct VectorCounts {
 }
 
 /// The MSI-X table of a function and its pending bits.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct VectorTable {
     place: MsixTable,
     signalling: Signalling,

@@ -5,14 +5,13 @@
 use kernel::Effects;
 use packet::{PacketId, Refusal};
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, RequestControl, Requester, deliver};
 
 use super::{Device, Endpoint};
 use crate::EndpointParameters;
 
 /// The memory behind BAR 0 of all virtual functions, one function after the other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct VirtualMemory {
     memory: Memory,
     /// Bytes of each function.

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use kernel::{Span, Time};
 use packet::{BusFrame, PacketId, Packets, ReturnedSpace};
 use protocol::QueuePairId;
-use serde::{Deserialize, Serialize};
 
 /// The interface to the crossbar, with a queue for each virtual channel.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Bus {
     channels: Vec<Channel>,
     /// The virtual channel for each processor.
-    #[serde(with = "kernel::checkpoint::shared")]
     routes: Arc<[Option<u8>]>,
     get_channel: Option<u8>,
     cycle: Span,
@@ -22,7 +20,7 @@ pub(super) struct Bus {
     turn: usize,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Channel {
     /// Waiting packets, with their earliest time and their length in words.
     waiting: VecDeque<(Time, PacketId, u16)>,

@@ -19,7 +19,6 @@
 
 use packet::{Fault, FlowId};
 use protocol::QueuePairId;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A request to a queue pair.
@@ -43,7 +42,7 @@ pub struct Descriptor {
 }
 
 /// The identity of a message for measurements; real hardware has no such field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// Its flow, if it has one.
     pub flow: Option<FlowId>,
@@ -77,7 +76,7 @@ pub enum Body {
 }
 
 /// A range of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The first address.
     pub address: u64,

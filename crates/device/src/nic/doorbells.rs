@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use serde::{Deserialize, Serialize};
 
 use super::registers::{Doorbell, FUNCTIONS};
 
 /// The arbitration between functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbiter {
     /// The functions are served in turn.
     RoundRobin,
@@ -26,7 +25,7 @@ impl Arbiter {
 kernel::choices!(Arbiter);
 
 /// A doorbell that was rung.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bell {
     /// The queue pair.
     pub(super) pair: u8,
@@ -38,7 +37,7 @@ pub(super) struct Bell {
 }
 
 /// The waiting doorbells, with a queue for each function.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Doorbells {
     fifos: [VecDeque<Bell>; FUNCTIONS],
     depth: usize,

@@ -26,7 +26,6 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
-use serde::{Deserialize, Serialize};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters, leaf};
@@ -74,7 +73,7 @@ pub struct NicConfig {
 /// Its parts own their state: the sending engine works from doorbells to packets, the receiving engine from packets to write requests
 /// and events, and the window carries loads and stores. This file connects them with each other and with PCI Express. The large parts are
 /// boxed: all components of a fabric take as much space as the largest.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Nic {
     shared: Shared,
     doorbells: Box<Doorbells>,

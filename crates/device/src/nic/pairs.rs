@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use packet::Fault;
-use serde::{Deserialize, Serialize};
 
 use protocol::{MemoryRequest, QueuePairId};
 
@@ -12,7 +11,7 @@ use super::event::Event;
 use super::registers::{FUNCTIONS, NAP_BUFFER, PAIRS, offset};
 
 /// The queue pairs of all functions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Pairs {
     processor: u8,
     functions: Box<[[Pair; PAIRS]; FUNCTIONS]>,
@@ -105,7 +104,7 @@ impl Pairs {
 }
 
 /// A queue pair with the state of its registers.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     is_open: bool,
     key: u16,
@@ -119,7 +118,7 @@ pub(super) struct Pair {
 }
 
 /// A ring of events in memory. It never overflows: an event is written only into a free entry.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     address: u64,
     entries: u64,
@@ -181,7 +180,7 @@ impl Ring {
 }
 
 /// Buffers for NAPs: a ring of addresses in memory; the next addresses are prefetched.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
     ring: u64,
     entries: u64,

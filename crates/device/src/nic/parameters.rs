@@ -1,12 +1,11 @@
 //! Parameters of a network interface controller.
 
 use kernel::{Bytes, Span};
-use serde::{Deserialize, Serialize};
 
 use super::doorbells::Arbiter;
 
 /// The sharing of the engine by functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// One message after the other, of any function.
     Message,
@@ -22,7 +21,6 @@ kernel::choices!(Sharing);
 
 kernel::parameters! {
     /// The parameters of a network interface controller. Cycles are of its `clock`.
-    #[derive(Serialize, Deserialize)]
     pub struct NicParameters {
         /// Controller of the network interface; needed where there are several.
         controller: Option<String> = None, from "the only one there is";

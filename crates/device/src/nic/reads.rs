@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
 
 use super::NicParameters;
@@ -16,7 +15,7 @@ use super::descriptor::Item;
 use crate::endpoint_parameters::class;
 
 /// The purpose of a read request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Data of the stream with this number: the number of the request in it, and whether the bytes are data.
     Stream {
@@ -34,7 +33,7 @@ pub(super) enum Purpose {
 type Asked = (FunctionId, Purpose);
 
 /// The outstanding read requests, and the completions that are being handled.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Reads {
     outstanding: Outstanding<Asked>,
     cycle: Span,
@@ -51,7 +50,7 @@ pub(super) struct Reads {
 }
 
 /// A part of a completed request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Completed {
     due: Time,
     part: AnsweredPart<Purpose>,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Effects, Time};
 use packet::{BusFrame, Fault, Observation};
 use protocol::{Kind, NetworkHeader, PacketType, QueuePairId};
-use serde::{Deserialize, Serialize};
 
 use super::descriptor::{Body, Descriptor};
 use super::event::{Event, EventKind};
@@ -17,7 +16,7 @@ use super::shared::{Lost, Shared};
 use super::{Nic, Sharing, return_space};
 
 /// The receiving engine: packets from the crossbar, and messages without an address that are incomplete.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     /// Packets of each virtual channel from the crossbar: data, and GETs if they have their own channel.
     arrived: [VecDeque<(Time, BusFrame)>; 2],
@@ -26,7 +25,7 @@ pub(super) struct Receiver {
 }
 
 /// An incomplete NAP.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Message {
     owner: QueuePairId,
     /// The epoch of the owner at the begin.

@@ -22,8 +22,6 @@
 //! From [`FAULTS`] on there is a 64-bit counter for each kind of [`Fault`](packet::Fault), in their order. The counters are
 //! read-only.
 
-use serde::{Deserialize, Serialize};
-
 /// Size of a function's page in bytes.
 pub const PAGE: u64 = 4096;
 /// Number of functions: a physical one and seven virtual ones.
@@ -76,7 +74,7 @@ pub(super) fn located(at: u64) -> Option<(u8, u64)> {
 
 /// The value of `DOORBELL`: bits 47..4 of the descriptor's address, a multiple of 16, and above them its length in units of 16
 /// bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doorbell {
     /// Address of the descriptor.
     pub address: u64,

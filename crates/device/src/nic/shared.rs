@@ -4,7 +4,6 @@
 use kernel::{Effects, Span, Time};
 use packet::{BusFrame, Fault, FlowId, Observation, Packet, PacketId, Refusal};
 use protocol::{FunctionId, NetworkHeader, QueuePairId};
-use serde::{Deserialize, Serialize};
 use transaction::BridgeSide;
 
 use super::bus::Bus;
@@ -19,7 +18,7 @@ use crate::Endpoint;
 use crate::endpoint_parameters::class;
 
 /// The parts of the controller that both engines use.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
     endpoint: Endpoint,
     parameters: NicParameters,
@@ -33,7 +32,7 @@ pub(super) struct Shared {
 }
 
 /// A function, with the state of its configuration space.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Function {
     id: FunctionId,
     /// Whether it exists and may send requests.

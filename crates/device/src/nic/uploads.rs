@@ -5,22 +5,21 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{BusFrame, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{FunctionId, Header, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::writes;
 
 /// The waiting write requests.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Uploads(VecDeque<Upload>);
 
 /// A write request to memory, or an interrupt.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Upload {
     due: Time,
     what: Uploaded,
 }
 
 /// A packet to memory.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Uploaded {
     /// A write request.
     Write {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use kernel::{Effects, Span, Time};
 use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind};
-use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Bridge, BridgeConfig};
 
 use super::reads::{Purpose, Reads};
@@ -16,7 +15,7 @@ use super::shared::Shared;
 use super::{BUS, Nic, return_space};
 
 /// The window, with loads and stores in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Window {
     /// Whether the bridge may have something to do.
     is_used: bool,
@@ -25,7 +24,6 @@ pub(super) struct Window {
     space: u64,
     size: u64,
     /// The port to each processor.
-    #[serde(with = "kernel::checkpoint::shared")]
     reach: Arc<[Option<u8>]>,
 }
 

@@ -1,7 +1,5 @@
 //! The entries of the queues, as bytes in host memory (NVM Express 1.4, sections 4.2, 4.6, 6.9 and 6.15).
 
-use serde::{Deserialize, Serialize};
-
 /// Size of a submission queue entry in bytes.
 pub const SUBMISSION: u64 = 64;
 /// Size of a completion queue entry in bytes.
@@ -10,7 +8,7 @@ pub const COMPLETION: u64 = 16;
 pub const NAMESPACE: u32 = 1;
 
 /// The operations of the NVM command set that the drive knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Makes written blocks durable.
     Flush = 0,
@@ -29,7 +27,7 @@ impl Operation {
 }
 
 /// The outcome of a command: a status code of the type Generic Command Status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Successful Completion.
     Success = 0x00,
@@ -60,7 +58,7 @@ impl Status {
 }
 
 /// An entry of the submission queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubmissionEntry {
     /// Opcode.
     pub opcode: u8,

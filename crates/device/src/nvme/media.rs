@@ -1,11 +1,10 @@
 //! The blocks of the drive, and the time that an access to them takes.
 
 use kernel::{Bandwidth, Span, Time};
-use serde::{Deserialize, Serialize};
 use transaction::Memory;
 
 /// The blocks of a drive.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Media {
     pub(super) bytes: Memory,
     rate: Bandwidth,

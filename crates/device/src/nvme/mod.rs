@@ -20,7 +20,6 @@ use std::ops::Range;
 use kernel::{Bandwidth, Bytes, Effects, Span, Time};
 use packet::{PacketId, Packets, Refusal};
 use protocol::{Bar, Header, Identity, Kind, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Memory, Outstanding};
 
 use crate::leaf::{Engine, one_port};
@@ -33,7 +32,6 @@ use work::{Limits, Work};
 
 kernel::parameters! {
     /// The parameters of an NVM Express drive.
-    #[derive(Serialize, Deserialize)]
     pub struct NvmeParameters {
         /// Size of a block.
         block_size: Bytes = Bytes(512), among [Bytes(512), Bytes(4096)], from "common: LBA formats of 512 B and 4 KiB";
@@ -119,7 +117,7 @@ impl NvmeParameters {
 }
 
 /// A drive.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Nvme {
     endpoint: Endpoint,
     parameters: NvmeParameters,
@@ -153,7 +151,7 @@ pub struct Nvme {
 }
 
 /// A posted request.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Posted {
     Write(PacketId),
     /// The interrupt after a completion entry.
@@ -175,7 +173,7 @@ impl Posted {
 }
 
 /// A range of host memory to read.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Read {
     purpose: Purpose,
     address: u64,
@@ -183,7 +181,7 @@ struct Read {
 }
 
 /// The purpose of a read of host memory.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Purpose {
     resets: u32,
     target: Target,
@@ -191,7 +189,7 @@ struct Purpose {
     offset: u32,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Target {
     /// Entries of the submission queue.
     Entries,

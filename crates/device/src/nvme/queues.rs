@@ -1,11 +1,9 @@
 //! The pair of queues, as the controller sees it.
 
-use serde::{Deserialize, Serialize};
-
 use super::entries::{COMPLETION, CompletionEntry, SUBMISSION, Status};
 
 /// A ring of entries in host memory.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Ring {
     address: u64,
     entries: u32,
@@ -29,7 +27,7 @@ impl Ring {
 }
 
 /// The queues of an enabled controller.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Queues {
     submission: Ring,
     completion: Ring,

@@ -2,7 +2,6 @@
 
 use kernel::Time;
 use packet::{FlowId, Stamp};
-use serde::{Deserialize, Serialize};
 
 use super::entries::{NAMESPACE, Operation, Status, SubmissionEntry};
 
@@ -10,7 +9,7 @@ use super::entries::{NAMESPACE, Operation, Status, SubmissionEntry};
 pub(super) const PAGE: u64 = 4096;
 
 /// A command in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) entry: SubmissionEntry,
     pub(super) operation: Operation,
@@ -29,7 +28,7 @@ pub(super) struct Work {
 }
 
 /// The stage of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The list of pages is read from host memory.
     List,

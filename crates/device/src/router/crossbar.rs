@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::PacketId;
-use serde::{Deserialize, Serialize};
 
 use super::routing::Hops;
 use super::{FIRST_FIBRE, TO_PCIE, TO_USER};
 
 /// A packet in the router.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) packet: PacketId,
     /// Its length in cycles, in the buffer of its input.
@@ -25,7 +24,7 @@ pub(super) struct Entry {
 }
 
 /// The arbitration between several packets that wait for an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbitration {
     /// The queues are served in turn.
     RoundRobin,
@@ -46,7 +45,7 @@ impl Arbitration {
 kernel::choices!(Arbitration);
 
 /// A queue of an input: a virtual channel of a fibre, or a queue that the node itself fills.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
     /// Length of its packets together, in cycles.
@@ -60,7 +59,7 @@ pub(super) struct Queue {
 }
 
 /// The outputs for the first packet of a queue.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Exits {
     /// The user logic.
     User,
@@ -85,14 +84,14 @@ impl Exits {
 }
 
 /// An input: its queues share a path into the crossbar, which each packet occupies for its length.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) free_at: Time,
     pub(super) wake: Time,
 }
 
 /// An output, with the queues that request it, one bit each.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) asked: u64,
     /// The queue after the one that was served last, where round robin begins.

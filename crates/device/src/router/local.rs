@@ -7,7 +7,6 @@ use kernel::{Effects, Span, Time};
 use link::optical::OpticalParameters;
 use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
-use serde::{Deserialize, Serialize};
 use transaction::{
     CallNote, CompletionBuffer, Flow, FunctionPlace, Next, OutstandingLimits, Pattern, Requester,
     RequesterLimits, Staging, arrived, deliver, writes, written,
@@ -21,11 +20,10 @@ use super::program::{Program, Running, Wish, add};
 use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key, lose};
 
 /// The parts between the crossbar, the user logic and PCI Express.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Local {
     window: Window,
     targets: Vec<u64>,
-    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
     /// The requester with the flows of the user logic; their addresses are those of the network.
     pub(super) source: Requester,

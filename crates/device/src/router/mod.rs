@@ -22,7 +22,6 @@ use link::At;
 use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalParameters};
 use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
-use serde::{Deserialize, Serialize};
 
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
 use crossbar::{Entry, Exits, Input, Output, Queue};
@@ -60,7 +59,7 @@ pub struct RouterConfig {
 /// A router.
 ///
 /// The fields that a forwarded packet needs come first, as in [`OpticalEnd`].
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Router {
     fibres: Box<[Option<OpticalEnd>]>,

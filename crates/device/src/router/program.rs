@@ -6,11 +6,10 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
-use serde::{Deserialize, Serialize};
 use transaction::Memory;
 
 /// The program of one node in a collective.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// The numbers of the collective's flows, one for each node.
     pub flows: Range<u32>,
@@ -23,7 +22,7 @@ pub struct Program {
 }
 
 /// Messages to send, and data that must have arrived before the next step.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// Messages to send; they take turns packet by packet.
     pub sends: Vec<Message>,
@@ -32,7 +31,7 @@ pub struct Step {
 }
 
 /// A part of a node's memory to send to another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The destination node.
     pub to: u16,
@@ -47,7 +46,7 @@ pub struct Message {
 }
 
 /// A program in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Running {
     program: Program,
     step: usize,
@@ -61,13 +60,13 @@ pub(super) struct Running {
     state: State,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Sending {
     bytes: u64,
     begun: Time,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waiting,
     Working,

@@ -1,9 +1,7 @@
 //! Routing: the next fibre of a packet, and its virtual channels.
 
-use serde::{Deserialize, Serialize};
-
 /// The routing of a router.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// By coordinates in a ring, mesh or torus.
     Grid(Grid),
@@ -12,7 +10,7 @@ pub enum Routing {
 }
 
 /// A routing table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The fibre towards each node; none for this node and for unreachable nodes.
     pub fibres: Vec<Option<u8>>,
@@ -21,7 +19,7 @@ pub struct Table {
 }
 
 /// The position of a router in a ring, mesh or torus, and its routing rules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// The dimensions; the first one varies fastest with the node number.
     pub dimensions: Vec<Dimension>,
@@ -34,7 +32,7 @@ pub struct Grid {
 }
 
 /// One dimension, from the view of a router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
     /// Number of nodes in this dimension.
     pub size: u16,
@@ -50,7 +48,7 @@ pub struct Dimension {
 pub type Hop = (u8, u8);
 
 /// The possible fibres of a packet, in order of preference: at most two in each of three dimensions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hops {
     hops: [Hop; 7],
     len: u8,

@@ -1,10 +1,9 @@
 //! The address space of a network: the location of every node's memory in the window of each router.
 
 use kernel::Bytes;
-use serde::{Deserialize, Serialize};
 
 /// The layout of network addresses: node, port of the node, and offset behind this port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     aperture: u64,
     nodes: u16,

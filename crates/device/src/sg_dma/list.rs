@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use protocol::MemoryRequest;
-use serde::{Deserialize, Serialize};
 
 use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 
 /// A list of descriptors, and the time at which each is available.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct List {
     unit: Unit,
     origin: Origin,
@@ -25,7 +24,7 @@ pub(super) struct List {
     free: Time,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 enum Origin {
     /// The engine's own memory, with the next index.
     Memory(u64),

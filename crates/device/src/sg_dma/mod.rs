@@ -19,7 +19,6 @@ use std::sync::Arc;
 use kernel::{Bytes, Effects, Span, Time};
 use packet::{FlowId, Observation, PacketId};
 use protocol::Bar;
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Outstanding, Pattern};
 
 use crate::leaf::{Engine, one_port};
@@ -33,7 +32,6 @@ pub use user::UserLogic;
 
 kernel::parameters! {
     /// The parameters of a scatter/gather DMA engine.
-    #[derive(Serialize, Deserialize)]
     pub struct SgDmaParameters {
         /// Circuit between the FIFOs: "source-sink", "loopback", "matrix" or "reflector".
         user: UserLogic = UserLogic::SourceSink, from "the authors of rosta measure rates with it";
@@ -67,7 +65,7 @@ kernel::parameters! {
 }
 
 /// A scatter/gather DMA engine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct SgDma {
     endpoint: Endpoint,
     parameters: SgDmaParameters,
@@ -89,7 +87,6 @@ pub struct SgDma {
     interrupts: VecDeque<u8>,
     /// The source that sends next.
     turn: usize,
-    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
 }
 

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
 use protocol::{FunctionId, Header, Status, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{AnsweredPart, Outstanding, Pattern};
 
 use super::list::{List, Lookup};
@@ -14,7 +13,7 @@ use super::sender::{Ended, Offer};
 use super::user::Fifo;
 
 /// The purpose of a read request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Data: the number of the request in the transfer, the offset of its first byte, and the time of the request.
     Data {
@@ -27,7 +26,7 @@ pub(super) enum Purpose {
 }
 
 /// A transfer in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Reader {
     label: Option<FlowId>,
     list: List,
@@ -44,7 +43,7 @@ pub(super) struct Reader {
 }
 
 /// A request that is not fully answered, or with an answer that waits for older ones.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Awaited {
     missing: u32,
     bytes: Vec<u8>,

@@ -23,7 +23,6 @@
 //! a circuit reserved words stay 0 and counters are read-only, where the model has memory.
 
 use protocol::{MemoryRequest, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::Memory;
 
 /// Size of BAR 2 in bytes.
@@ -45,7 +44,7 @@ pub const DESCRIPTOR: u64 = 16;
 pub const MOST_DESCRIPTORS: u32 = 4096;
 
 /// A unit that transfers data, with its own registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Transfers from `TX_FIFO` to the addresses of a list.
     Write,
@@ -200,7 +199,7 @@ pub enum Status {
 }
 
 /// A range of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// The first address.
     pub address: u64,
@@ -243,7 +242,7 @@ pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {
 }
 
 /// The memory behind BAR 2.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Registers(Memory);
 
 impl Registers {

@@ -3,7 +3,6 @@
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::Pattern;
 
 use super::list::{List, Lookup};
@@ -45,7 +44,7 @@ pub(super) struct Ended {
 }
 
 /// A transfer in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     label: Option<FlowId>,
     list: List,

@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 /// The function of the user circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserLogic {
     /// Accepts all data and always has data: nothing ever stalls. Data written by peers is stored in BAR 0.
     SourceSink,
@@ -34,7 +32,7 @@ impl UserLogic {
 kernel::choices!(UserLogic);
 
 /// A FIFO of bytes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Fifo {
     bytes: VecDeque<u8>,
     size: usize,
@@ -79,7 +77,7 @@ impl Fifo {
 }
 
 /// The four FIFOs with the circuit between them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct User {
     pub(super) logic: UserLogic,
     /// Data read from host memory.

@@ -8,12 +8,11 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, ReturnedSpace};
-use serde::{Deserialize, Serialize};
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 
 /// A crossbar.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Crossbar {
     order: Order,
     /// Number of queues of an input.
@@ -29,7 +28,7 @@ struct Crossbar {
 }
 
 /// The ordering rule between the queues of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// No order.
     None,
@@ -38,7 +37,7 @@ enum Order {
 }
 
 /// A waiting packet.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     frame: BusFrame,
     output: usize,
@@ -50,7 +49,7 @@ struct Entry {
     charge: Charge,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Output {
     free_at: Time,
     /// Free words in the buffers behind the output, for each virtual channel, and the size of each buffer.

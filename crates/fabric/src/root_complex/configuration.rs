@@ -3,12 +3,11 @@
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, CompletionTimeout, ConfigRequest, FunctionId, Kind, Status};
-use serde::{Deserialize, Serialize};
 use transaction::{Action, CompletionBuffer, Outstanding, OutstandingLimits};
 
 /// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
 /// the request, so these tags are separate from those of the CPU's memory requests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Configuration {
     progress: Progress,
     /// The ticket of the program that makes the access; none for an access from outside the simulation.
@@ -18,7 +17,7 @@ pub(super) struct Configuration {
 }
 
 /// The state of the CPU's access.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Progress {
     /// There is no access.
     Idle,

@@ -7,7 +7,6 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{Completion, CompletionTimeout, MemoryRequest};
-use serde::{Deserialize, Serialize};
 use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
@@ -54,7 +53,7 @@ pub trait Cpu: Debug {
 }
 
 /// An event that the root complex reports to the CPU.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Notice {
     /// An interrupt with this message.
     Interrupt(u32),
@@ -69,7 +68,7 @@ pub(super) enum Notice {
 const CPU_WINDOW: usize = 16;
 
 /// The requests of the CPU that wait for a wire or are in transmission.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct RequestWindow {
     count: usize,
     /// A store of a program that waits for its place in the window.
@@ -107,7 +106,7 @@ impl RequestWindow {
 }
 
 /// The notices on their way to the CPU, in order of time.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Notices(VecDeque<(Time, Notice)>);
 
 impl Notices {

@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::Port;
 use packet::Charge;
-use serde::{Deserialize, Serialize};
 
 /// The packets of all pairs of ports.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct HeldBuffers(BTreeMap<(Port, Port, u8, usize), VecDeque<Held>>);
 
 /// A packet with parts that have not left.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Held {
     charge: Charge,
     parts: usize,

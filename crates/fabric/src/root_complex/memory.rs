@@ -7,7 +7,6 @@ use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
 use protocol::coherence::{LINE_BYTES, Line, LineData, POISON_WORD};
 use protocol::{AtomicRequest, FunctionId, Header, Kind, MemoryRequest};
-use serde::{Deserialize, Serialize};
 use transaction::{Completions, Memory, Pattern, deliver, deliver_poisoned, written};
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
@@ -22,7 +21,7 @@ pub struct Ram<'m> {
 }
 
 /// The limits of a memory system that takes writes from root ports: its rate, and its buffers for writes.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Ingest {
     rate: Bandwidth,
     buffers: usize,
@@ -79,7 +78,7 @@ impl Ingest {
 }
 
 /// The memory controllers and their memory.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct MemoryController {
     /// The first address.
     base: u64,

@@ -32,7 +32,6 @@ use link::{Counters, LinkEnd, LinkTimer};
 use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
 use protocol::coherence::{Line, LineData};
 use protocol::{Class, CompletionTimeout, Header, Kind, Message, MessageRequest, TrafficClass};
-use serde::{Deserialize, Serialize};
 use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
 
 use crate::{Route, Routes};
@@ -95,7 +94,7 @@ pub struct RootComplexConfig<C> {
 /// A packet from below passes the rules of its root port, the translation agent, the sockets and the caches, in this order; each of
 /// them may keep it and releases it later. Then it goes to memory, to the CPU or to another root port. The parts own their state and
 /// return decisions and effects; this file and those named after a path connect them.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct RootComplex<C> {
     parameters: RootComplexParameters,
     functions: Functions,
@@ -111,7 +110,6 @@ pub struct RootComplex<C> {
     memory: MemoryController,
     /// None where writes need no ownership of their lines.
     ownership: Option<Box<Ownership>>,
-    #[serde(with = "kernel::checkpoint::shared")]
     patterns: Arc<[Pattern]>,
     cpu: C,
     requests: RequestWindow,

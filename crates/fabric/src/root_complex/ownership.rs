@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 
 use kernel::{Port, Span, Time};
 use protocol::{Header, MemoryRequest};
-use serde::{Deserialize, Serialize};
 
 use super::RootComplexParameters;
 use super::posted_order::PostedOrder;
 
 /// The lines that the root ports own or have just given back, and the writes of each port.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Ownership {
     /// Number of writes that one ownership of a line serves.
     writes: u32,
@@ -26,7 +25,7 @@ pub(super) struct Ownership {
 }
 
 /// A line, the time at which its last write is visible, and the number of writes under the ownership that this write had.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct OwnedLine {
     number: u64,
     visible: Time,

@@ -2,12 +2,10 @@
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
 use protocol::Class;
-use serde::{Deserialize, Serialize};
 use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
     /// The parameters of a host.
-    #[derive(Serialize, Deserialize)]
     pub struct RootComplexParameters {
         /// Number of root ports.
         ports: u32 = 8, within 1..=60, from "common among servers";
@@ -116,7 +114,7 @@ kernel::parameters! {
 const PAGE: u64 = 4096;
 
 /// The requests between root ports that a root complex forwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerToPeer {
     /// No request.
     None,

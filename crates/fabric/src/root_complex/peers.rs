@@ -4,12 +4,11 @@
 use kernel::{Bandwidth, Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Header, Kind};
-use serde::{Deserialize, Serialize};
 
 use super::RootComplexParameters;
 
 /// The path between the root ports.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct PeerPath {
     latency: Span,
     /// None for no limit.
@@ -23,7 +22,7 @@ pub(super) struct PeerPath {
 }
 
 /// The rules by which the path splits packets (PCIe Base 1.3.1). The parts obey the rules for packets of a root complex.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Split {
     /// The largest payload that passes whole.
     largest: usize,

@@ -4,7 +4,6 @@ use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
-use serde::{Deserialize, Serialize};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
 
 use super::RootComplexParameters;
@@ -16,7 +15,7 @@ use crate::access_control::{PeerRoute, is_violation, peer_route};
 ///
 /// A packet that goes from one root port to another occupies the receive buffer of the first until the second has sent it; the root
 /// ports settle that among themselves. They report only packets that the host itself has sent.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct RootPorts {
     ports: Vec<RootPort>,
     /// The receive buffers of packets between root ports, where these may be split. None where each packet leaves whole, and so frees
@@ -26,7 +25,7 @@ pub(super) struct RootPorts {
     peers: usize,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct RootPort {
     link: LinkEnd,
     /// The datapaths from the receive buffer and to the link.

@@ -3,16 +3,15 @@
 
 use kernel::Time;
 use protocol::{Class, FunctionId, Header, Kind, Passing, Row, TrafficClass};
-use serde::{Deserialize, Serialize};
 
 /// The last posted requests of each source, such as a root port.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct PostedOrder {
     sources: Vec<Vec<UnderWay>>,
 }
 
 /// The posted requests of one requester and traffic class, and the time at which the last of them is done.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct UnderWay {
     requester: FunctionId,
     traffic_class: TrafficClass,

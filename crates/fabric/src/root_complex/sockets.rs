@@ -8,13 +8,12 @@ use std::ops::Range;
 use kernel::{Bandwidth, Port, Span, Time};
 use link::Counters;
 use packet::{Packet, PacketId};
-use serde::{Deserialize, Serialize};
 
 use super::RootComplexParameters;
 use super::posted_order::PostedOrder;
 
 /// The sockets of a host that has more than one.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Sockets {
     /// The socket of each root port.
     of_ports: Vec<usize>,
@@ -35,7 +34,7 @@ pub(super) struct Sockets {
 }
 
 /// The origin of a packet that may go to another socket, which also determines what happens to it there.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Crossing {
     /// The packet came in by a root port.
     In(Port),

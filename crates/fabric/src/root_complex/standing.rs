@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use kernel::{Port, Time};
-use serde::{Deserialize, Serialize};
 
 use super::sockets::CPU;
 use super::{Cpu, RootComplex};
@@ -22,7 +21,7 @@ pub enum RootHold {
 }
 
 /// An end of the way of packets through a root complex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootEnd {
     /// A root port.
     Port(Port),
@@ -42,7 +41,7 @@ impl RootEnd {
 }
 
 /// The way of packets through a root complex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootWay {
     /// The end where they come in.
     pub from: RootEnd,

@@ -3,7 +3,6 @@
 use kernel::{Component, Label, Port, Time};
 use link::LinkTimer;
 use packet::Pcie;
-use serde::{Deserialize, Serialize};
 
 /// A timer of a root complex.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +70,7 @@ impl From<(Port, LinkTimer)> for RootTimer {
 }
 
 /// The time at which a part of the root complex is woken next, or [`Time::NEVER`].
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct WakeUp(Time);
 
 impl Default for WakeUp {

@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use super::Processor;
 
 /// A watched range of memory, and whether a device has written to it.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Look {
     range: Range<u64>,
     is_changed: bool,

@@ -4,18 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use kernel::Time;
-use serde::{Deserialize, Serialize};
 
 use super::{Processor, State};
 use crate::ThreadId;
 use crate::system::{DeviceRequest, ResetPhase, Wake};
 
 /// The resets of devices, by the messages of their interrupts.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Resets(BTreeMap<u32, Device>);
 
 /// The state of the resets of a device, as its drivers are told of it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct Device {
     /// The number of resets that have begun.
     begun: u32,

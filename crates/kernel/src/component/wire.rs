@@ -1,12 +1,10 @@
 //! The wires from the ports of components.
 
-use serde::{Deserialize, Serialize};
-
 use super::{COUNT_BITS, ComponentId, Rank};
 use crate::{Span, Time, prefetch};
 
 /// A wire from one port to another.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
     pub(super) to: Rank,
     pub(super) delay: Span,
@@ -45,7 +43,7 @@ impl Wire {
 
 /// The wires from the ports of one component, by the number of the port. Most packets leave by port 0, upstream: its wire is not behind a
 /// pointer.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Wires {
     first: Option<Wire>,

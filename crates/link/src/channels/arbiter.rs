@@ -1,13 +1,12 @@
 //! The arbitration among the virtual channels of a port (PCIe Base 6.3.3.2).
 
 use protocol::{Arbitration, ChannelsControl};
-use serde::{Deserialize, Serialize};
 
 use super::{OTHERS, Phases};
 
 /// The order in which channels get the wire: those above the low-priority group by strict priority, the highest VC ID first; then the
 /// low-priority group by round robin or by phases, after which those have one turn that have no phase.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Arbiter {
     /// The number of channels of the low-priority group, from VC0 on.
     low: usize,

@@ -1,10 +1,9 @@
 //! What one direction of a link sends by each virtual channel.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 /// Counters of one virtual channel of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelCounters {
     /// TLPs sent for the first time.
     pub packets: u64,
@@ -33,7 +32,7 @@ impl ChannelCounters {
 }
 
 /// The counters of one virtual channel as its transmitter keeps them.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChannelCount {
     counters: ChannelCounters,
     stalled_since: Option<Time>,

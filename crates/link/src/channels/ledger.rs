@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use protocol::MOST_CHANNELS;
-use serde::{Deserialize, Serialize};
 
 use packet::Charge;
 
@@ -11,11 +10,11 @@ use packet::Charge;
 ///
 /// Software may change the map of classes to channels while packets are in the buffers: the credit of each goes back in the channel in which
 /// it was charged.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger([[VecDeque<Entry>; 3]; MOST_CHANNELS]);
 
 /// A packet in a receive buffer.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     /// None for a packet of a channel that is closed, or has been since the packet arrived: its credit does not go back.
     channel: Option<u8>,

@@ -1,10 +1,9 @@
 //! The map from traffic classes to virtual channels.
 
 use protocol::{ChannelsControl, MOST_CHANNELS, TrafficClass};
-use serde::{Deserialize, Serialize};
 
 /// The virtual channel of each traffic class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelMap([u8; MOST_CHANNELS]);
 
 /// The channel of a class that maps to none.

@@ -2,10 +2,9 @@
 //! and the link is up, while the other channels carry traffic.
 
 use protocol::{Class, Credit, Dllp, MOST_CHANNELS};
-use serde::{Deserialize, Serialize};
 
 /// The state of the initialisation of each channel, by VC ID.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Negotiation {
     states: [State; MOST_CHANNELS],
     /// The `InitFC` DLLPs to send, as bits `channel * 3 + class`.
@@ -14,7 +13,7 @@ pub(crate) struct Negotiation {
     limits: [[Option<Credit>; 3]; MOST_CHANNELS],
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Disabled,

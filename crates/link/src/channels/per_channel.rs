@@ -3,11 +3,9 @@
 use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 
-use serde::{Deserialize, Serialize};
-
 /// A value for each virtual channel, by VC ID. Every link has VC0, and nearly all links have it alone: its value is not behind a
 /// pointer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct PerChannel<T> {
     others: Vec<T>,

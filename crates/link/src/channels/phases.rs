@@ -1,11 +1,9 @@
 //! Weighted round robin by a table of phases (PCIe Base 6.3.3): each phase is a turn of a channel or of a port.
 
-use serde::{Deserialize, Serialize};
-
 /// The phases of an arbitration table, and the next one.
 ///
 /// Behind the table is one phase for all that have none in it, such as the packets of a switch itself: they get a turn in each round.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Phases {
     turns: Box<[u8]>,
     next: usize,

@@ -1,7 +1,6 @@
 //! The times of a link end that depend on the rate and the width of its link, which training may change.
 
 use kernel::Span;
-use serde::{Deserialize, Serialize};
 
 use super::LinkEnd;
 use crate::ltssm::Offer;
@@ -9,7 +8,7 @@ use crate::parameters::PortParameters;
 use crate::{LinkConfig, WireTiming};
 
 /// The parameters from which the times follow.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Rates {
     max_payload: u16,
     skip_position: f64,

@@ -2,12 +2,11 @@
 
 use kernel::{BitRate, Bytes, Span};
 use protocol::aurora::BLOCK_BITS;
-use serde::{Deserialize, Serialize};
 
 use crate::BitErrors;
 
 /// The flow control of a fibre, which keeps the sender from overflowing the receiver's buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowControl {
     /// Credits for the buffer of each virtual channel.
     Credits,

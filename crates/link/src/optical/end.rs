@@ -3,7 +3,6 @@
 use kernel::{Span, Time};
 use protocol::Envelope;
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
-use serde::{Deserialize, Serialize};
 
 use crate::alarm::{Alarm, Ring};
 use crate::{BitErrors, LinkContext, LinkTimer};
@@ -35,7 +34,7 @@ pub enum OpticalEvent {
 ///
 /// A large network has thousands of ends, and most events find their end outside the cache. The fields that most events use are
 /// therefore first, in one cache line for each group.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct OpticalEnd {
     pub(super) timing: Timing,

@@ -1,7 +1,6 @@
 //! The receiver of an optical end: counts of each virtual channel, and the effect of bit errors.
 
 use kernel::Time;
-use serde::{Deserialize, Serialize};
 
 use crate::BitErrors;
 use packet::{PacketId, Packets};
@@ -25,7 +24,7 @@ pub struct Incoming {
 }
 
 /// The receive counts of one virtual channel, in cycles modulo 65,536.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
     /// Cycles that the far end has sent, as far as this end knows.
     pub(super) received: u16,

@@ -2,12 +2,10 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::Outgoing;
 
 /// The retransmission state of one end, for both directions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Resend {
     /// Frames that are not acknowledged, oldest first, each with its cycles.
     kept: VecDeque<(Outgoing, u32)>,

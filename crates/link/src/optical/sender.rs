@@ -1,12 +1,11 @@
 //! The sender of an optical end: credit of each channel, and counters of the wire.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 use packet::PacketId;
 
 /// A packet to be sent.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// The packet. The end takes over the caller's hold of it.
     pub packet: PacketId,
@@ -19,7 +18,7 @@ pub struct Outgoing {
 }
 
 /// Counters of one direction of a fibre.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpticalCounters {
     /// Frames sent for the first time.
     pub frames: u64,
@@ -57,7 +56,7 @@ impl OpticalCounters {
 }
 
 /// The send counts of one virtual channel, in cycles modulo 65,536.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     /// Cycles sent so far.
     pub(super) sent: u16,

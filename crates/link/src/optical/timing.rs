@@ -2,12 +2,11 @@
 
 use kernel::{Span, Time};
 use protocol::aurora::{COMPENSATION_CYCLES, COMPENSATION_PERIOD, cycles};
-use serde::{Deserialize, Serialize};
 
 use super::OpticalConfig;
 
 /// The clock of one direction.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Timing {
     pub(super) cycle: Span,
     lanes: u32,

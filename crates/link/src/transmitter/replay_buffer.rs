@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 
 use packet::{PacketId, TlpFrame};
 use protocol::MAX_TLP_OVERHEAD;
-use serde::{Deserialize, Serialize};
 
 use super::SEQUENCES;
 use crate::LinkContext;
 
 /// A packet in the replay buffer.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub(super) packet: PacketId,
     pub(super) sequence: u16,
@@ -23,7 +22,7 @@ pub(super) struct Kept {
 }
 
 /// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct ReplayBuffer {
     kept: VecDeque<Kept>,

@@ -6,12 +6,11 @@
 //! before the claimed one. Packets of other classes have credit of their own, and pass.
 
 use protocol::Class;
-use serde::{Deserialize, Serialize};
 
 use crate::credit::Budget;
 
 /// The source that claims the credit of each class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claims([u8; 3]);
 
 /// The number of no source.

@@ -1,11 +1,9 @@
 //! Atomic operations on a part of a cache line, and their results.
 
-use serde::{Deserialize, Serialize};
-
 use super::LINE_BYTES;
 
 /// The type of an atomic operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicChange {
     /// `AtomicStore`: writes a function of memory and operand; returns nothing.
     Store(AtomicFunction),
@@ -18,7 +16,7 @@ pub enum AtomicChange {
 }
 
 /// The function of memory and operand that an atomic store or load writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicFunction {
     /// The sum, modulo the width.
     Add,
@@ -69,7 +67,7 @@ impl AtomicFunction {
 }
 
 /// A number of up to 16 bytes, stored as bytes: the alignment of a `u128` would make every message larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word([u8; 16]);
 
 impl From<u128> for Word {
@@ -86,7 +84,7 @@ impl Word {
 }
 
 /// An atomic operation on 4, 8 or 16 bytes of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LineAtomic {
     change: AtomicChange,
     offset: u8,

@@ -3,8 +3,6 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use serde::{Deserialize, Serialize};
-
 use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, TransactionId, Word};
 
 /// The data of a cache line: its bytes, or in a model of the protocol any value that can be compared.
@@ -16,10 +14,9 @@ pub trait Data: Clone + Eq + Ord + Hash + Debug {
 }
 
 /// The bytes of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LineData {
     /// The bytes.
-    #[serde(with = "crate::array")]
     pub bytes: [u8; LINE_BYTES],
     /// The poisoned words: a bit for each [`POISON_WORD`] bytes.
     pub poison: u8,
@@ -88,7 +85,7 @@ impl Data for LineData {
 }
 
 /// A contiguous part of a line, at least one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WriteRange {
     offset: u8,
     len: u8,
@@ -133,7 +130,7 @@ impl WriteRange {
 }
 
 /// A message from one agent to another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Message<D> {
     /// The agent that sends the message.
     pub source: AgentId,
@@ -146,7 +143,7 @@ pub struct Message<D> {
 }
 
 /// The content of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Content<D> {
     /// An agent's request to the home agent, for a line.
     Request(Line, Request<D>),
@@ -166,7 +163,7 @@ pub enum Content<D> {
 }
 
 /// A request of an agent for a line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request<D> {
     /// Reads the line without caching it.
     ReadOnce,
@@ -197,7 +194,7 @@ impl<D> Request<D> {
 }
 
 /// The rights that a snooped agent must give up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Snoop {
     /// `SnpToAny`: none; the agent returns the data if memory is out of date.
     ToAny,
@@ -208,7 +205,7 @@ pub enum Snoop {
 }
 
 /// The rights to a line that the end of a request gives to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grant {
     /// None: the agent does not cache the line.
     Nothing,

@@ -11,8 +11,6 @@ mod packet;
 
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
-
 pub use atomic::{AtomicChange, AtomicFunction, LineAtomic, Word};
 pub use message::{
     Content, Data, Grant, LineData, Message, POISON_WORD, Request, Snoop, WriteRange,
@@ -24,7 +22,7 @@ pub use packet::{CoherencePacket, PacketFormat};
 pub const LINE_BYTES: usize = 64;
 
 /// A cache line, identified by its physical address, a multiple of 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line(
     /** One more than its number, so that an `Option` takes no more room. */ NonZeroU64,
 );
@@ -56,7 +54,7 @@ impl Line {
 }
 
 /// ID of an agent, 0 to 63: agent IDs have 6 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentId(u8);
 
 impl AgentId {
@@ -82,11 +80,11 @@ impl AgentId {
 }
 
 /// Transaction ID, 0 to 4095 (12 bits); each agent numbers its own transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TransactionId(pub u16);
 
 /// The state of a line in an agent's cache, which gives the agent's rights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
     /// I: the agent does not hold the line.
     Invalid,

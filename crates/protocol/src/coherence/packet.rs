@@ -1,9 +1,7 @@
 //! The header of a packet that carries coherence messages.
 
-use serde::{Deserialize, Serialize};
-
 /// The header of a packet of coherence messages; its payload is a sequence of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CoherencePacket {
     /// The type of the header.
     pub format: PacketFormat,
@@ -12,7 +10,7 @@ pub struct CoherencePacket {
 }
 
 /// The two types of packet header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketFormat {
     /// A header of one dword, from one end of a link to the other.
     Optimized,

@@ -1,7 +1,5 @@
 //! The type 1 header (PCIe Base 7.5.1.3): the bus numbers and addresses below a bridge.
 
-use serde::{Deserialize, Serialize};
-
 use super::ConfigSpace;
 use super::header::{SECONDARY_STATUS, STATUS_CLEARED};
 
@@ -31,7 +29,7 @@ const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;
 
 /// The reason why software holds the link below a bridge down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkHold {
     /// Secondary Bus Reset is set.
     Reset,

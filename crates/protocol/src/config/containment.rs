@@ -1,8 +1,6 @@
 //! Downstream Port Containment (PCIe Base 6.2.10, 7.9.14): a port that detects an error, or receives the message of one from below, takes
 //! its link down until software releases it.
 
-use serde::{Deserialize, Serialize};
-
 use super::{ConfigSpace, Severity};
 use crate::FunctionId;
 
@@ -41,7 +39,7 @@ const SOFTWARE_TRIGGER_SUPPORTED: u32 = 1 << 7;
 const REASON: u32 = 0b11 << 1 | 0b11 << 5;
 
 /// The reason for containment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerReason {
     /// The port has detected an uncorrectable error that is not masked.
     Uncorrectable(Severity),

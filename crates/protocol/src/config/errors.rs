@@ -4,8 +4,6 @@ pub(super) mod root;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
 use super::{ConfigSpace, PortType, express};
 use crate::Pasid;
@@ -66,7 +64,7 @@ const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
 /// The severity of an error that a function has detected (PCIe Base 6.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Hardware corrects the error, or it is an advisory non-fatal error.
     Correctable,
@@ -105,7 +103,7 @@ impl Severity {
 }
 
 /// An uncorrectable error; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncorrectableError {
     /// The link below the port went down unexpectedly.
     SurpriseDown = 5,
@@ -170,7 +168,7 @@ impl UncorrectableError {
 }
 
 /// A correctable error, which the link or the device repairs; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CorrectableError {
     /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
     ReceiverError = 0,
@@ -245,7 +243,7 @@ pub struct ErrorControl {
 }
 
 /// An error as its function treats it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Detected {
     /// The severity; that of an advisory non-fatal error is correctable.
     pub severity: Severity,

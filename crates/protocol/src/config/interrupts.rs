@@ -1,7 +1,5 @@
 //! Message signalled interrupts: MSI (PCIe Base 7.7.1) and MSI-X (PCIe Base 7.7.2).
 
-use serde::{Deserialize, Serialize};
-
 use super::ConfigSpace;
 
 /// The register with Message Control of MSI in the upper half, and the capability's header in the lower half.
@@ -44,7 +42,7 @@ pub const MSIX_VECTOR_CONTROL: u64 = 12;
 pub const MSIX_VECTOR_MASK: u32 = 1;
 
 /// The use that a function may make of message signalled interrupts, as its registers say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signalling {
     /// It may send no messages: neither capability is enabled. Both at once are an error of software with an undefined result (PCIe
     /// Base 7.7.1.2, 7.7.2.2: each is permitted while the other's enable is clear); this model then sends nothing.
@@ -59,7 +57,7 @@ pub enum Signalling {
 }
 
 /// Location of a function's MSI-X table and pending bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsixTable {
     /// Number of entries, 1 to 2048.
     pub vectors: u16,

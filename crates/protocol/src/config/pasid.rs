@@ -1,7 +1,5 @@
 //! The PASID extended capability (PCIe Base 6.20): whether a function may send requests in the address spaces of processes.
 
-use serde::{Deserialize, Serialize};
-
 use super::ConfigSpace;
 use crate::Pasid;
 
@@ -42,7 +40,7 @@ pub struct AddressSpaces {
 }
 
 /// The PASID prefixes that a function may send.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PasidControl {
     /// PASID Enable.
     pub is_enabled: bool,

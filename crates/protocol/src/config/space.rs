@@ -2,19 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
-
 use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
 ///
 /// A copy shares the bytes until one of both changes. Plans and their simulations have a copy each, of which few ever change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigSpace {
-    #[serde(
-        serialize_with = "crate::array::serialize",
-        deserialize_with = "shared"
-    )]
     dwords: Arc<Dwords>,
     /// The writable registers, in order of their numbers.
     fields: Arc<Vec<Field>>,
@@ -25,7 +19,7 @@ pub struct ConfigSpace {
 type Dwords = [u32; ConfigRequest::REGISTERS as usize];
 
 /// The writable bits of one register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     register: u16,
     writable: u32,
@@ -40,7 +34,7 @@ struct Field {
 }
 
 /// The registers of an arbitration table, as they were when software last set the bit that loads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LoadedTable {
     /// The first register.
     pub(super) first: u16,
@@ -210,11 +204,6 @@ impl ConfigSpace {
     pub(super) fn raise(&mut self, register: u16, bits: u32) {
         self.update(register, bits, bits);
     }
-}
-
-/// Reads the registers, which no other copy shares yet.
-fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Dwords>, D::Error> {
-    crate::array::boxed(from).map(Arc::from)
 }
 
 /// The bits in the bytes that `enables` selects.

@@ -1,12 +1,10 @@
 //! Completion timeouts as Device Capabilities 2 and Device Control 2 have them (PCIe Base 7.5.3.15, 7.5.3.16).
 
-use serde::{Deserialize, Serialize};
-
 use super::express::DEVICE_CONTROL_2;
 use super::{ConfigSpace, Express};
 
 /// The completion timeout that software selects for a function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompletionTimeout {
     /// Completion Timeout Value.
     value: u8,

@@ -1,7 +1,5 @@
 //! Invalidations: which addresses a device must remove from its cache, and the completion that confirms it (PCIe Base 10.3).
 
-use serde::{Deserialize, Serialize};
-
 use crate::TlpError;
 
 use super::PageRange;
@@ -16,17 +14,15 @@ pub struct Invalidation {
 }
 
 /// `ITag`, 0..=31: tells the outstanding Invalidate Requests of a device apart.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InvalidateTag(u8);
 
 /// `ITag` Vector: a set of tags, with bit n for tag n.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct InvalidateTags(pub u32);
 
 /// Number of Invalidate Completions for a request, 1..=8: one in each traffic class that may contain older writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompletionCount(u8);
 
 impl Invalidation {

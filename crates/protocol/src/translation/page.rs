@@ -1,10 +1,8 @@
 //! Pages, and the rights of devices to them.
 
-use serde::{Deserialize, Serialize};
-
 /// A page of 4 KiB, identified by its address.
 // Two halves, because a `u64` would be aligned to eight bytes and make a header eight bytes larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Page {
     pub(super) high: u32,
     pub(super) low: u32,
@@ -26,7 +24,7 @@ impl Page {
 }
 
 /// The rights of a device to a page, or the rights that it asks for: the bits W and R.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// None: the page is not resident, or the device has no rights to it.
     None,

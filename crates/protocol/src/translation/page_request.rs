@@ -1,11 +1,9 @@
 //! Page requests: a device asks for pages that are not resident, and gets one response for the group (PCIe Base 10.4).
 
-use serde::{Deserialize, Serialize};
-
 use super::{Access, Page};
 
 /// The fields of a Page Request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageRequest {
     /// The untranslated address of the page.
     pub page: Page,
@@ -18,13 +16,11 @@ pub struct PageRequest {
 }
 
 /// Page Request Group Index, 0..=511.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageGroup(u16);
 
 /// Response Code: the result of a page request group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageResponse {
     /// All pages are resident now.
     Success,

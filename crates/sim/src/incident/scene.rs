@@ -7,7 +7,6 @@ use kernel::{ComponentId, World};
 use link::LinkCommand;
 use packet::{Incident, Observation, Pcie, Site};
 use protocol::FunctionId;
-use serde::{Deserialize, Serialize};
 use transaction::FunctionPlace;
 
 use crate::build::ends;
@@ -29,7 +28,7 @@ pub struct Scene<'a> {
 }
 
 /// A program that an incident has started.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
     /// The number of the incident.
     pub(crate) incident: usize,

@@ -8,25 +8,22 @@ use std::num::NonZeroU64;
 use coherence::Agent;
 use device::{Accelerator, Leaf};
 use host::Host;
-use kernel::checkpoint::name::Name;
 use kernel::{Time, World};
 use packet::Pcie;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
-use serde::{Deserialize, Serialize};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
 /// A violated invariant, and its line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoherence {
     /// Address of the first byte of the line.
     pub address: u64,
     /// Agents that hold the line, and their states.
     pub holders: Vec<(String, State)>,
     /// The violated invariant, in words.
-    #[serde(with = "kernel::checkpoint::name")]
-    pub what: Name,
+    pub what: &'static str,
 }
 
 impl fmt::Display for Incoherence {
@@ -46,7 +43,7 @@ impl fmt::Display for Incoherence {
 }
 
 /// Checks the invariants periodically.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Watch {
     every: NonZeroU64,
     /// Number of events at which the next check is due.

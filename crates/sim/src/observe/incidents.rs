@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use kernel::Time;
 use packet::{Incident, Site};
-use serde::{Deserialize, Serialize};
 
 /// The log of a run. Equal errors of one function are one entry, so that a link with bit errors does not fill the log.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     entries: Vec<Entry>,
     /// The entry of each error.
@@ -16,7 +15,7 @@ pub struct Log {
 }
 
 /// An entry of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The component.
     pub component: u32,

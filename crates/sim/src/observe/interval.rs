@@ -1,14 +1,13 @@
 //! The interval in which the results of wires are measured.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 use super::reading::Reading;
 
 /// The measured interval, with a reading at each of its bounds: the window of the scenario, or the time in which workloads run.
 ///
 /// Counters are read at both bounds, so that links need not know of the interval, and no event is scheduled for it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Interval {
     from: Time,
     until: Time,

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use kernel::Span;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use counts::Counts;
 
@@ -64,7 +64,7 @@ impl LatencyHistogram {
 }
 
 /// A collection of latencies.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
     /// The number of latencies in each bucket of a histogram, in picoseconds.
     counts: Counts,

@@ -6,13 +6,12 @@ use std::mem::offset_of;
 use host::queue_pair::MessageNote;
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PackedNote, Refusal};
-use serde::{Deserialize, Serialize};
 use transaction::CallNote;
 
 use super::latency::Latencies;
 
 /// The meter of all flows of a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Meter {
     flows: Vec<FlowMeter>,
     /// Latencies of workloads whose flows are measured together.
@@ -28,7 +27,6 @@ pub struct Meter {
     /// Time of the last observation of a flow.
     progress: Time,
     /// Whether the counts of latencies may wait until they are loaded.
-    #[serde(skip)]
     counts_later: bool,
     /// Latencies of flows that are not counted yet, oldest first.
     uncounted: VecDeque<(FlowId, Span)>,
@@ -41,7 +39,7 @@ const COUNTED_AFTER: usize = 4;
 
 /// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line of the cache, and of one that
 /// arrives, the first three.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct FlowMeter {
     /// Times of the first bit of the first request and the last bit of the last, as sent.
@@ -94,7 +92,7 @@ pub struct FlowMeter {
 const _: () = assert!(offset_of!(FlowMeter, steady) == 192, "three lines");
 
 /// Doorbell times of the messages of a flow that nobody has noticed yet.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct Doorbells {
     rung: VecDeque<Time>,
     /// Doorbell times of messages of which at least a part has arrived.

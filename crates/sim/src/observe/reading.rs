@@ -4,14 +4,13 @@ use device::Router;
 use kernel::{ComponentId, Time};
 use link::optical::{OpticalCounters, OpticalEnd};
 use link::{ChannelCounters, Counters, LinkEnd};
-use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::model::Model;
 use crate::plan::{FabricPlan, FibrePlan};
 
 /// The counters of all wires at one time, in the order of [`link_ends`] and [`fibre_ends`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Reading {
     /// The time of the reading.
     pub at: Time,

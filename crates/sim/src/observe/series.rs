@@ -1,7 +1,6 @@
 //! Samples of workloads and wires over time.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 use super::meter::Meter;
 use super::reading::{fibre_ends, link_ends};
@@ -14,7 +13,7 @@ use crate::workload::{PlannedWorkload, Workload};
 ///
 /// A sample holds counts since the beginning, so that every second sample can be dropped, and the interval doubled, without loss of a
 /// byte, when there are too many.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Series {
     interval: Span,
     next: Time,
@@ -22,7 +21,7 @@ pub struct Series {
 }
 
 /// The state of workloads and wires at one time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// The time of the sample.
     pub at: Time,
@@ -35,7 +34,7 @@ pub struct Sample {
 }
 
 /// The state of one direction of a link.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct LinkSample {
     /// Time in which the wire was busy so far.
     pub busy: Span,
@@ -48,7 +47,7 @@ pub struct LinkSample {
 }
 
 /// The state of one direction of a fibre.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct FibreSample {
     /// Time in which the fibre was busy so far.
     pub busy: Span,

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::plan::Region;
 
 /// The memory of a host for programs.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Spare {
     /// Free ranges, which are whole pages: the length of each by its first address. No two ranges touch.
     free: BTreeMap<u64, u64>,

@@ -20,7 +20,6 @@ use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
 use packet::{FlowId, Observation};
-use serde::{Deserialize, Serialize};
 use transaction::Mark;
 
 use crate::model::Model;

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{Charge, PacketId, Packets, ReturnedSpace};
 use protocol::{Class, Passing};
-use serde::{Deserialize, Serialize};
 
 /// The waiting packets by class. No packet passes an older posted request, but by relaxed or ID-based ordering (PCIe Base 2.4.1).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     /// The packets of each class, with their arrival numbers.
     queues: [VecDeque<(u64, Waiting)>; Class::ALL.len()],
@@ -20,7 +19,7 @@ pub(super) struct Outgoing {
 }
 
 /// A packet that waits to leave.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     /// The earliest time at which it may leave.
     pub(super) ready: Time,

@@ -6,13 +6,12 @@ use protocol::register::ATTENTION_BUTTON_PRESSED;
 use protocol::{
     Class, ConfigRequest, FunctionId, Header, LinkHold, Severity, TriggerReason, UncorrectableError,
 };
-use serde::{Deserialize, Serialize};
 
 use super::{FunctionPlace, Functions};
 use crate::refuse;
 
 /// What a component is to do with the link of one of its downstream ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortAction {
     /// Containment begins: the link goes down, and the port signals it.
     Contain(TriggerReason),

@@ -2,10 +2,9 @@
 //! 9.3.3.3.1).
 
 use protocol::{ConfigSpace, EndpointFunction};
-use serde::{Deserialize, Serialize};
 
 /// The spaces of the enabled virtual functions; none in a component that is not a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VirtualSpaces {
     /// A configuration space after reset, if the device can have virtual functions.
     reset: Option<ConfigSpace>,

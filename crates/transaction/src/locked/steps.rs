@@ -8,12 +8,11 @@ use locktable::{
 };
 use packet::Observation;
 use protocol::coherence::LINE_BYTES;
-use serde::{Deserialize, Serialize};
 
 use super::{LockNote, LockedWork, Under, WordAccess, WordOperation, successor};
 
 /// The next action of the party that does the work.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// Works for this time.
     Work(Span),
@@ -28,7 +27,7 @@ pub enum Step {
 }
 
 /// The progress of work under locks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct LockedLoop {
     work: LockedWork,
     done: u64,
@@ -38,7 +37,7 @@ pub struct LockedLoop {
     stage: Stage,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     /// The next piece of work has not started.
     Between,
@@ -49,7 +48,7 @@ enum Stage {
 }
 
 /// One piece of work.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Piece {
     born: Time,
     /// The number and the address of the bucket.
@@ -61,7 +60,7 @@ struct Piece {
     swaps: u32,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Point {
     /// The lock is being requested; the current compare-and-swap started at this time.
     Requesting(Acquire, Time),

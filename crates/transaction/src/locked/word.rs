@@ -2,10 +2,9 @@
 
 use locktable::{Bucket, Operation};
 use protocol::coherence::{AtomicChange, LINE_BYTES, LineAtomic};
-use serde::{Deserialize, Serialize};
 
 /// An access to one word of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordAccess {
     /// The address, a multiple of `width`.
     pub address: u64,
@@ -16,7 +15,7 @@ pub struct WordAccess {
 }
 
 /// The operation on a word, which is little-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordOperation {
     /// Reads the word.
     Load,

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use protocol::QueuePairId;
-use serde::{Deserialize, Serialize};
 
 use super::stream::Stream;
 use super::{Read, Sharing};
@@ -12,7 +11,7 @@ use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
 
 /// The descriptors that are being read, or wait for the begin of their messages.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Fetches {
     queue: VecDeque<Fetch>,
     sharing: Sharing,
@@ -23,7 +22,7 @@ pub(super) struct Fetches {
 }
 
 /// A descriptor that is being read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) number: u64,
     pub(super) owner: QueuePairId,

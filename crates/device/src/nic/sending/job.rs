@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
-use serde::{Deserialize, Serialize};
 
 use super::stream::Stream;
 use crate::nic::descriptor::{Item, Probe};
 
 /// The source and the destination of a message.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::nic) struct Address {
     pub(in crate::nic) source: QueuePairId,
     /// The epoch of the source at the begin.
@@ -29,7 +28,7 @@ pub(in crate::nic) struct Address {
 }
 
 /// A message with data that is being read and packed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) address: Address,
@@ -41,7 +40,7 @@ pub(super) struct Job {
 }
 
 /// The destination of a message's data.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) enum Transfer {
     /// The data is for these addresses.
     Put(VecDeque<Item>),

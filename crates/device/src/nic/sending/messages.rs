@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::job::{Job, Transfer};
 use super::{Read, Sharing};
 use crate::nic::NicParameters;
@@ -11,7 +9,7 @@ use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
 
 /// The messages in progress.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Messages {
     /// Queues that take turns: one for each function, or one for all if a message follows the other.
     queues: Box<[Queue]>,
@@ -33,7 +31,7 @@ pub(super) struct Messages {
 }
 
 /// The messages of a queue, the oldest first, with what every search would otherwise count anew.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     jobs: VecDeque<Job>,
     /// The number of its first messages whose data is requested.

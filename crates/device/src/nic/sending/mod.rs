@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use kernel::{Effects, Time};
 use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
-use serde::{Deserialize, Serialize};
 
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::{Bell, Doorbells};
@@ -28,7 +27,7 @@ use stream::Stream;
 pub(super) use job::Address;
 
 /// The sending engine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     fetches: Fetches,
     messages: Messages,

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 
 use protocol::MemoryRequest;
-use serde::{Deserialize, Serialize};
 
 use crate::nic::descriptor::Item;
 
 /// A sequence of bytes to read: what was requested, and what has arrived.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
     /// The ranges to request.
     ranges: VecDeque<Item>,
@@ -26,7 +25,7 @@ pub(super) struct Stream {
     is_broken: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Slot {
     missing: u32,
     bytes: Vec<u8>,

@@ -6,13 +6,12 @@ use kernel::{Effects, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, PacketId, Packets};
 use protocol::Kind;
-use serde::{Deserialize, Serialize};
 
 use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 use crate::crossbar::Entry;
 
 /// A link end, with the packets between it and the crossbars.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct CableEnd {
     link: LinkEnd,
     send_latency: Span,

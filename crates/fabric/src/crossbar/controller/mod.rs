@@ -14,7 +14,6 @@ use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{LinkEnd, LinkTimer};
 use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site};
 use protocol::{Class, Kind, PacketType};
-use serde::{Deserialize, Serialize};
 
 use super::{Crossbar, Entry, Next, Order};
 use cable::CableEnd;
@@ -59,9 +58,8 @@ pub struct ControllerConfig {
 }
 
 /// A controller.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Controller {
-    #[serde(with = "kernel::checkpoint::shared")]
     routes: Arc<[Option<u8>]>,
     processor_space: u64,
     get_channel: bool,
@@ -75,7 +73,7 @@ pub struct Controller {
 }
 
 /// The two planes, each with its crossbar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
     /// The plane of messages.
     Messages,

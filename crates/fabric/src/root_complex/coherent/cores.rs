@@ -7,12 +7,11 @@ use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
-use serde::{Deserialize, Serialize};
 
 use super::{CoherenceParameters, CoreAtomics};
 
 /// An access of a program to a part of a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreAccess {
     /// Number under which the end of the access is reported.
     pub ticket: u32,
@@ -25,7 +24,7 @@ pub struct CoreAccess {
 }
 
 /// An operation on a part of a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoreOperation {
     /// Reads so many bytes.
     Load(usize),
@@ -39,7 +38,7 @@ pub enum CoreOperation {
 pub(super) type Done = (Time, u32, Option<Vec<u8>>);
 
 /// A core with its cache.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Core {
     agent: Agent<LineData>,
     /// The first-level cache; it contains only lines that the core's cache has.
@@ -52,7 +51,7 @@ pub(super) struct Core {
     latency: Latency,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Latency {
     first: Span,
     second: Span,

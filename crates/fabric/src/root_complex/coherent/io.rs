@@ -9,14 +9,13 @@ use protocol::coherence::{
     AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, Word, WriteRange,
 };
 use protocol::{Header, Kind, MemoryRequest, Passing};
-use serde::{Deserialize, Serialize};
 use transaction::written;
 
 use crate::root_complex::memory::MemoryController;
 
 /// Waiting packets from below, in order of arrival. A packet that needs no snoops passes them if the ordering table permits it, by
 /// relaxed or ID-based ordering.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Io {
     waiting: VecDeque<(Port, PacketId)>,
     /// The lines that were requested from the home agent for the first packet; `done` counts the completed ones.
@@ -38,7 +37,7 @@ pub(in crate::root_complex) struct Released {
 }
 
 /// The value that an atomic operation of a device found at the home agent.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::root_complex) enum OldValue {
     /// The operation was executed.
     Known(u128),

@@ -12,7 +12,6 @@ use kernel::{Agenda, Port, Span, Time};
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use protocol::{Header, Kind};
-use serde::{Deserialize, Serialize};
 use transaction::{Memory, Outbox, messages};
 
 use crate::root_complex::memory::{self, MemoryController};
@@ -49,7 +48,7 @@ impl CoherenceConfig {
 }
 
 /// The home agent and the agents that share its memory.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Coherent {
     home: Home<LineData>,
     /// The lines in the system cache.
@@ -76,7 +75,7 @@ pub(super) struct Coherent {
 }
 
 /// The messages for an agent below a root port.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Below {
     outbox: Outbox,
     /// Packets that wait for the wire or are in transmission.
@@ -84,7 +83,7 @@ struct Below {
 }
 
 /// An event within the host.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 enum Event {
     /// A message arrives at the home agent.
     Home(Message<LineData>),

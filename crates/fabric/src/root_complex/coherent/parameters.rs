@@ -3,7 +3,6 @@
 use coherence::{Geometry, GeometryError};
 use kernel::{Bytes, Span};
 use protocol::coherence::PacketFormat;
-use serde::{Deserialize, Serialize};
 use transaction::Packing;
 
 kernel::parameters! {
@@ -63,7 +62,7 @@ pub enum PacketHeader {
 }
 
 /// The location at which cores execute atomic operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreAtomics {
     /// In the core's cache.
     Near,

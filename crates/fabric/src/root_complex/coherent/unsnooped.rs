@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use coherence::Home;
 use protocol::coherence::{Line, LineData};
 use protocol::{Header, Kind};
-use serde::{Deserialize, Serialize};
 
 use super::io::lines;
 use crate::root_complex::memory::MemoryController;
 
 /// The lines, with the numbers of their reads and writes.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Unsnooped(BTreeMap<Line, (u64, u64)>);
 
 /// A line that was accessed with No Snoop while a cache held it.

@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping};
 
 use super::iommu::{InvalidationScope, Iommu, IommuParameters};
 
 /// The invalidations that software has ordered, and those that it will order.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Invalidations {
     /// Bytes of a function's requests after which software invalidates.
     after: Option<u64>,
@@ -28,7 +27,7 @@ pub(super) struct Invalidations {
 }
 
 /// Translations that a function has used since the last invalidation was ordered.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 struct Used {
     bytes: u64,
     /// The first address and the last address of each page.
@@ -38,7 +37,7 @@ struct Used {
 }
 
 /// The state of the invalidation of everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flush {
     /// No translation was used since the last one.
     Idle,
@@ -49,7 +48,7 @@ enum Flush {
 }
 
 /// A command to the IOMMU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Invalidation {
     /// Pages of a function; the tables above them are unchanged.
     Pages(AddressSpace, RangeInclusive<u64>),

@@ -16,7 +16,6 @@ use protocol::{
     Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Message, PageRange,
     PageRequest, PageResponse, Pasid, Translation,
 };
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
@@ -58,7 +57,7 @@ pub struct TranslationConfig {
 }
 
 /// A change of the page tables by software.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct TranslationOrder {
     /// Number under which the end of the change is reported.
     pub ticket: u32,
@@ -67,7 +66,7 @@ pub struct TranslationOrder {
 }
 
 /// A change of the page tables.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub enum TableChange {
     /// Unmaps the pages of these addresses temporarily: all devices must remove their translations, and page requests for them
     /// wait.
@@ -77,7 +76,7 @@ pub enum TableChange {
 }
 
 /// Counters of a host's translation agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationCounters {
     /// Counters of the IOMMU itself.
     pub iommu: IommuCounters,
@@ -92,7 +91,7 @@ pub struct TranslationCounters {
 }
 
 /// A translation agent, with the software that serves it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct TranslationAgent {
     iommu: Iommu,
     /// The page table of functions with virtual addresses.
@@ -123,7 +122,7 @@ pub(super) struct TranslationAgent {
 }
 
 /// A packet that waits for an answer of the IOMMU.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Outstanding {
     port: Port,
     packet: PacketId,

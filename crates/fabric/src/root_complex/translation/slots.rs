@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use kernel::{Port, Time};
 use packet::PacketId;
-use serde::{Deserialize, Serialize};
 
 use super::untranslated::Needed;
 
 /// A question to the IOMMU for a packet that came in at a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) port: Port,
     pub(super) packet: PacketId,
@@ -20,7 +19,7 @@ pub(super) struct Question {
 
 /// Slots of the IOMMU, each for a request whose translation is outstanding, and the requests that wait for one, in order of
 /// arrival. A waiting request holds its receive buffer.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Slots {
     free: usize,
     waiting: VecDeque<Question>,

@@ -6,20 +6,19 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::{Port, Time};
 use packet::{PacketId, Packets};
 use protocol::{AddressType, Header, Kind, Passing};
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping};
 
 use super::{Outcome, Purpose};
 use crate::root_complex::cpu::is_interrupt;
 
 /// The waiting packets of each root port, in order of arrival.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Untranslated {
     waiting: BTreeMap<u16, VecDeque<Waiting>>,
 }
 
 /// A waiting packet.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: PacketId,
     pub(super) progress: Progress,
@@ -28,7 +27,7 @@ pub(super) struct Waiting {
 }
 
 /// The state of a waiting packet.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Progress {
     /// The translation agent has not answered.
     Asked,

@@ -3,8 +3,6 @@
 //! An array of all buckets up to the longest latency takes tens of kilobytes for each flow, while most flows have few different
 //! latencies. Thousands of such arrays do not fit into any cache, and to fill them with zeros takes longer than short flows do.
 
-use serde::{Deserialize, Serialize};
-
 /// The bits of a value that its bucket keeps: those of a histogram of three digits.
 const PRECISION: u32 = 11;
 
@@ -12,7 +10,7 @@ const PRECISION: u32 = 11;
 const PAGE: usize = 16;
 
 /// Counts by bucket.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     /// For each [`PAGE`] buckets, one more than the number of their page; 0 where nothing was counted.
     places: Vec<u32>,

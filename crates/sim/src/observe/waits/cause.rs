@@ -8,7 +8,6 @@ use kernel::Time;
 use link::{Concern, Hold, LinkEnd};
 use packet::FlowId;
 use protocol::Class;
-use serde::{Deserialize, Serialize};
 use transaction::Standing;
 
 use crate::build;
@@ -18,7 +17,7 @@ use super::super::stores::Stores;
 use super::path::{End, RootEntries, Station, Wire, Wires};
 
 /// A cause for which a flow waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// A wire that its own packets keep busy, by its transmitter.
     Wire(End),
@@ -67,7 +66,7 @@ pub(super) struct Moment<'a> {
 }
 
 /// A flow, or one way of it, as its packets go.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) part: FlowId,
     /// The node that makes the requests.

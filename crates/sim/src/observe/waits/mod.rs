@@ -16,7 +16,6 @@ use fabric::RootEnd;
 use kernel::{Span, Time};
 use link::LinkEnd;
 use packet::FlowId;
-use serde::{Deserialize, Serialize};
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, Plan};
@@ -46,7 +45,7 @@ const FIRST_PART: u64 = 64;
 const PART: u64 = 2048;
 
 /// The probe.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Waits {
     wires: Wires,
     entries: RootEntries,
@@ -66,7 +65,7 @@ pub struct Waits {
 }
 
 /// One way of a flow, with the time that it waited for each cause: until its first byte arrived, and after.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct Way {
     workload: usize,
     /// The clock of the flow's rate. It tells which time counts for a flow without a requester.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use fabric::{RootEnd, RootWay};
 use kernel::Port;
-use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::plan::FabricPlan;
@@ -15,7 +14,7 @@ use crate::workload::flow::FlowPlan;
 pub(super) type End = (usize, usize);
 
 /// The transmitter of one direction of a link.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
     /// The transmitter.
     pub(super) end: End,
@@ -24,7 +23,7 @@ pub(super) struct Wire {
 }
 
 /// A place where the packets of a flow may wait.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Station {
     /// A transmitter.
     Wire(Wire),
@@ -42,7 +41,7 @@ pub(super) enum Station {
 pub(super) type RootEntries = BTreeMap<End, Vec<RootWay>>;
 
 /// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Wires {
     by_transmitter: BTreeMap<End, Wire>,
     /// The first router in each tree, for each network.

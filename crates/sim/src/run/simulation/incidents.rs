@@ -1,7 +1,6 @@
 //! The incidents of a run: each happens at its time, before the events of this time.
 
 use kernel::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 use crate::build;
 use crate::incident::{Presence, Scene, Started};
@@ -10,7 +9,7 @@ use crate::result::{IncidentResult, noticeable};
 use crate::run::simulation::Simulation;
 
 /// What has happened of the incidents of a run.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Happened {
     /// The time at which all links were up, from which the times of incidents count; none before.
     up: Option<Span>,

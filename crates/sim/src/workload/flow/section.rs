@@ -2,7 +2,6 @@
 
 use host::message::Primitive;
 use kernel::{Bytes, Quantity, Span, Value};
-use serde::{Deserialize, Serialize};
 
 use ::scenario::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
@@ -40,7 +39,7 @@ impl Direction {
 }
 
 /// Clock on which the rate of a flow is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Time from the first byte sent to the last byte at its destination.
     Arrival,

@@ -5,17 +5,16 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use transaction::{Mapping, PageSize, Rights};
 
 /// A translation table and its level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TranslationTable {
     level: Level,
     base: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Level {
     Zero,
     One,
@@ -24,7 +23,7 @@ enum Level {
 }
 
 /// The result of a descriptor for an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The walk continues in this table.
     Table(TranslationTable),

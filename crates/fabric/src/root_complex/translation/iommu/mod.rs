@@ -16,7 +16,6 @@ use std::ops::RangeInclusive;
 
 use kernel::{Agenda, Span, Time};
 use protocol::Pasid;
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
 pub use descriptor::{Step, TranslationTable};
@@ -30,7 +29,7 @@ use walk_cache::WalkCache;
 use walkers::{Miss, Walk, Walkers};
 
 /// A translation agent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Iommu {
     lookup_latency: Span,
     request_latency: Span,
@@ -50,7 +49,7 @@ pub struct Iommu {
 }
 
 /// The translation of the addresses of an address space.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Context {
     Bypass,
     Table {
@@ -60,7 +59,7 @@ enum Context {
     },
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 enum Event {
     Lookup(IommuRequest),
     /// A walker's descriptor has been read.
@@ -68,7 +67,7 @@ enum Event {
 }
 
 /// Counters of a translation agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IommuCounters {
     /// Lookups in the IOTLB.
     pub lookups: u64,

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use transaction::{Mapping, Memory, PageSize, Rights};
 
@@ -12,7 +11,7 @@ use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, ROOT_BITS, Step, TABLE, Transl
 ///
 /// After `unmap` or `protect`, a translation agent may still have the old page in its caches. It must be invalidated there before
 /// anything else is mapped, because tables that become empty are reused.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct PageTable {
     root: TranslationTable,
     pool: TablePool,
@@ -21,7 +20,7 @@ pub struct PageTable {
 }
 
 /// The memory pages for tables.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct TablePool {
     /// Pages that were never used.
     fresh: Range<u64>,

@@ -1,7 +1,6 @@
 //! Parameters of a translation agent.
 
 use kernel::{Bytes, Span};
-use serde::{Deserialize, Serialize};
 use transaction::{GeometryError, PageSize, TranslationCache};
 
 use super::Processes;
@@ -54,7 +53,7 @@ kernel::parameters! {
 }
 
 /// The translations that an invalidation by software removes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidationScope {
     /// The pages that the function has used.
     Pages,

@@ -1,10 +1,9 @@
 //! Requests to a translation agent, and its answers.
 
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping};
 
 /// A request for the translation of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IommuRequest {
     /// The address space of the address.
     pub who: AddressSpace,
@@ -17,7 +16,7 @@ pub struct IommuRequest {
 }
 
 /// The purpose of a translation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A read.
     Read,
@@ -28,7 +27,7 @@ pub enum Purpose {
 }
 
 /// The answer to an [`IommuRequest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IommuAnswer {
     /// The ticket of the [`IommuRequest`].
     pub ticket: u32,
@@ -37,7 +36,7 @@ pub struct IommuAnswer {
 }
 
 /// The reason why an address cannot be translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TranslationFault {
     /// The page is not present.
     NotPresent,

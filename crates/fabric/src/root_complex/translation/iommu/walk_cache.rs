@@ -2,21 +2,20 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use transaction::AddressSpace;
 
 use super::descriptor::TranslationTable;
 use super::overlap;
 
 /// Tables for a few parts of functions' address spaces, with least-recently-used replacement.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct WalkCache {
     room: usize,
     /// The entries, the most recently used one first.
     entries: Vec<Entry>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Entry {
     who: AddressSpace,
     /// The addresses that the table translates.

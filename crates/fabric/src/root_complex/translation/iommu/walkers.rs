@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use transaction::{AddressSpace, Mapping, PageSize};
 
 use super::descriptor::{Step, TranslationTable};
 use super::{IommuRequest, overlap};
 
 /// The walkers; each walks for one page at a time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Walkers {
     walks: Vec<Option<Walk>>,
     /// Pages that wait for a free walker, in order of their requests.
@@ -18,7 +17,7 @@ pub(super) struct Walkers {
 }
 
 /// A page to be found, and the requests that wait for it; a walk ahead has none.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Miss {
     pub(super) who: AddressSpace,
     /// The first requested address; the size of its page is known after the walk.
@@ -27,7 +26,7 @@ pub(super) struct Miss {
 }
 
 /// A walk that waits for its next descriptor.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Walk {
     pub(super) miss: Miss,
     pub(super) table: TranslationTable,
