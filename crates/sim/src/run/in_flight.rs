@@ -28,12 +28,6 @@ impl Accesses {
         self.all.push(access);
     }
 
-    /// Whether an access has not ended.
-    pub(crate) fn any_is_open(&self, meter: &Meter) -> bool {
-        let mut all = self.all.iter();
-        all.any(|one| !meter.flow(one.flow).is_closed())
-    }
-
     /// Takes the accesses that have ended.
     pub(crate) fn take_ended(&mut self, meter: &Meter) -> Vec<InFlight> {
         if std::mem::replace(&mut self.taken_at, meter.ends()) == meter.ends() {
