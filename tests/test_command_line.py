@@ -470,16 +470,25 @@ ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 
 
 @pytest.mark.parametrize(
-    ("command", "printed"),
+    ("command", "printed", "number"),
     [
-        (["run", "fabric.toml"], b"partial: stopped before its end"),
-        (["run", "fabric.toml", "--trace", "/dev/null", "--json", "-"], b'"partial": true'),
-        (["bench", "fabric", "--tlps", "1000000", "--repeat", "100"], b""),
+        (["run", "fabric.toml"], b"partial: stopped before its end", signal.SIGINT),
+        (["run", "fabric.toml"], b"partial: stopped before its end", signal.SIGTERM),
+        (
+            ["run", "fabric.toml", "--trace", "/dev/null", "--json", "-"],
+            b'"partial": true',
+            signal.SIGTERM,
+        ),
+        (["run", "fabric.toml", "--repeat", "2"], b"", signal.SIGTERM),
+        (["explain", "fabric.toml"], b"", signal.SIGTERM),
+        (["reproduce"], b"", signal.SIGTERM),
+        (["bench", "fabric", "--tlps", "1000000", "--repeat", "100"], b"", signal.SIGINT),
     ],
 )
 def test_an_interrupt_is_one_line_after_what_is_there(
-    scenario: Write, tmp_path: Path, command: list[str], printed: bytes
+    scenario: Write, tmp_path: Path, command: list[str], printed: bytes, number: signal.Signals
 ) -> None:
+    """A SIGTERM has another exit status, and is otherwise an interrupt."""
     scenario(ENDLESS)
     told = tmp_path / "told"
     with (
@@ -491,12 +500,13 @@ def test_an_interrupt_is_one_line_after_what_is_there(
             stderr=err,
         ) as process,
     ):
-        has_begun = b" %, " if command[0] == "run" else b" so far"
-        wait_until(lambda: has_begun in told.read_bytes(), process)
-        process.send_signal(signal.SIGINT)
+        has_begun = rb" %, " if printed else rb" %, | so far"
+        wait_until(lambda: re.search(has_begun, told.read_bytes()), process)
+        process.send_signal(number)
         out, _ = process.communicate(timeout=30)
     said = without_progress(told.read_text(encoding="utf-8"))
-    assert (process.returncode, said) == (130, "interrupted\n")
+    done = " after 0 of 2 runs" if "2" in command else ""
+    assert (process.returncode, said) == (128 + number, f"interrupted{done}\n")
     assert printed in out
     assert bool(out) == bool(printed)
     if "--json" in command:

@@ -341,8 +341,8 @@ def test_the_second_interrupt_ends_a_command_whose_model_never_returns(
             assert next(lines) == "stuck\n"
             process.send_signal(signal.SIGINT)
             assert next(lines) == "a model does not return; interrupt once more to end it\n"
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 130
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 143
             assert list(lines) == ["interrupted\n"]
         finally:
             process.kill()

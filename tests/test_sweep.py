@@ -290,10 +290,10 @@ def test_an_interrupted_sweep_goes_on(
     )
     journal = tmp_path / "o.csv.journal"
     wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 3, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     err = without_progress(err)
-    assert (process.returncode, out, len(err.splitlines())) == (130, "", 1)
+    assert (process.returncode, out, len(err.splitlines())) == (143, "", 1)
     assert "--resume goes on" in err
     assert not (tmp_path / "o.csv").exists()
     kept = journal.read_bytes()

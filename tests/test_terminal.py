@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import shlex
+import signal
 import struct
 import subprocess
 import sys
@@ -191,9 +192,16 @@ def test_the_shell_completes(tmp_path: Path, line: str, among: set[str]) -> None
 
 
 def in_terminal(
-    *arguments: str, rows: int = 24, interrupt_at: str | None = None, **variables: str
+    *arguments: str,
+    rows: int = 24,
+    interrupt_at: str | None = None,
+    terminate: bool = False,
+    **variables: str,
 ) -> tuple[int, str]:
-    """The status and the output of a command in a terminal of 80 columns."""
+    """The status and the output of a command in a terminal of 80 columns.
+
+    Ctrl-C, or a SIGTERM, ends it when it has shown `interrupt_at`.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         environment = os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": str(rows)}
@@ -210,7 +218,10 @@ def in_terminal(
             break
         shown += read
         if interrupt_at is not None and re.search(interrupt_at, shown.decode(errors="ignore")):
-            os.write(terminal, b"\x03")
+            if terminate:
+                os.kill(pid, signal.SIGTERM)
+            else:
+                os.write(terminal, b"\x03")
             interrupt_at = None
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status), shown.decode()
@@ -224,6 +235,12 @@ def test_a_long_list_is_paged_in_a_terminal_alone(peerlane: Run) -> None:
     status, shown = in_terminal("list", "systems", PAGER="sed 's/^/paged: /'")
     assert (status, "paged: " in shown) == (0, False)
     assert len(peerlane("list").out.splitlines()) > 400
+
+
+def test_a_sigterm_ends_a_command_in_its_pager() -> None:
+    pager = "head -n 1; exec sleep 60"
+    ended = in_terminal("list", PAGER=pager, interrupt_at="models", terminate=True)
+    assert ended[0] == 143
 
 
 def test_a_terminal_of_80_columns_has_the_names_of_links() -> None:
@@ -250,9 +267,13 @@ def test_top_shows_what_moves_and_leaves_its_last_frame() -> None:
     assert max(map(len, last.splitlines())) <= 80
 
 
-def test_an_interrupt_ends_top_and_keeps_what_it_showed(scenario: Write) -> None:
-    status, shown = in_terminal("top", str(scenario(LONG)), interrupt_at=DONE)
-    assert status == 130
+@pytest.mark.parametrize(("terminate", "expected"), [(False, 130), (True, 143)])
+def test_an_interrupt_ends_top_and_keeps_what_it_showed(
+    scenario: Write, *, terminate: bool, expected: int
+) -> None:
+    file = str(scenario(LONG))
+    status, shown = in_terminal("top", file, interrupt_at=DONE, terminate=terminate)
+    assert status == expected
     assert "a-to-b" in shown
     assert re.search(DONE, shown)
     assert shown.rstrip().endswith("interrupted")
