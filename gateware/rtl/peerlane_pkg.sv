@@ -38,9 +38,9 @@ package peerlane_pkg;
   localparam logic [2:0] RESULT_RETRY = 3'h2; // a completion with Configuration Request Retry Status
   localparam logic [2:0] RESULT_ABORT = 3'h4; // a completion with Completer Abort
   localparam logic [2:0] RESULT_POISONED = 3'h3; // all data came, some of it poisoned
-  localparam logic [2:0] RESULT_MALFORMED = 3'h5; // a completion that does not fit its request
+  localparam logic [2:0] RESULT_MALFORMED = 3'h5; // a completion that does not fit its request, or whose beats end early
   localparam logic [2:0] RESULT_TIMEOUT = 3'h6; // no completion came in time
-  localparam logic [2:0] RESULT_DESCRIPTOR = 3'h7; // a descriptor or a command whose range ends beyond 64 bits of address
+  localparam logic [2:0] RESULT_DESCRIPTOR = 3'h7; // a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more
 
   // Sizes in bytes.
   localparam int HEADER_SHORT = 12; // a header with a 32-bit address, or of a completion

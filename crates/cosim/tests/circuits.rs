@@ -130,6 +130,7 @@ fn engine(waves: Waves) -> (Vec<String>, u64) {
         for bytes in registers {
             circuit.push(&Tlp {
                 bar: 2,
+                is_non_posted: bytes[0] == 0,
                 ..tlp(&bytes, from)
             });
         }
@@ -150,6 +151,7 @@ fn engine(waves: Waves) -> (Vec<String>, u64) {
             if until % 1000 == 0 {
                 circuit.push(&Tlp {
                     bar: 2,
+                    is_non_posted: true,
                     ..tlp(&read(0x18 + 0x80 * phase, 9), until)
                 });
             }
@@ -304,4 +306,41 @@ fn waveforms_are_written_while_they_are_open() {
         .open_waves(&folder)
         .expect_err("a folder is no file");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn posted_tlps_pass_requests_that_the_circuit_does_not_take() {
+    let name = "dma_engine_source_sink";
+    let mut circuit = Circuit::new(name, 64, 4000, Waves::Never).expect("it is built");
+    circuit.configure(Settings::default());
+    circuit.allow(0);
+    for tag in 0..5 {
+        let mut read = vec![0, 0, 0, 1, 0, 0, tag, 0x0f];
+        read.extend(0x8000_0098_u32.to_be_bytes());
+        circuit.push(&Tlp {
+            bar: 2,
+            is_non_posted: true,
+            ..tlp(&read, 0)
+        });
+        circuit.push(&Tlp {
+            bar: 2,
+            ..tlp(&register(0xa8, tag.into()), 0)
+        });
+    }
+    let mut until = |cycle: u64| {
+        let events = circuit.run(cycle).expect("it goes on");
+        let counts = events.iter().fold([0; 3], |mut counts, (_, _, what)| {
+            match what {
+                Happening::Taken => counts[0] += 1,
+                Happening::RequestTaken => counts[1] += 1,
+                _ => counts[2] += 1,
+            }
+            counts
+        });
+        circuit.allow(10);
+        counts
+    };
+    let [taken, requests, sent] = until(500);
+    assert!(taken == 5 && (1..=2).contains(&requests) && sent == 0);
+    assert_eq!(until(2000), [0, 5 - requests, 5]);
 }

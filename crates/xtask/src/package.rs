@@ -260,13 +260,13 @@ fn results(list: &mut Constants) {
         (
             "RESULT_MALFORMED",
             5,
-            "a completion that does not fit its request",
+            "a completion that does not fit its request, or whose beats end early",
         ),
         ("RESULT_TIMEOUT", 6, "no completion came in time"),
         (
             "RESULT_DESCRIPTOR",
             7,
-            "a descriptor or a command whose range ends beyond 64 bits of address",
+            "a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more",
         ),
     ] {
         list.bits(name, 3, u64::from(value), help);

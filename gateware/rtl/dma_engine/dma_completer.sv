@@ -21,6 +21,8 @@ module dma_completer (
     output logic [17:3]  word_o,
     // The word is read at the next edge; without it the data stays as it is.
     output logic         read_o,
+    // The request begins with the upper half of the word that is read.
+    output logic         upper_o,
     // The data of the word that was read last.
     input  logic [63:0]  word_data_i,
     // Data of a completion.
@@ -151,7 +153,8 @@ module dma_completer (
   logic         piece_valid;
 
   assign word_o    = word_q;
-  assign read_o    = sized_q && !reads_q && !word_valid_q;
+  assign read_o    = sized_q && !reads_q && !word_valid_q && reach_q != '0;
+  assign upper_o   = fresh_q && at_q[2];
   assign feed_last = reach_q <= 12'd2;
   assign feed      = sized_q && word_valid_q && reach_q != '0;
 

@@ -183,6 +183,7 @@ module dma_engine_core #(
   // Registers of the units, and the two of the user circuit.
   logic [17:3]         read_word;
   logic                reads;
+  logic                reads_upper;
   logic [63:0]         read_data;
   logic [63:0]         register_data;
   logic [UNITS-1:0]    starts;
@@ -217,6 +218,7 @@ module dma_engine_core #(
       .read_word_i    (read_word[15:3]),
       .count_i        (count),
       .read_i         (reads),
+      .upper_i        (reads_upper),
       .read_data_o    (register_data),
       .busy_i         (busy),
       .done_i         (done),
@@ -482,6 +484,7 @@ module dma_engine_core #(
       .request_ready_o (request_ready),
       .word_o          (read_word),
       .read_o          (reads),
+      .upper_o         (reads_upper),
       .word_data_i     (read_data),
       .data_o          (answer_data),
       .bytes_o         (answer_bytes),

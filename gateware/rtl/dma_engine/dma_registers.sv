@@ -23,6 +23,8 @@ module dma_registers (
     input  logic [63:0]  count_i,
     // The word is read at the next edge.
     input  logic         read_i,
+    // The read begins with the upper half of the word.
+    input  logic         upper_i,
     // The word that was read last.
     output logic [63:0]  read_data_o,
     // The unit is working. Bit 0 is of the write unit, bit 1 of the read unit, bit 2 of the peer unit; so in all ports.
@@ -69,6 +71,9 @@ module dma_registers (
   logic [63:0]         trip_q;
   logic                trip_written_q;
   logic [63:0]         read_q;
+  // The upper half of the counter whose lower half was read last: two reads of 32 bits have one value.
+  logic [31:0]         upper_q;
+  logic [6:3]          upper_of_q;
 
   for (genvar u = 0; u < UNITS; u = u + 1) begin : gen_unit
     dma_unit_registers #(
@@ -119,13 +124,19 @@ module dma_registers (
       if (read_word_i == peerlane_pkg::DMA_CROSSED[15:3]) read_q <= crossed_q;
       if (read_word_i == peerlane_pkg::DMA_REPLY[15:3]) read_q <= reply_q;
       if (read_word_i == peerlane_pkg::DMA_ROUND_TRIP[15:3]) read_q <= trip_q;
-      if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) read_q <= count_i;
+      if (read_word_i[15:7] == peerlane_pkg::DMA_COUNTERS[15:7]) begin
+        read_q <= upper_i && upper_of_q == read_word_i[6:3] ? {upper_q, count_i[31:0]} : count_i;
+        if (!upper_i) upper_q <= count_i[63:32];
+        if (!upper_i) upper_of_q <= read_word_i[6:3];
+      end
     end
     if (rst_i) begin
       crossed_q      <= '0;
       reply_q        <= '0;
       trip_q         <= '0;
       trip_written_q <= 1'b0;
+      upper_q        <= '0;
+      upper_of_q     <= '1;
     end
   end
 

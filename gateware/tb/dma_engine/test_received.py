@@ -10,6 +10,7 @@ from dma_engine.world import (
     BAR,
     CLASS,
     COUNT,
+    COUNTERS,
     ENGINE,
     ERROR,
     PATTERN,
@@ -229,3 +230,15 @@ async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
     await world.cycles(60)
     assert (await faults(world))["unexpected_completion"] == 2
     assert await world.word(READ + ERROR) == 6
+
+
+@law(SOURCE)
+async def two_reads_of_32_bits_have_one_value_of_a_counter(dut: Any) -> None:
+    """The upper half is that of the moment at which the lower one was read."""
+    world = await World(dut).begin()
+    dut.counters.tlps_q.value = (1 << 32) - 1
+    await world.cycles(4)
+    assert await world.word(COUNTERS) == (1 << 32) - 1
+    assert await world.word(COUNTERS + 4) == 0
+    assert await world.load(COUNTERS, 8) == struct.pack("<Q", (1 << 32) + 1)
+    assert await world.word(COUNTERS + 4) == 1

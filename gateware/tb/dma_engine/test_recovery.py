@@ -19,6 +19,7 @@ from dma_engine.test_dma_engine_core import (
 )
 from dma_engine.world import (
     BAR,
+    COUNTED,
     ERROR,
     PEER,
     PEERS,
@@ -309,7 +310,7 @@ async def the_counters_say_what_the_link_and_the_errors_were(dut: Any) -> None:
     answers = 1 + 1 + 1
     assert grown["tlps"] == len(world.writes) + len(world.reads) + len(world.fetches) + answers
     payload = sum(4 * packet.dwords for packet in world.writes)
-    assert grown["payload_bytes"] == payload + 96 + 4
+    assert grown["payload_bytes"] == payload + 8 * len(COUNTED) + 4
     assert grown["wire"] > 0
 
 

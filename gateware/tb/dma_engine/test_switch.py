@@ -41,8 +41,8 @@ async def peers_behind_a_switch_are_read_and_written(dut: Any) -> None:
         assert await driver.end(READ) == (2, 0)
         assert await driver.end(WRITE) == (2, 0)
         assert await host.read(at, size) == data
-    errors = await driver.registers.read(COUNTERS + 8 * 7, 8 * 5)
-    assert errors == bytes(40), "no errors were counted"
+    errors = await driver.registers.read(COUNTERS + 8 * 7, 8 * 6)
+    assert errors == bytes(48), "no errors were counted"
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

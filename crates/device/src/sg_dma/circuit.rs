@@ -23,11 +23,6 @@ pub(super) fn choice(
             "each FIFO of the circuit has 4 KiB; write \"4 KiB\"",
         ),
         (
-            "acceptance_cycles",
-            parameters.user == UserLogic::Matrix && parameters.acceptance_cycles != ACCEPTANCE,
-            "a write of a peer waits at most 512 cycles in the circuit; write 512",
-        ),
-        (
             "descriptors",
             !parameters.descriptor_fetch && parameters.descriptors > DESCRIPTORS,
             "the circuit's memory has 2048 descriptors; write 2048 or fewer",
@@ -79,8 +74,7 @@ pub(super) fn choice(
 const BEAT: u64 = 8;
 /// Bytes of a fetch of descriptors: `FETCH` in `gateware/circuits.toml`.
 const FETCH: u64 = 512;
-/// Bytes of each FIFO, descriptors in the memory, cycles that a write of a peer waits, and cycles of the completion timeout: defaults of `dma_engine.sv`.
+/// Bytes of each FIFO, descriptors in the memory, and cycles of the completion timeout: defaults of `dma_engine.sv`.
 const FIFO: u64 = 4096;
 const DESCRIPTORS: u32 = 2048;
-const ACCEPTANCE: u32 = 512;
 const TIMEOUT: u64 = 2_500_000;

@@ -39,9 +39,6 @@ kernel::parameters! {
         crossed: bool = false, from "off after reset";
         /// Size of each of the four FIFOs. The engine requests no more data than a FIFO has space for.
         fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), from "the authors of rosta";
-        /// Most cycles that a write of a peer waits for space in `EP_RX_FIFO`. Then it is dropped with Completer Abort, because receipt of
-        /// posted requests must not depend on what the engine sends; so are those behind it, until the FIFO has space for one again.
-        acceptance_cycles: u32 = 512, within 1..=65_535, from "our choice: 2 us at 250 MHz, and the pauses of a link that is shared; PCIe Base 2.4.1";
         /// Number of descriptors in the engine's memory, for each direction.
         descriptors: u32 = 2048, within 1..=4096, from "our choice: 8 MiB in pages";
         /// Whether lists stay in host memory, and the engine fetches descriptors while it works.
@@ -92,6 +89,10 @@ pub struct SgDma {
 
 /// The BAR of the registers.
 const REGISTERS: usize = 2;
+/// Most cycles that a write of a peer waits for space in `EP_RX_FIFO`, in model and circuit: 2 us at 250 MHz, longer than the pauses of a link
+/// that is shared. Then it is dropped with Completer Abort, because receipt of posted requests must not depend on what the engine sends
+/// (PCIe Base 2.4.1); so are those behind it, until the FIFO has space for one again.
+const ACCEPTANCE_CYCLES: u64 = 512;
 
 one_port!(SgDma);
 

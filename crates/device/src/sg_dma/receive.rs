@@ -9,7 +9,7 @@ use super::list::List;
 use super::reader::{Purpose, Reader};
 use super::registers::{self, Descriptor, REPLY, Status, Unit, offset};
 use super::sender::Sender;
-use super::{REGISTERS, SgDma, UserLogic, pattern};
+use super::{ACCEPTANCE_CYCLES, REGISTERS, SgDma, UserLogic, pattern};
 use crate::reflector::reflected;
 
 impl SgDma {
@@ -32,7 +32,7 @@ impl SgDma {
     }
 
     /// The time until which a packet must not be received: a write of a peer waits, and holds its credit, for space in `EP_RX_FIFO`, but no
-    /// longer than `acceptance_cycles` (PCIe Base 2.4.1).
+    /// longer than [`ACCEPTANCE_CYCLES`].
     fn wait_for_space(&mut self, header: &Header, now: Time) -> Option<Time> {
         let Kind::MemoryWrite(request) = &header.kind else {
             return None;
@@ -45,7 +45,7 @@ impl SgDma {
             self.is_full = false;
             return None;
         }
-        let limit = self.cycle * u64::from(self.parameters.acceptance_cycles);
+        let limit = self.cycle * ACCEPTANCE_CYCLES;
         let deadline = *self.waits_since.get_or_insert(now) + limit;
         self.is_full |= deadline <= now;
         (!self.is_full).then_some(deadline)

@@ -102,11 +102,6 @@ impl User {
         }
     }
 
-    /// Whether no FIFO is ever empty or full.
-    pub(super) fn never_stalls(&self) -> bool {
-        self.logic.never_stalls()
-    }
-
     /// Moves data from FIFO to FIFO as far as possible: the user circuit is no slower than the link. Returns whether any data was
     /// moved.
     pub(super) fn pass(&mut self, crossed: bool) -> bool {
