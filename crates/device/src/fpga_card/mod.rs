@@ -539,7 +539,7 @@ impl FpgaCard {
         if fx.now() >= self.idle.until || self.idle.departs {
             return false;
         }
-        !self.endpoint.has_work(fx.now()) && !(self.idle.sends && self.may_send(fx))
+        !(self.endpoint.has_work(fx.now()) || self.idle.sends && self.may_send(fx))
     }
 
     /// Notes what the card waits for: the times of the next events, which are armed, and the endpoint if that `is_shut`. What does not go

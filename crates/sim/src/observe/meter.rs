@@ -217,9 +217,9 @@ impl FlowMeter {
         }
         missing.sort_unstable();
         let mut merged = Vec::with_capacity(missing.len());
-        missing
-            .into_iter()
-            .for_each(|range| push(&mut merged, range));
+        for range in missing {
+            push(&mut merged, range);
+        }
         merged
     }
 

@@ -1,6 +1,7 @@
 //! The max payload size of each hierarchy, which is a root port with all that is below it, and packets between hierarchies.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -37,7 +38,7 @@ fn a_card_does_not_change_the_payloads_at_another_root_port() {
     let flow = "from = \"new\"\nto = \"h0\"";
     let beside = run(&two("", flow)).all_intact();
     let alone = run(&two("", flow).replace("max_payload_supported = \"128 B\"", "")).all_intact();
-    assert_eq!(rate(beside.flow("f")), rate(alone.flow("f")));
+    assert_eq!(beside.flow("f").last_byte_ns, alone.flow("f").last_byte_ns);
     let plan = simulation(&two("", flow));
     let sizes = plan.plan().nodes.iter().map(|node| node.max_payload);
     assert_eq!(sizes.collect::<Vec<_>>(), [512, 128, 512]);
@@ -144,13 +145,14 @@ proptest! {
             } else {
                 format!("\"{above}\"")
             };
-            text += &format!(
-                "[devices.{device}]\nupstream = {upstream}\nmax_read_request = \"1 KiB\"\nmax_payload_supported = \"{} B\"\n",
+            let _ = writeln!(
+                text,
+                "[devices.{device}]\nupstream = {upstream}\nmax_read_request = \"1 KiB\"\nmax_payload_supported = \"{} B\"",
                 supported[2 + number]
             );
         }
         for (from, to, direction, offset) in flows.iter().filter(|(from, to, ..)| from != to) {
-            text += &format!("[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"9 KiB\"\noffset = \"{offset} B\"\n");
+            let _ = writeln!(text, "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"9 KiB\"\noffset = \"{offset} B\"");
         }
         let (result, lines) = trace(&text);
         for flow in &result.flows {

@@ -1,5 +1,7 @@
 //! Flows that use the same bytes, and flows to places that do not keep what is put there.
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 
 use crate::cases::cases;
@@ -217,16 +219,16 @@ fn any_flow() -> impl Strategy<Value = String> {
             );
             let is_bare = to.starts_with("0x");
             if let Some(offset) = offset.filter(|_| !is_bare) {
-                keys += &format!("offset = \"{} KiB\"\n", 2 * offset);
+                let _ = writeln!(keys, "offset = \"{} KiB\"", 2 * offset);
             }
             if function < 3 && (from == "a" || from == "h" && to == "a") {
-                keys += &format!("function = {function}\n");
+                let _ = writeln!(keys, "function = {function}");
             }
             if again && direction == "both" && !is_bare {
                 keys += "read_after_write = true\n";
             }
             if socket < 2 && to == "h" {
-                keys += &format!("socket = {socket}\n");
+                let _ = writeln!(keys, "socket = {socket}");
             }
             Some(keys)
         },
@@ -239,8 +241,7 @@ proptest! {
     /// Without a fault no flow ends with wrong bytes, whatever places flows share, and whatever is behind them.
     #[test]
     fn without_a_fault_no_byte_is_wrong(flows in prop::collection::vec(any_flow(), 1..5)) {
-        let text: String = flows.iter().map(|keys| format!("[[flows]]\n{keys}")).collect();
-        let text = format!("{MACHINE}{text}");
+        let text = format!("{MACHINE}[[flows]]\n{}", flows.join("[[flows]]\n"));
         let result = run(&text);
         for flow in &result.flows {
             prop_assert!(flow.completed && flow.intact && !flow.wrong, "{flow:?}\n{text}");

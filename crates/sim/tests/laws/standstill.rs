@@ -304,7 +304,7 @@ proptest! {
         let last = kernel::Span::from_ns(last.into());
         simulation.run_until(kernel::Time::ZERO, &mut || true);
         let until = simulation.now() + last;
-        simulation.run_to(until, &mut |_| true);
+        simulation.run_until(until, &mut || true);
         let (events, made) = (simulation.events(), simulation.packets_made());
         let most = |simulation: &sim::Simulation| {
             let plan = simulation.plan();

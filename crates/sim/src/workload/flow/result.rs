@@ -134,7 +134,7 @@ pub(in crate::workload) fn of(
         intact: all.intact,
         wrong: parts
             .iter()
-            .any(|(part, meter)| !meter.intact && !(flow.is_disturbed && flow.is_read(*part))),
+            .any(|(part, meter)| !(meter.intact || flow.is_disturbed && flow.is_read(*part))),
         missing: parts
             .iter()
             .flat_map(|(_, meter)| meter.missing().into_iter().chain(cut_off(flow, meter)))
