@@ -88,14 +88,18 @@ def test_the_examples_of_the_page_run(page: Path, tmp_path: Path) -> None:
 
 def anew(page: Path) -> str:
     """The text of the page with the output that its commands print now."""
+    names: dict[str, Any] = {}
 
     def command(found: re.Match[str]) -> str:
         printed = output(found[1]).strip("\n")
-        return found[0] if "..." in found[2] else f"$ {found[1]}\n{printed}\n"
+        shown = f"{printed}\n" if printed else ""
+        return found[0] if "..." in found[2] else f"$ {found[1]}\n{shown}"
 
     def block(found: re.Match[str]) -> str:
         if found[1] == "toml":
             run_scenario(found[2])
+        if found[1] == "python":
+            exec(found[2], names)  # noqa: S102
         if found[1] != "console":
             return found[0]
         return f"```console\n{COMMAND.sub(command, found[2])}```"

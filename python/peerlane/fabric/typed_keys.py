@@ -342,7 +342,11 @@ class Host(Node, total=False):
     Device Capabilities 2 of the root ports. Without it, firmware enables 10-bit tags at no
     device below. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range. Of
+    several root ports the longest time counts for the requests of the processors. (ns;
+    default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -577,6 +581,15 @@ class Switch(Node, Upstream, total=False):
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
     enables it above such devices; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
+    atomic_routing: Setting
+    """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
+    Device Capabilities 2. A switch without it takes one that it would have to pass on as an
+    Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
+    true)"""
+    atomic_egress_blocking: Setting
+    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
+    Device Control 2 of all ports that route them. Such a request ends with the error
+    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefixes: Setting
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
@@ -717,7 +730,10 @@ class IoPort(Port, total=False):
     tags: Setting
     """Most outstanding loads from hosts to the endpoint. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of these loads. (ns; default 10 ms)"""
+    """Completion timeout of these loads. Device Control 2 shows the range that has it, and
+    software can select another range there: requests then use the time nearest to this one.
+    A time between two ranges is used as it is, and shows as the next longer range. (ns;
+    default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -1000,7 +1016,11 @@ class Profile(Repeated, total=False):
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range. Of
+    several root ports the longest time counts for the requests of the processors. (ns;
+    default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -1197,6 +1217,15 @@ class Profile(Repeated, total=False):
     """Whether completions from one downstream port to another go to the root, except those
     with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
+    atomic_routing: Setting
+    """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
+    Device Capabilities 2. A switch without it takes one that it would have to pass on as an
+    Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
+    true)"""
+    atomic_egress_blocking: Setting
+    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
+    Device Control 2 of all ports that route them. Such a request ends with the error
+    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefix_blocking: Setting
     """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
     in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
@@ -1808,7 +1837,10 @@ class DmaDevice(Device, total=False):
     request_interval: Setting
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
 
 
 class BlockDmaDevice(Device, total=False):
@@ -1828,7 +1860,10 @@ class BlockDmaDevice(Device, total=False):
     """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
     translation requests. (default false)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
 
 
 class SgDmaDevice(Device, total=False):
@@ -1860,7 +1895,10 @@ class SgDmaDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests of any kind. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
 
 
 class FpgaCardDevice(Device, total=False):
@@ -1891,7 +1929,10 @@ class FpgaCardDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests. (default 64)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
     memory: Setting
     """Size of the card's memory, with all channels. (B; default 8 GiB)"""
     memory_channels: Setting
@@ -2034,7 +2075,10 @@ class NicDevice(Device, total=False):
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
 
 
 class AcceleratorDevice(Device, total=False):
@@ -2090,7 +2134,10 @@ class AcceleratorDevice(Device, total=False):
     """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
     pages fail. (default 16)"""
     completion_timeout: Setting
-    """Completion timeout of translation requests. (ns; default 10 ms)"""
+    """Completion timeout of translation requests. Device Control 2 shows the range that has
+    it, and software can select another range there: requests then use the time nearest to
+    this one. A time between two ranges is used as it is, and shows as the next longer
+    range. (ns; default 10 ms)"""
 
 
 class NvmeDevice(Device, total=False):
@@ -2119,7 +2166,10 @@ class NvmeDevice(Device, total=False):
     """Traffic class of reads of submission entries and lists of pages, and of writes of
     completion entries. (default 0)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
+    and software can select another range there: requests then use the time nearest to this
+    one. A time between two ranges is used as it is, and shows as the next longer range.
+    (ns; default 10 ms)"""
 
 
 class ReflectorDevice(Device, total=False):

@@ -26,7 +26,7 @@ model = "nvme"
 upstream = "h"
 [devices.fifo]
 model = "sg-dma"
-user = "loopback"
+user = "matrix"
 upstream = "h"
 "#;
 
