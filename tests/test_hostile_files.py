@@ -140,13 +140,12 @@ COMMANDS: dict[str, list[str]] = {
     "run": ["run", "{}"],
     "show": ["show", "{}"],
     "explain": ["explain", "{}"],
-    "resume": ["resume", "{}"],
     "sweep": ["sweep", "{}", "--vary", "seed=1,2"],
     "sweep table": ["sweep", "pair", "--vary", "seed=1,2", "--out", "{}.csv", "--resume"],
     "lspci": ["lspci", "{}"],
     "import": ["import", "lspci", "{}"],
     "bench": ["bench", "shapes", "--against", "{}"],
-    "opae": ["opae", "run", "--bitstream", "{}", "--", "true"],
+    "opae": ["opae", "run", "--afu", "{}", "--", "true"],
 }
 
 

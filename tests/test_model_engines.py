@@ -68,7 +68,7 @@ def test_what_an_engine_asks_for_while_a_reset_ends_it_is_dropped(function: int)
     simulation.run_until(3_000)
     seen = device.seen
     simulation.run_until(400e6)
-    (reset,) = simulation.result().incidents
+    reset = simulation.result().incidents[0]
     assert seen == [function, pytest.approx(reset.at_ns)]
     assert simulation.memory("h0", 0x5000, 8) == bytes(8)
     assert simulation.interrupts("h0") == {}

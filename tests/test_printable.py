@@ -64,7 +64,6 @@ def assert_no_text_acts(ran: Outcome) -> None:
         ["compare"],
         ["plot"],
         ["top"],
-        ["resume"],
     ],
     ids=" ".join,
 )

@@ -19,7 +19,7 @@ use peerlane_device::{Model, Shell};
 use protocol::Bar;
 use transaction::{FunctionPlace, Memory};
 
-use crate::leaf::{Engine, one_port};
+use crate::leaf::{self, Engine, one_port};
 use crate::{Endpoint, EndpointConfig, Leaf};
 use core::Core;
 pub use model::{ForeignModel, ForeignParameters, Maker};
@@ -179,7 +179,7 @@ impl Foreign {
         // The first call of a model is its reset.
         self.run(fx);
         self.call(fx.now(), |model, shell| model.expired(timer, shell));
-        self.run(fx);
+        leaf::run(self, fx);
     }
 
     /// Whether a request of the model waits to be sent or to be answered.

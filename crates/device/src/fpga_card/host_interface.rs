@@ -12,12 +12,8 @@ use protocol::{AtomicOperation, Completion, FunctionId, Header, Status};
 use transaction::{AnsweredPart, Outstanding};
 
 use super::ReadError;
-use super::misuse::{Misuse, check};
+use super::misuse::{LINE, LONGEST, Misuse, check};
 
-/// Size of a cache line in bytes.
-pub(super) const LINE: u64 = 64;
-/// Largest request in bytes.
-pub(super) const LONGEST: usize = 256;
 /// The data of one request.
 pub(super) type Data = Vec<u8>;
 

@@ -3,7 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-use super::host_interface::{LINE, LONGEST};
+/// Size of a cache line in bytes.
+pub(super) const LINE: u64 = 64;
+
+/// Largest request in bytes.
+pub(super) const LONGEST: usize = 256;
 
 /// The reason why a read of host memory has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -44,7 +44,7 @@ use transaction::{FunctionPlace, Memory, Outstanding};
 use crate::{
     Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
 };
-use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Requests, Taken};
+use host_interface::{Data, HostInterface, Limits, Outgoing, ReadEnd, Requests, Taken};
 use management::Management;
 use performance::Event;
 use port::{PortRegisters, ResetChange};
@@ -56,6 +56,7 @@ pub use builtin::BuiltInAfu;
 pub use interrupts::{INTERRUPTS, first_vector, management_alert, port_alert};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
+use misuse::LONGEST;
 pub use misuse::{Misuse, ReadError};
 pub use parameters::FpgaCardParameters;
 pub use shell::{MemoryPort, Shell};
@@ -357,7 +358,7 @@ impl FpgaCard {
         if !self.slots[slot].port.is_in_reset() {
             self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
         }
-        self.run(fx);
+        leaf::run(self, fx);
         true
     }
 

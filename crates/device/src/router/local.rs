@@ -13,7 +13,7 @@ use transaction::{
 };
 
 use crate::reflector::reflected;
-use crate::{Endpoint, Leaf};
+use crate::{Endpoint, Leaf, leaf};
 
 use super::crossbar::{Arbitration, Entry};
 use super::program::{Program, Running, Wish, add};
@@ -156,7 +156,7 @@ impl Router {
     /// Runs the local side after an event in the network, if a packet of the node itself has left its queue.
     pub(super) fn run_on(&mut self, fx: &mut Effects<'_, Self>) {
         if std::mem::take(&mut self.has_room) {
-            self.run(fx);
+            leaf::run(self, fx);
         }
     }
 

@@ -32,12 +32,14 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
     own = [packet for packet in packets if packet["link"].endswith(f"-{source}")]
     bell = next(packet for packet in own if packet["tlp"] == "MWr")
     times = [arrival(bell, ahead)]
+    read: set[int] = set()
     for packet in own:
         if packet["ns"] < bell["ns"]:
-            continue  # buffers are fetched before
+            continue  # reads of buffers begin before, and may end later
         if packet["tlp"] == "MRd":
+            read.add(packet["tag"])
             times.append(packet["ns"] - core)
-        elif packet["tlp"] == "CplD":
+        elif packet["tlp"] == "CplD" and packet["tag"] in read:
             times.append(arrival(packet, ahead))
     writes = (
         packet

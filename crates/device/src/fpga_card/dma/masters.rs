@@ -11,7 +11,7 @@ use kernel::Time;
 use super::INTERRUPT;
 use super::address::{MAGIC, MemoryAddress};
 use crate::fpga_card::Shell;
-use crate::fpga_card::host_interface::LINE;
+use crate::fpga_card::misuse::LINE;
 use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher, ReadFifo};
 
 /// The two masters.

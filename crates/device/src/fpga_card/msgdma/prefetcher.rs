@@ -17,7 +17,7 @@ use kernel::{Span, Time};
 use super::descriptor::Control;
 use super::{Descriptor, Dispatcher};
 use crate::fpga_card::Shell;
-use crate::fpga_card::host_interface::{LINE, LONGEST};
+use crate::fpga_card::misuse::{LINE, LONGEST};
 use crate::fpga_card::words::merged;
 
 /// The prefetcher of one engine.

@@ -5,7 +5,7 @@ use kernel::Time;
 use super::prefetcher::TAGS;
 use super::{Descriptor, Dispatcher};
 use crate::fpga_card::Shell;
-use crate::fpga_card::host_interface::LONGEST;
+use crate::fpga_card::misuse::LONGEST;
 
 /// The FIFO of a read master; `T` is what it stores of a burst besides its data.
 #[derive(Debug)]

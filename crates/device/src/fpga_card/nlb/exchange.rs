@@ -4,7 +4,7 @@
 //! unit reads them and compares. So a test measures a round trip of data between memory and unit.
 
 use super::registers::{Notice, Registers};
-use crate::fpga_card::host_interface::LINE;
+use crate::fpga_card::misuse::LINE;
 
 /// The state of an exchange.
 #[derive(Debug, Default)]

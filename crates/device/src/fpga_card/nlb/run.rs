@@ -7,7 +7,7 @@ use kernel::Time;
 use super::Mode;
 use super::exchange::Exchange;
 use super::registers::{AtomicTest, Counts, Registers};
-use crate::fpga_card::host_interface::{LINE, LONGEST};
+use crate::fpga_card::misuse::{LINE, LONGEST};
 use crate::fpga_card::{ReadError, Shell};
 
 /// A test in progress, or the rest of a stopped one.

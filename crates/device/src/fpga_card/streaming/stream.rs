@@ -1,6 +1,6 @@
 //! The data of a stream: one beat each cycle.
 
-use crate::fpga_card::host_interface::LINE;
+use crate::fpga_card::misuse::LINE;
 
 /// Size of a beat in bytes.
 pub(super) const BEAT: usize = LINE as usize;

@@ -11,7 +11,7 @@ use super::S2M_PREFETCHER;
 use super::stream::{BEAT, Beat, MemoryAddress};
 use super::valve::Valve;
 use crate::fpga_card::Shell;
-use crate::fpga_card::host_interface::LONGEST;
+use crate::fpga_card::misuse::LONGEST;
 use crate::fpga_card::msgdma::prefetcher::TAGS;
 use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher};
 
