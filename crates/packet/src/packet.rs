@@ -547,7 +547,8 @@ mod tests {
         }
     }
 
-    /// A root complex translates addresses and takes prefixes off; the digest covers what is sent. A bit that was damaged before stays visible.
+    /// A root complex translates addresses and removes prefixes; the digest covers the packet that is sent. A bit that was damaged before
+    /// stays visible.
     #[test]
     fn the_digest_of_a_packet_with_another_header_is_right_if_it_was_right_before() {
         let write = |address, pasid| Header {
