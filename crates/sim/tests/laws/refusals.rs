@@ -101,7 +101,7 @@ fn a_host_may_forward_writes_alone_between_its_root_ports() {
     let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
     let result = run(&pair(writes, "", "", read));
     assert_eq!(result.errors("h0", "unsupported request"), 10);
-    // The requester gets an answer, and waits for no timeout.
+    // The requester gets a completion, and no request times out.
     assert_eq!(result.errors("a", "completion timeout"), 0);
     assert!(result.flow("f").completed && result.flow("f").bytes == 0);
 }
