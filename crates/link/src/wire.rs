@@ -205,7 +205,7 @@ impl Skips {
         at >= self.next
     }
 
-    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: those that wait for the wire, and those of the idle wire.
+    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: a group that waits for the wire, and a group on the idle wire.
     ///
     /// Ordered sets that become due during a packet, or during ordered sets after it, are sent after it, at the next symbol, or at the next
     /// block that has the EDS token before it. The others are sent when they are due.

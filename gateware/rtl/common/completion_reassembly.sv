@@ -183,8 +183,8 @@ module completion_reassembly #(
   assign is_whole = carried_q >= byte_count_q;
   assign length   = is_whole ? byte_count_q : carried_q;
 
-  // A status without data ends the request; so does a completion whose Byte Count, Lower Address, traffic class or length cannot be: it is
-  // malformed (PCIe Base 2.3.2).
+  // A status without data ends the request. A completion whose Byte Count, Lower Address, traffic class or length does not fit the request is
+  // malformed, and ends the request, too (PCIe Base 2.3.2).
   always_comb begin
     fails   = 1'b1;
     failure = peerlane_pkg::RESULT_MALFORMED;

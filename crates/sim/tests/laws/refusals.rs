@@ -127,7 +127,7 @@ fn a_forbidden_peer_does_not_forbid_the_host() {
     run(text).all_intact();
 }
 
-/// A max payload size below that of the other end of the link.
+/// A max payload size below the size at the other end of the link.
 const SMALLER: &str = "max_payload = \"128 B\"\nmax_payload_mismatch = true";
 
 #[test]

@@ -86,7 +86,7 @@ impl Simulation {
         self.world.events().saturating_sub(events) > most && self.has_programs()
     }
 
-    /// The time until which the run waits for incidents: until the next one, and for the programs of those before it and for resets.
+    /// The time until which the run waits for incidents: for the next incident, for the programs of earlier incidents, and for resets.
     pub(super) fn awaits_incidents_until(&self) -> Time {
         let mut until = match self.next_incident() {
             Time::NEVER => Time::ZERO,

@@ -112,7 +112,7 @@ impl Planner<'_> {
             && places.iter().all(keeps)
     }
 
-    /// The bytes that `workload` fills or writes, those of its target first.
+    /// The bytes that `workload` fills or writes; the bytes of its target come first.
     fn uses(&self, workload: &Workload) -> Vec<Use> {
         let Some(flow) = workload.flow() else {
             return Vec::new();
