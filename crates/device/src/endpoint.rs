@@ -65,7 +65,7 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// The time at which each packet of the engine leaves the send path, where the datapath limits their number.
+    /// The times at which packets leave the send path: requests of the engine, if the datapath limits them, and all packets of a circuit.
     outbound: VecDeque<Time>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
@@ -553,7 +553,7 @@ impl Endpoint {
         waiting.saturating_sub(self.in_send_path(now))
     }
 
-    /// Number of packets of the engine in the send path, where the datapath limits them.
+    /// Number of packets of `outbound` that are still in the send path.
     fn in_send_path(&mut self, now: Time) -> usize {
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
         self.outbound.len()
