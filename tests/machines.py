@@ -1,4 +1,4 @@
-"""Listings in the format of `lspci -vvv`, of machines of the kinds that there are."""
+"""Listings of different kinds of machines, in the format of `lspci -vvv`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Record:
 
 
 def domain(prefix: str, node: int | None, what: str, *, root: str = "Root Port") -> list[Record]:
-    """A root port with a device below it, which are a whole domain."""
+    """A domain that has one root port with a device below it."""
     bridge = Record(f"{prefix}:00:00.0", f"PCI bridge: {root}", "Root Port", (0, 1, 1), node=node)
     return [bridge, Record(f"{prefix}:01:00.0", what, "Endpoint", node=node)]
 

@@ -80,7 +80,7 @@ ALLOWED = {
 
 
 def dependencies() -> dict[str, set[str]]:
-    """The crates of ours that each crate depends on."""
+    """The workspace crates that each crate depends on."""
     metadata = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"],
         cwd=Path(__file__).parent.parent,

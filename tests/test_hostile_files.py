@@ -1,4 +1,4 @@
-"""A file that is not of its format is refused in one line, with its name, place and status 2."""
+"""A file with a wrong format is refused in one line with its name and place, and status 2."""
 
 from __future__ import annotations
 

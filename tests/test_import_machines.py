@@ -1,4 +1,4 @@
-"""A scenario has what the listing of a machine of any kind has."""
+"""A scenario contains the parts of the listed machine, for each kind of machine."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class TestPasted:
 
 
 class TestOtherForms:
-    """What reads as something else than `lspci -vvv` says how to write that."""
+    """If a listing is not from `lspci -vvv`, the message says how to write one."""
 
     def refusal(self, content: bytes) -> str:
         with pytest.raises(ListingError) as raised:

@@ -1,4 +1,4 @@
-"""Text from outside does not act on a terminal, and does not hide in a page."""
+"""Text from outside does not control a terminal, and is visible in a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ size = "64 KiB"
 
 
 def acting(text: str) -> list[str]:
-    """The characters of a text that are no letters, marks, signs, spaces or ends of lines."""
+    """The characters of a text that are not letters, marks, signs, spaces or ends of lines."""
     return [one for one in text if unicodedata.category(one)[0] == "C" and one != "\n"]
 
 

@@ -47,7 +47,7 @@ def is_non_posted(packet: bytes) -> bool:
 
 
 async def takes_non_posted(dut: Any) -> bool:
-    """Whether a non-posted request may begin in the next cycle, which has begun then."""
+    """Wait for the next cycle; return whether a non-posted request may begin in it."""
     await ReadOnly()
     ok = int(dut.rx_np_ok_o.value) == 1
     await RisingEdge(dut.clk_i)

@@ -115,7 +115,7 @@ def _spacing(wire: Wire, begin: float, end_of_stream: float) -> Iterator[Finding
 def _alignment(wire: Wire, symbol: float, sets: list[tuple[float, float]]) -> Iterator[Finding]:
     """An ordered set is a block, so that all begin at multiples of a block (4.2.2.1, 4.2.2.3).
 
-    Two of a data stream are not in consecutive blocks (4.2.7.3).
+    Two ordered sets of a data stream are not in consecutive blocks (4.2.7.3).
     """
     block = BLOCK * symbol
     for start, _ in sets:

@@ -185,7 +185,7 @@ def _process(random: Random) -> list[str]:
 
 
 def _pause(random: Random) -> list[str]:
-    """The time between the requests of a flow: none, or longer than that of a packet."""
+    """The time between the requests of a flow: none, or longer than the time of a packet."""
     pause_ns = random.choice([None, None, 700, 1500, 4000])
     return [] if pause_ns is None else [f'interval = "{pause_ns} ns"']
 

@@ -51,7 +51,7 @@ struct circuit_model {
     void (*reset)(void*);
     void (*configure)(void*, const circuit_settings*);
     // Adds a TLP, which the circuit may take from `cycle` on; a memory request hits BAR `bar`. While the circuit takes no non-posted
-    // request, other TLPs pass one.
+    // request, other TLPs pass the non-posted requests that wait.
     void (*push)(void*, const uint8_t* bytes, uint64_t size, uint64_t cycle, uint32_t label, uint32_t bar, bool is_non_posted);
     // Sets the number of TLPs that the circuit may begin to send.
     void (*allow)(void*, uint32_t count);

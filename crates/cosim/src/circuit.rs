@@ -39,9 +39,9 @@ unsafe impl Sync for Circuit {}
 /// An event at the ports of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'c> {
-    /// The circuit has taken the oldest posted TLP or completion that it was given.
+    /// The circuit has accepted the oldest posted TLP or completion in its queue.
     Taken,
-    /// The circuit has taken the oldest non-posted request that it was given.
+    /// The circuit has accepted the oldest non-posted request in its queue.
     RequestTaken,
     /// The circuit has sent a TLP with these bytes.
     Sent(&'c [u8]),
@@ -69,7 +69,7 @@ pub struct Tlp<'b> {
     pub label: u32,
     /// The BAR that a memory request hits.
     pub bar: u8,
-    /// Whether the TLP is a non-posted request: others pass it while the circuit takes none.
+    /// Whether the TLP is a non-posted request. Other TLPs pass it while the circuit accepts no non-posted request.
     pub is_non_posted: bool,
 }
 
@@ -172,8 +172,7 @@ impl Circuit {
         unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
     }
 
-    /// Gives the circuit a TLP, behind all that it was given before; a posted TLP or a completion passes non-posted requests that the
-    /// circuit does not take.
+    /// Queues a TLP for the circuit. Posted TLPs and completions pass non-posted requests that the circuit does not accept.
     pub fn push(&mut self, tlp: &Tlp<'_>) {
         let Tlp {
             bytes,

@@ -65,7 +65,7 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// The time at which each packet of the engine leaves the send path, where the datapath limits their number.
+    /// The times at which packets leave the send path: requests of the engine, if the datapath limits them, and all packets of a circuit.
     outbound: VecDeque<Time>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
@@ -74,7 +74,7 @@ pub struct Endpoint {
     /// Two of the parameters.
     send_latency: Span,
     send_queue: u16,
-    /// The bytes of requests and of completions on the datapath.
+    /// The balance between bytes of requests and bytes of completions on the datapath.
     balance: Balance,
     /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
     changes_packets: bool,
@@ -202,7 +202,7 @@ impl Endpoint {
         self.max_read_request
     }
 
-    /// The non-posted requests that the registers allow the engine: as many as the enabled tag width has tags.
+    /// The tag count and the completion timeout that the registers allow the engine's non-posted requests.
     pub fn requests_allowed(&self) -> RequestControl {
         let space = self.functions.space(FunctionPlace::Own);
         RequestControl {
@@ -411,8 +411,8 @@ impl Endpoint {
 
     /// Whether the send path can take a request of the engine now. If not, the engine is run again when it can.
     ///
-    /// Completions have no limit: the requests that they answer have one. They share the datapath with requests by their balance, and
-    /// the wire in the same way. Messages that masks held back go first.
+    /// Completions have no limit here, because the requests that they answer have one. Requests and completions share the datapath by their
+    /// byte balance, and the wire in the same way. Messages that were held back by masks go first.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         let now = fx.now();
         if self.balance.next() == Side::Completer
@@ -439,9 +439,11 @@ impl Endpoint {
         }
     }
 
-    /// The most requests that wait for the wire. A completion passes no older posted request, so that a deep queue of them would hold
-    /// back completions: while some wait, requests keep the wire busy, and are no more than these. A queue that has the whole send path
-    /// in it is as deep as its latency needs.
+    /// The largest number of requests that may wait for the wire.
+    ///
+    /// A completion does not pass older posted requests, so a deep queue of them would delay completions. While completions wait, the limit
+    /// is therefore just large enough to keep the wire busy. If the queue contains the whole send path, it stays as deep as the latency of
+    /// the path needs.
     fn limit(&self) -> usize {
         let completions = self.answers.len() + self.link.waiting_on(Side::Completer);
         let most = usize::from(self.send_queue);
@@ -453,8 +455,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends what is not of the engine, by what the engine's requests have left of the send path: messages that masks held back, and
-    /// completions.
+    /// Sends completions, and messages that were held back by masks, through the part of the send path that the engine's requests leave
+    /// free.
     #[inline]
     pub(crate) fn send_rest<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         if self.tables.is_some() {
@@ -468,14 +470,14 @@ impl Endpoint {
     #[inline(never)]
     fn send_answers<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(packet) = self.next_answer(fx) {
-            // No request could use its turn.
+            // No request can leave now, so this completion does not count in the balance.
             let balance = self.balance;
             self.hand_over(packet, fx);
             self.balance = balance;
         }
     }
 
-    /// The next completion, if the datapath can take it now. If not, the engine is run again when it can.
+    /// Takes the next completion, if the datapath can take it now. If not, the engine is run again when it can.
     fn next_answer<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (due, packet) = self.answers.front().copied()?;
         let due = due.max(self.sending.opens());
@@ -493,8 +495,8 @@ impl Endpoint {
         self.link.has_channels()
     }
 
-    /// Whether the datapath can take a request of `class` now although it is not [open](Self::is_open) to every request: those that wait
-    /// for the wire are of other virtual channels.
+    /// Whether the datapath can take a request of `class` now although it is not [open](Self::is_open) to every request, because the
+    /// requests that wait for the wire use other virtual channels.
     pub(crate) fn is_open_besides(&self, class: TrafficClass, now: Time) -> bool {
         let in_channel = |kind| {
             let charge = Charge {
@@ -519,8 +521,8 @@ impl Endpoint {
         self.posted_gone_but(0)
     }
 
-    /// The time at which the engine's posted requests but the last `later` ones are transmitted, when none of them waits any longer. As
-    /// [`posted_gone`](Self::posted_gone), it must be called after every event.
+    /// The time at which all posted requests of the engine except the last `later` ones are transmitted; `None` while one of them waits.
+    /// Like [`posted_gone`](Self::posted_gone), it must be called after every event.
     pub(crate) fn posted_gone_but(&self, later: u64) -> Option<Time> {
         let waiting = self.posted_waiting(TrafficClass::default());
         (waiting as u64 <= later).then(|| self.link.busy_until())
@@ -551,7 +553,7 @@ impl Endpoint {
         waiting.saturating_sub(self.in_send_path(now))
     }
 
-    /// Number of packets of the engine in the send path, where the datapath limits them.
+    /// Number of packets of `outbound` that are still in the send path.
     fn in_send_path(&mut self, now: Time) -> usize {
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
         self.outbound.len()
@@ -598,7 +600,7 @@ impl Endpoint {
         };
         let ready = fx.now().max(began + self.send_latency);
         if ready > fx.now() {
-            // An interrupt may be ahead with a later time.
+            // An interrupt in the queue may have a later time.
             let place = self.outbound.partition_point(|other| *other <= ready);
             self.outbound.insert(place, ready);
         }
@@ -640,7 +642,7 @@ impl Endpoint {
     }
 }
 
-/// The number of packets that keep any link busy: the default of `send_queue`.
+/// A number of packets that keeps any link busy; the default of `send_queue`.
 const BUSY: usize = 8;
 
 /// The address of a disabled BAR, which no request has.

@@ -24,7 +24,7 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
-    /// The completion timeout of its requests, if the scenario sets one.
+    /// The completion timeout of the device's requests, if the scenario sets one.
     fn completion_timeout(&self) -> Option<Span> {
         None
     }
@@ -83,13 +83,13 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
-    /// Bytes of registers at the beginning of BAR 0 of each function: what a read returns there is up to the device. The rest is memory, up
-    /// to an MSI-X table.
+    /// Number of bytes of registers at the beginning of BAR 0 of each function; the device defines what a read of them returns. The rest of
+    /// the BAR is memory, up to an MSI-X table.
     fn bar_registers(&self) -> u64 {
         0
     }
 
-    /// Whether a FIFO takes what is written to BAR 0, so that a read does not return it.
+    /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
     fn has_fifo(&self) -> bool {
         false
     }
@@ -132,7 +132,7 @@ pub enum PeerWrites {
     Passed,
     /// The circuit sends each back with its label.
     Returned,
-    /// No part of the circuit takes them: they are unsupported requests.
+    /// No part of the circuit takes writes to BAR 0: they are unsupported requests.
     Refused,
 }
 
@@ -270,8 +270,8 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     }
 }
 
-/// Runs `leaf` after an event, and lets it take the resets that the event has brought. Completions have what the engine's
-/// requests leave of the send path.
+/// Runs `leaf` after an event, and applies the resets that the event has caused. At the end, completions take the part of the send path
+/// that the engine's requests leave free.
 #[inline]
 pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);

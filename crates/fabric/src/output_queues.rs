@@ -31,7 +31,7 @@ struct OutputQueue {
 pub(crate) struct Buffered {
     /// The credits of the packet.
     pub(crate) charge: Charge,
-    /// The time at which its last bit arrives: the buffer takes it in until then, even if the packet has begun to move on.
+    /// The time at which its last bit arrives. The packet holds space in the receive buffer until then, even if it has begun to leave.
     pub(crate) complete: Time,
 }
 
@@ -59,8 +59,8 @@ impl OutputQueues {
         moves
     }
 
-    /// Removes the packet that has passed `passed` older ones, 0 for the oldest. Returns the packet that leaves the receive buffer by that:
-    /// the packet itself, or one that moves to its space.
+    /// Removes the packet that has passed `passed` older packets (0 for the oldest). Returns the packet that leaves the receive buffer as a
+    /// result: this packet, or the packet that moves into its space in the queue.
     pub(crate) fn leave(
         &mut self,
         ports: (Port, Port),

@@ -122,8 +122,9 @@ struct SwitchPort {
 /// Which packets that arrive at a port are looked at closely.
 #[derive(Clone, Copy, Debug, Default)]
 struct PortFilter {
-    /// The payload from which a packet is looked at closely: more than the max payload size; any at all while the data of packets is
-    /// damaged; 0 where a traffic class maps to no channel of the switch, or a port does not let atomic operations pass. Poisoned packets and those with prefixes always are.
+    /// The payload size from which a packet is checked closely. It is above the max payload size; any size while the data of packets is
+    /// damaged; and 0 if a traffic class maps to no channel of the switch, or a port blocks atomic operations. Poisoned packets and packets
+    /// with prefixes are always checked.
     checked_from: u32,
     /// Whether packets that arrive here may be blocked or redirected.
     restricts: bool,

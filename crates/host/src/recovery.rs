@@ -55,8 +55,8 @@ pub async fn restore(system: &System, states: &[SavedState]) {
     }
 }
 
-/// Writes the saved states of nodes again, each when its first function answers: the upper nodes first. Returns whether all do, which
-/// the log of incidents has, too.
+/// Restores the saved states of nodes, upper nodes first, each when its first function answers. Returns whether all nodes answer, and adds
+/// the outcome to the log of incidents.
 pub async fn set_up(system: &System, nodes: &[Vec<SavedState>]) -> bool {
     let works = write_again(system, nodes).await;
     report_set_up(system, works).await;

@@ -1,11 +1,11 @@
-//! The balance between requests and completions that share a wire: each side gets half of its bytes while packets of both wait.
+//! The balance between requests and completions that share a wire: while packets of both wait, each side gets half of the bytes.
 //!
-//! Neither side can fill the wire alone, whatever the numbers and the sizes of its packets are. The ordering table comes first: a
-//! completion waits for older posted requests (PCIe Base 2.4.1), and has its bytes afterwards.
+//! Neither side can fill the wire alone, whatever the number and the sizes of its packets. The ordering table has priority: a completion
+//! waits for older posted requests (PCIe Base 2.4.1), and gets its share of the bytes afterwards.
 
 use protocol::{Class, MAX_TLP_OVERHEAD};
 
-/// The two functions of a device that send packets.
+/// The two sides of a device that send packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The requester, with posted and non-posted requests.
@@ -28,11 +28,11 @@ impl Side {
 /// The number of bytes by which one side is ahead of the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Balance {
-    /// Positive where the requester is ahead.
+    /// The lead in bytes; positive if the requester is ahead.
     lead: i16,
 }
 
-/// The largest lead: one largest packet. A side that could not use its turns for a time gets no more than that back.
+/// The largest lead: the bytes of one largest packet. A side that could not use its turns for some time gets back no more than this.
 const LARGEST: i16 = 4096 + MAX_TLP_OVERHEAD as i16;
 
 impl Balance {

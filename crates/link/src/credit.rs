@@ -11,7 +11,7 @@ pub(crate) struct CreditCounter<const BITS: u32> {
     left: u16,
     /// `CREDITS_CONSUMED`, of which the counter's bits count.
     consumed: u16,
-    /// The first limit: the size of the far end's buffer.
+    /// The initial limit, which is the size of the far end's buffer.
     size: u16,
     scale: Scale,
     infinite: bool,

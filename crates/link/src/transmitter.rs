@@ -51,7 +51,7 @@ pub(crate) struct Transmitter {
     pub(crate) on_wire: Option<Finished>,
     /// The time from here to the pins.
     pipeline: Span,
-    /// The time since which packets lack credit; `NEVER` if none do.
+    /// The time since which packets lack credit; `NEVER` if none does.
     stalled_since: Time,
     /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
     expected: Option<PacketId>,

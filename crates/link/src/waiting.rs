@@ -69,16 +69,16 @@ struct Queued {
 struct Source {
     /// One bit for each class that has packets.
     occupied: u8,
-    /// The number of younger packets that have passed a packet since it has claimed credit.
+    /// The number of younger packets that have passed the oldest one since it claimed credit.
     passed: u8,
-    /// The bytes of requests and of completions.
+    /// The balance between bytes of requests and bytes of completions.
     balance: Balance,
     /// The number of packets that the source may send in a row while others wait.
     weight: u32,
     classes: [VecDeque<Queued>; 3],
 }
 
-/// The most younger packets of its source, with relaxed or ID-based ordering, that pass a packet that has claimed credit.
+/// The largest number of younger packets of the same source, with relaxed or ID-based ordering, that pass a packet that has claimed credit.
 const PASSES: u8 = 8;
 
 /// Packets of several sources that share a wire by weighted round robin.
@@ -273,7 +273,7 @@ impl Queue {
         ]
     }
 
-    /// Chooses the next packet of one source, within the credit that the claims of others leave. A source that lacks credit claims it.
+    /// Chooses the next packet of one source, within the credit that other sources have not claimed. A source that lacks credit claims it.
     fn choose(
         &mut self,
         number: usize,
@@ -293,7 +293,7 @@ impl Queue {
             Ok(class) => return Pick::Packet(number as u16, class),
             Err(why) => why,
         };
-        // The lack of credit of one class may be hidden by a packet of another one that is not ready.
+        // A packet of another class that is not ready may hide the lack of credit of a class.
         let lacks_credit = match why {
             Pick::NotBefore(_) => source.only().is_none(),
             why => matches!(why, Pick::NoCredit),
@@ -315,7 +315,7 @@ impl Queue {
         self.occupied().count_ones() > 1
     }
 
-    /// Lets a source claim the classes in which its packet could leave but for the credit, if the far end's whole buffer has that much.
+    /// Lets a source claim each class whose oldest packet lacks nothing but credit, if the far end's whole buffer can hold the packet.
     #[cold]
     fn claim(&mut self, number: usize, now: Time, budgets: &[Budget; 3], packets: &Packets) {
         let source = &mut self.sources[number];
@@ -333,7 +333,8 @@ impl Queue {
         }
     }
 
-    /// Ends the claims of packets that have left without a turn, or do not fit into the far end's buffer any more.
+    /// Ends the claims of sources that have no more packets of the class, or whose first one does not fit into the far end's buffer any
+    /// more.
     #[cold]
     fn check_claims(&mut self, budgets: &[Budget; 3]) {
         let sources = &self.sources;
@@ -595,7 +596,7 @@ impl Source {
     }
 
     /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
-    /// Requests and completions share the wire by their balance; of posted and non-posted requests, the oldest one is chosen.
+    /// Requests and completions share the wire by their byte balance; of posted and non-posted requests, the older one leaves first.
     fn choose(
         &self,
         now: Time,
@@ -689,7 +690,7 @@ impl Source {
         })
     }
 
-    /// The oldest packet of each class, in the order in which they may leave if the ordering table permits it.
+    /// The oldest packet of each class, in the order of their turns. The ordering table may still forbid one to leave.
     fn heads_in_turn(&self) -> [Option<&Queued>; 3] {
         let [posted, non_posted, completion] = self.classes.each_ref().map(VecDeque::front);
         let age = |head: Option<&Queued>| head.map_or(u64::MAX, |queued| queued.arrival);
@@ -704,7 +705,7 @@ impl Source {
         }
     }
 
-    /// Counts a packet that leaves in the balance of requests and completions, if packets of both wait.
+    /// Counts a packet that leaves in the balance, if both requests and completions wait.
     #[inline(always)]
     fn count(&mut self, taken: &Waiting) {
         const COMPLETIONS: u8 = 1 << Class::Completion.index();

@@ -83,8 +83,8 @@ impl WireTiming {
         (self.skip_length + self.token_length, self.skip_bytes)
     }
 
-    /// The time from one skip ordered set to the next if both wait for the wire. In 128b/130b two of them are not consecutive blocks: a block
-    /// of data, which ends with the EDS token, is between them (PCIe Base 4.2.7.3).
+    /// The time from one skip ordered set to the next if both wait for the wire. In 128b/130b, two skip ordered sets are never consecutive
+    /// blocks: between them is a block of data that ends with the EDS token (PCIe Base 4.2.7.3).
     fn queued_interval(&self) -> Span {
         let end = Time::ZERO + self.skip_length + self.token_length;
         end.round_up(self.alignment).since(Time::ZERO)
@@ -205,7 +205,7 @@ impl Skips {
         at >= self.next
     }
 
-    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: those that wait for the wire, and those of the idle wire.
+    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: a group that waits for the wire, and a group on the idle wire.
     ///
     /// Ordered sets that become due during a packet, or during ordered sets after it, are sent after it, at the next symbol, or at the next
     /// block that has the EDS token before it. The others are sent when they are due.
@@ -249,7 +249,7 @@ pub(crate) struct SkipGroup {
 }
 
 impl SkipGroup {
-    /// The beginning of the first ordered set, or of its token.
+    /// The beginning of the first ordered set, or of the EDS token before it, if there is one.
     pub(crate) fn start(&self, timing: &WireTiming) -> Time {
         Time::from_fs(self.first.as_fs() - timing.token_length.as_fs())
     }

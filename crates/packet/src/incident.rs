@@ -36,7 +36,7 @@ pub enum Incident {
     Retrained(Generation, u8),
     /// The accelerator in the slot with this number has asked its card for what that does not do, for this reason.
     Misuse(u8, &'static str),
-    /// Devices have written so many bytes to a buffer of a program that was released at this time.
+    /// Devices have written this number of bytes to a buffer of a program after its release at this time.
     WrittenAfterRelease(Time, u64),
     /// Any other event, in the words of the specification. Each has a line of its own in the log.
     Event(&'static str),

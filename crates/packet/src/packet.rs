@@ -95,8 +95,8 @@ impl Packets {
     }
 
     /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender
-    /// may still hold the old slot for a replay. Both slots count as one packet. The TLP digest is that of the new header, and as wrong as
-    /// the old one was: nothing that damaged the packet before is hidden.
+    /// may still hold the old slot for a replay. Both slots count as one packet. The TLP digest is computed for the new header, and keeps the
+    /// bit errors of the old digest, so that earlier damage stays visible.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
         let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
@@ -380,7 +380,7 @@ impl Packet {
     }
 
     /// Adds a TLP digest that differs from the ECRC of the packet by `error`, the [error](Self::digest_error) of the packet from which this
-    /// one was made: a wrong digest stays wrong.
+    /// packet was made, so that a wrong digest stays wrong.
     pub fn append_digest(&mut self, error: u32) {
         self.bytes[self.header.prefix_len() + TD.0] |= TD.1;
         let digest = (ecrc(&self.bytes) ^ error).to_le_bytes();
@@ -547,7 +547,8 @@ mod tests {
         }
     }
 
-    /// A root complex translates addresses and takes prefixes off; the digest covers what is sent. A bit that was damaged before stays visible.
+    /// A root complex translates addresses and removes prefixes; the digest covers the packet that is sent. A bit that was damaged before
+    /// stays visible.
     #[test]
     fn the_digest_of_a_packet_with_another_header_is_right_if_it_was_right_before() {
         let write = |address, pasid| Header {

@@ -22,7 +22,7 @@ pub enum Refusal {
     AcsViolation,
     /// The port of a switch to which the packet is routed lets no packet with an End-End TLP prefix out.
     PrefixBlocked,
-    /// The port of a switch to which the request is routed lets no atomic operation out.
+    /// The egress port of the request, at a switch, blocks atomic operations.
     AtomicEgressBlocked,
     /// A posted request or completion was for what is below a port that contains an error: it is discarded.
     Contained,

@@ -46,11 +46,11 @@ pub(crate) struct Released {
     late: Arc<LateWrites>,
 }
 
-/// Counts what devices write to released memory. The bytes are lost.
+/// Counts the bytes that devices write to released memory. The bytes themselves are lost.
 #[derive(Debug, Default)]
 struct LateWrites(AtomicU64);
 
-/// Which released memory is given back.
+/// The released memory that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
@@ -207,7 +207,7 @@ impl Buffers {
         !self.released.is_empty()
     }
 
-    /// Takes the records of released memory, which stays taken.
+    /// Takes the records of released memory. The memory itself is not given back.
     pub(crate) fn take_released(&mut self) -> Vec<Released> {
         std::mem::take(&mut self.released)
     }

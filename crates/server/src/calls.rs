@@ -282,7 +282,7 @@ impl Server {
             Failure::NotABitstream
         })?;
         let took = place.configuration_rate.time_of(size);
-        // The accelerator that is replaced must not go on meanwhile.
+        // The accelerator that is replaced must not run meanwhile.
         self.begin_reset(accelerator, watch)?;
         self.pass(took, watch);
         let name = &self.cards[card].place.name;

@@ -1,4 +1,4 @@
-//! Ends of uses: resets of ports, closes of handles, and memory that is released.
+//! The end of a use: reset of the port, close of the handle, release of memory.
 
 use std::os::fd::OwnedFd;
 
@@ -25,13 +25,13 @@ impl Server {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<(), Failure> {
         self.pass(self.thread.costs().system_call, watch);
-        // A port whose acknowledgement was not seen is released all the same.
+        // If the port has not acknowledged the reset, it is taken out of reset all the same.
         let begun = self.begin_reset(object, watch);
         begun.and(self.end_reset(object, watch))
     }
 
-    /// Puts the port of an accelerator into reset, and waits until no answer is outstanding. All earlier writes of the accelerator have then
-    /// reached memory, as the port's answer does not pass them.
+    /// Puts the port of an accelerator into reset, and waits for its acknowledgement, which comes when no response is outstanding. All
+    /// earlier writes of the accelerator have then reached memory, because the completion of the read does not pass them.
     pub(crate) fn begin_reset(
         &mut self,
         object: Named,
@@ -71,8 +71,8 @@ impl Server {
         Ok(slot.ok_or(Failure::NotSupported)?.port + PORT_CONTROL)
     }
 
-    /// Closes a handle. With the last one of an accelerator, its port is reset, and all memory that was pinned for it is released, as
-    /// its driver does; until then a transfer may go on for the others.
+    /// Closes a handle. As in the driver, the last close of an accelerator resets its port, and releases all memory that was pinned for it;
+    /// transfers may continue until then.
     pub(crate) fn close(&mut self, handle: u64) {
         let Some(object) = self.handles.close(handle) else {
             return;
@@ -81,14 +81,15 @@ impl Server {
             return;
         }
         if object.slot.is_some() {
-            // The port of a card that does not answer cannot be reset, and its memory is released all the same.
+            // The port of a card that does not answer cannot be reset; its memory is released all the same.
             let _ = self.reset(object, &mut || true);
         }
         self.buffers
             .unpin_all(&mut self.simulation, &self.host, object);
     }
 
-    /// Shares memory with devices. Released memory is used again when nothing is under way in the fabric, or if there is no other.
+    /// Shares memory with devices. Released memory is used again when nothing is under way in the fabric. If there is no other memory, the
+    /// part that no device has written to is used before.
     pub(crate) fn pin(
         &mut self,
         of: (u64, Named),
@@ -108,7 +109,8 @@ impl Server {
         self.buffers.pin(simulation, &self.host, of, file, size)
     }
 
-    /// Whether no device writes to memory unless a program begins something: nothing is under way, and no accelerator waits for a time.
+    /// Whether there is released memory, and no device writes to memory before a program begins something: nothing is under way, and no
+    /// accelerator waits for a time.
     fn is_quiet(&mut self) -> bool {
         let cards = &self.cards;
         let simulation = &mut self.simulation;
@@ -145,7 +147,7 @@ impl Server {
         if self.is_quiet() {
             return self.give_back(Which::All);
         }
-        // Nothing else gets this memory in the simulation any more.
+        // The simulation gives this memory to nothing else any more.
         let released = self.buffers.take_released();
         self.log_late_writes(&released);
     }

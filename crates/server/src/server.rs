@@ -165,8 +165,7 @@ impl Server {
         self.times
     }
 
-    /// Ends the session: every process finds its connection closed, and its handles are closed as if it had ended. Returns the system's
-    /// numbers of the processes.
+    /// Ends the session: the connection and the handles of each process are closed, as if the process had ended. Returns the process IDs.
     pub fn end(&mut self) -> Vec<i32> {
         self.listener = None;
         let clients = self.clients.drain(..);

@@ -48,7 +48,8 @@ pub enum Request {
         /// Whether others may open the object at the same time.
         shared: bool,
     },
-    /// Closes a handle, with its interrupts. The last one of an accelerator resets its port, and ends the sharing of its buffers.
+    /// Closes a handle, with its interrupts. The close of the last handle of an accelerator resets its port, and ends the sharing of its
+    /// buffers.
     Close {
         /// The handle.
         handle: u64,

@@ -445,8 +445,8 @@ impl BridgedLoad {
     }
 }
 
-/// Gives a packet that leaves its tree the header of the global address space. Its TLP digest ends here, as at any completer: the receiving
-/// port makes a new one.
+/// Gives a packet that leaves its tree the header of the global address space, and removes its TLP digest, as any completer does: the
+/// receiving port makes a new one.
 fn beyond_the_tree(packet: PacketId, header: Header, packets: &mut Packets) -> PacketId {
     let packet = packets.rewritten(packet, header);
     packets[packet].remove_digest();

@@ -14,7 +14,7 @@ use crate::completion_buffer::Space;
 pub struct OutstandingLimits {
     /// The number of outstanding requests.
     pub tags: u16,
-    /// The completion timeout of each request that the function has of itself (PCIe Base 2.8). Software may select another.
+    /// The function's own completion timeout (PCIe Base 2.8), for each request. Software may select another range.
     pub completion_timeout: Span,
     /// The time after its timeout in which the tag of a request is not used again: a completion that comes in this time is
     /// unexpected, instead of the answer to another request.
@@ -23,7 +23,7 @@ pub struct OutstandingLimits {
     pub completion_buffer: CompletionBuffer,
 }
 
-/// The non-posted requests that the registers of a function allow.
+/// The limits that the registers of a function set for its non-posted requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestControl {
     /// The number of tags.
@@ -187,10 +187,11 @@ impl<T: Copy> Outstanding<T> {
         Tag(tag)
     }
 
-    /// Adds a deadline before later ones, because software has shortened the completion timeout, or one that never comes.
+    /// Inserts a deadline in order: one that is before earlier deadlines, because software has shortened the completion timeout, or one
+    /// that never comes.
     #[cold]
     fn insert_deadline(&mut self, deadline: Time, tag: u16) {
-        // An earlier request with this tag is complete, and one without a deadline would be listed for ever.
+        // An earlier request with this tag is complete, and its entry would be listed for ever if its deadline never comes.
         self.deadlines.retain(|listed| *listed != (deadline, tag));
         let place = self.deadlines.partition_point(|other| other.0 <= deadline);
         self.deadlines.insert(place, (deadline, tag));

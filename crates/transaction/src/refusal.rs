@@ -22,7 +22,8 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     fx.store().release(packet);
     // A request with poisoned data is not carried out (PCIe Base 2.7.2.2).
     let status = match why {
-        // So is one that a port blocks, for its prefix (PCIe Base 2.2.10.2) or as an atomic operation (6.15.3.1).
+        // A request that a port blocks, for its prefix (PCIe Base 2.2.10.2) or as an atomic operation (6.15.3.1), is not carried out
+        // either.
         Refusal::UnsupportedRequest
         | Refusal::PoisonedTlp
         | Refusal::PrefixBlocked

@@ -96,8 +96,8 @@ impl Requester {
         self.id
     }
 
-    /// Sets the function ID, the limits of payload and read request in bytes, those of non-posted requests, and whether requests may be
-    /// sent.
+    /// Sets the function ID, the limits of payload and read request in bytes, the limits of non-posted requests, and whether requests may
+    /// be sent.
     pub fn configure(
         &mut self,
         id: FunctionId,

@@ -28,7 +28,7 @@ module completion_reassembly #(
     input  logic [6:0]                          open_low_i,
     // There is a new request, at least a cycle before its first completion.
     input  logic                                open_i,
-    // Requests that end without their completions, a bit for each tag: what still comes of them is unexpected.
+    // Requests that end without their completions, one bit for each tag. Completions that arrive for them later are unexpected.
     input  logic [TAGS-1:0]                     close_i,
     // Data of a completion.
     input  logic [W-1:0]                        data_i,
@@ -183,8 +183,8 @@ module completion_reassembly #(
   assign is_whole = carried_q >= byte_count_q;
   assign length   = is_whole ? byte_count_q : carried_q;
 
-  // A status without data ends the request; so does a completion whose Byte Count, Lower Address, traffic class or length cannot be: it is
-  // malformed (PCIe Base 2.3.2).
+  // A status without data ends the request. A completion whose Byte Count, Lower Address, traffic class or length does not fit the request is
+  // malformed, and ends the request, too (PCIe Base 2.3.2).
   always_comb begin
     fails   = 1'b1;
     failure = peerlane_pkg::RESULT_MALFORMED;
@@ -267,7 +267,7 @@ module completion_reassembly #(
   assign reach     = known_header_q ? known_reach_q : left_q;
   assign feed_last = reach <= 13'(N) || known_last_q;
   assign bytes     = reach <= 13'(N) ? reach[BITS:0] : (BITS + 1)'(N);
-  // The beats of a completion end before its data does: its request ends there, malformed.
+  // The beats of a completion end before its length says so: the completion is malformed, and its request ends.
   assign is_cut    = feed && ready_o && known_last_q && reach > 13'(known_bytes_q);
   assign ready_o   = accepts;
 

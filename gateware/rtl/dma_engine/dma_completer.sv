@@ -15,7 +15,7 @@ module dma_completer (
     input  logic         request_good_i,
     // There is a request.
     input  logic         request_valid_i,
-    // The next request can be taken: then it is taken in the cycle in which it is there.
+    // The next request can be taken; it is then taken in the cycle in which it is valid.
     output logic         request_ready_o,
     // The word to read.
     output logic [17:3]  word_o,

@@ -17,7 +17,7 @@ module dma_engine #(
     parameter int SLOT_BYTES = 4096,
     // Cycles after which a read without its completions has failed: 10 ms at 250 MHz.
     parameter int TIMEOUT = 2_500_000,
-    // Most cycles that a peer's write waits for space in its FIFO, 1 to 65535; it is dropped then.
+    // Number of cycles that a peer's write waits for space in its FIFO before it is dropped, 1 to 65535.
     parameter int ACCEPT_CYCLES = 512,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,

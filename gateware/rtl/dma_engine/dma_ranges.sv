@@ -138,7 +138,7 @@ module dma_ranges #(
   assign list_end[PEER]              = !command_q;
   assign list_result[3*PEER+:3]      = too_long_q ? peerlane_pkg::RESULT_DESCRIPTOR : peerlane_pkg::RESULT_SUCCESSFUL;
 
-  // A range of 4 GiB or more cannot be.
+  // A range of 4 GiB or more is an error.
   always_ff @(posedge clk_i) begin
     if (start_i[PEER]) command_q <= length_i[64*PEER+32+:32] == '0;
     else if (taken[PEER]) command_q <= 1'b0;

@@ -7,7 +7,8 @@
 module dma_receive #(
     // Whether a part takes writes of peers; otherwise they are unsupported.
     parameter int PEER_WRITES = 1,
-    // Most cycles that a beat of a peer's write waits, 1 to 65535; once that has happened, writes wait no longer until one is taken.
+    // Number of cycles that a beat of a peer's write waits for space, 1 to 65535. After a wait of this length, writes without space are
+    // dropped at once, until one is taken.
     parameter int ACCEPT_CYCLES = 512
 ) (
     // Clock.
@@ -30,7 +31,7 @@ module dma_receive #(
     input  logic         valid_i,
     // The beat is taken.
     output logic         ready_o,
-    // A non-posted request may begin in the next cycle. Once high, it stays so until a non-posted request has begun.
+    // A non-posted request may begin in the next cycle. Once high, it stays high until a non-posted request has begun.
     output logic         np_ok_o,
 
     // Data of a completion.
@@ -58,7 +59,7 @@ module dma_receive #(
     output logic         write_valid_o,
     // It is the last word of its packet.
     output logic         write_last_o,
-    // The packet that ends with this word has another length than its header says: it begins nothing.
+    // The packet that ends with this word has another length than its header says: it starts no transfer.
     output logic         write_cut_o,
 
     // A request that needs a completion: the first 16 bytes of its header, byte 0 in bits 127:120.
@@ -67,7 +68,7 @@ module dma_receive #(
     output logic         request_good_o,
     // There is such a request; it is taken at once.
     output logic         request_valid_o,
-    // The next request can be taken. Once high, it stays so until there is a request.
+    // The next request can be taken. Once high, it stays high until there is a request.
     input  logic         request_ready_i,
 
     // Data that a peer writes, from lane 0 on.
@@ -95,7 +96,7 @@ module dma_receive #(
     output logic         poisoned_o,
     // A request that no part serves has begun. A pulse.
     output logic         unsupported_o,
-    // A completion of a locked read has begun: no such read is ever requested. A pulse.
+    // A completion of a locked read has begun; the engine never requests locked reads. A pulse.
     output logic         unexpected_o,
     // A packet is in progress.
     output logic         busy_o
@@ -210,7 +211,8 @@ module dma_receive #(
     end
   end
 
-  // A completion's first beat leaves before its header is whole: its kind says where to. A header is never in one beat.
+  // The first beat of a completion leaves before its header is complete, because the type field is enough to choose the output. A header is
+  // never in one beat.
   logic [7:0]   early_kind;
   logic         starts_completion;
   logic         starts_request;
@@ -235,7 +237,7 @@ module dma_receive #(
       && !is_locked
       && (early_kind & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE;
 
-  // Dwords of the packet from this beat on, by its header; the beats have to agree.
+  // Number of dwords of the packet from this beat on, as its header says; the beats must agree with it.
   logic [10:0]  left_q;
   logic         agrees;
   logic         is_cut;
@@ -272,7 +274,7 @@ module dma_receive #(
       .ready_i(out_ready)
   );
 
-  // A write of a peer that has waited for ACCEPT_CYCLES is dropped from then on, and so is each that would wait before one is taken again.
+  // A write of a peer that has waited for ACCEPT_CYCLES is dropped. Later writes that would wait are dropped, too, until one is taken again.
   logic         is_peer;
   logic         drops;
   logic         full_q;
@@ -315,13 +317,13 @@ module dma_receive #(
   assign completion_last_o  = last_q;
   assign completion_valid_o = valid_q && (first_q ? starts_completion && valid_i && (!out_valid || out_ready) : to_q == COMPLETION);
 
-  // A request is taken when its header is whole. None begins while another one is here, or is answered.
+  // A request is taken when its header is complete. No request begins while another one is here, or is answered.
   assign request_header_o = header_q;
   assign request_good_o   = good_q;
   assign request_valid_o  = valid_q && to_q == REQUEST && second_q && !first_q && !(last_q && !agrees);
   assign np_ok_o          = request_ready_i && !(valid_q && (first_q ? starts_request : second_q && to_q == REQUEST));
 
-  // Words of registers, with the byte enables: those of the first dword and of the last one. No glitch of the lanes wakes a simulator's list.
+  // Words of registers, with the byte enables of the first and of the last dword. No glitch of the lanes wakes a simulator's list.
   logic [3:0] low;
   logic [3:0] high;
   assign low           = !out_first ? (out_last && !single_q && out_bytes <= 4'd4 ? last_be_q : 4'hf) : word_q[2] ? 4'h0 : first_be_q;

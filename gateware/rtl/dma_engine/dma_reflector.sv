@@ -1,5 +1,4 @@
-// Sends each write of a peer back to one address, with its size, data and label. A write is taken whole: it begins when there is space for
-// all of it.
+// Sends each write of a peer back to one address, with its size, data and label. A write begins only when there is space for all of it.
 
 `include "require.svh"
 
@@ -25,7 +24,7 @@ module dma_reflector #(
     input  logic        peer_first_i,
     // Last bytes of a packet.
     input  logic        peer_last_i,
-    // Most bytes of the packet, by its header.
+    // Upper limit of the packet's bytes, from its header.
     input  logic [12:0] peer_size_i,
     // Label of the packet.
     input  logic [15:0] peer_label_i,
@@ -135,7 +134,7 @@ module dma_reflector #(
   );
 
   assign next_taken   = next_valid && started_q && !label_taken_q && next_ready;
-  // A write that has begun does not wait: the FIFO has space for it, in pieces of eight bytes, and so has the queue.
+  // A write that has begun does not wait: the FIFO has space for it, in pieces of eight bytes, and the queue has space for its entry.
   assign takes        = fits && (!peer_first_i || (space && peer_size_i <= 13'(FIFO_BYTES) - 13'({back_level[$clog2(FIFO_BYTES):3], 3'b0}) - (back_level[2:0] != '0 ? 13'd8 : 13'd0)));
   assign came         = (peer_first_i ? '0 : came_q) + {9'b0, peer_bytes_i};
   assign peer_ready_o = takes;

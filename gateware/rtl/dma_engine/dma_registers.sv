@@ -15,7 +15,7 @@ module dma_registers (
     input  logic         write_valid_i,
     // It is the last word of its packet.
     input  logic         write_last_i,
-    // The packet that ends with this word is malformed: it begins nothing.
+    // The packet that ends with this word is malformed: it starts no transfer.
     input  logic         write_cut_i,
     // Offset of a word to read, in the first 64 KiB.
     input  logic [15:3]  read_word_i,
@@ -71,7 +71,7 @@ module dma_registers (
   logic [63:0]         trip_q;
   logic                trip_written_q;
   logic [63:0]         read_q;
-  // The upper half of the counter whose lower half was read last: two reads of 32 bits have one value.
+  // The upper half of the counter whose lower half was read last, so that two reads of 32 bits return one value.
   logic [31:0]         upper_q;
   logic [6:3]          upper_of_q;
 

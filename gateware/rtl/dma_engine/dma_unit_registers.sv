@@ -18,7 +18,7 @@ module dma_unit_registers #(
     input  logic        write_valid_i,
     // It is the last word of its packet.
     input  logic        write_last_i,
-    // The packet that ends with this word is malformed: it begins nothing.
+    // The packet that ends with this word is malformed: it starts no transfer.
     input  logic        write_cut_i,
     // The word to read in the unit's block.
     input  logic [2:0]  word_i,

@@ -1,5 +1,5 @@
-// Sends back each TLP that it receives: the smallest circuit with the ports of a leaf. Unlike a device (PCIe Base 2.4.1), it receives nothing
-// while its port to the link takes nothing.
+// Sends back each TLP that it receives: the smallest circuit with the ports of a leaf. Unlike a device (PCIe Base
+// 2.4.1), it receives nothing while it cannot send.
 
 module loopback #(
     // Bits of a beat.

@@ -242,7 +242,7 @@ async def completions_that_do_not_fit_their_request_are_malformed(dut: Any) -> N
 
 @cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def a_completion_whose_beats_end_early_is_malformed(dut: Any) -> None:
-    """The completion behind it is whole, at every number of beats."""
+    """The next completion is received whole, whatever number of beats is missing."""
     bench = Bench(dut)
     await bench.begin()
     source = PacketSource(dut, never)

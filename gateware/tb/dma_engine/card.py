@@ -124,7 +124,7 @@ class Card:
         """Packets to the circuit."""
         queue, held = self.function.to_circuit, []
         while True:
-            # Packets behind a non-posted request that the circuit does not take pass it.
+            # Packets pass an older non-posted request that the circuit does not take.
             if held and (await takes_non_posted(self.dut)):
                 bar, packet = held.pop(0)
             elif held and queue.empty():

@@ -25,7 +25,7 @@ from dma_engine.world import (
 
 @law(SOURCE, most=0.05)
 async def a_write_of_another_length_than_its_header_says_starts_nothing(dut: Any) -> None:
-    """Its beats end early, or late; the good write behind it has its register."""
+    """The beats of a write end early, or late; the correct write after it writes its register."""
     whole = write(BAR + PEER, struct.pack("<QQII", 0x1000, 64, 0, 1))
     wrong = [whole[: 12 + 4 * k] for k in range(6)] + [
         whole[:8],
@@ -48,7 +48,7 @@ async def a_write_of_another_length_than_its_header_says_starts_nothing(dut: Any
 
 @law(SOURCE, most=0.05)
 async def a_request_without_a_whole_header_is_not_answered(dut: Any) -> None:
-    """The next one is."""
+    """The next request is answered."""
     world = await World(dut).begin()
     for packet in (request(0, BAR, 8, 3)[:8], request(0, BAR, 8, 3) + bytes(4)):
         world.queue.append((REGISTERS, packet, 0))
@@ -60,7 +60,7 @@ async def a_request_without_a_whole_header_is_not_answered(dut: Any) -> None:
 
 @law(REFLECTOR, most=0.05)
 async def a_reflector_sends_back_what_came(dut: Any) -> None:
-    """Of a write that ends early as many bytes as it has, and the next one whole."""
+    """The bytes that arrived of a write that ends early, and the next write whole."""
     world = await World(dut).begin()
     world.store(REPLY, struct.pack("<Q", 0x44_0000_0000))
     data = bytes(range(100))
@@ -77,7 +77,7 @@ async def a_reflector_sends_back_what_came(dut: Any) -> None:
 
 @law(MATRIX, most=0.05)
 async def the_data_behind_a_write_that_ends_early_is_whole(dut: Any) -> None:
-    """The FIFO has the bytes that came."""
+    """The FIFO has the bytes that arrived."""
     world = await World(dut).begin()
     data = bytes(range(100))
     for size in (4, 8, 52):

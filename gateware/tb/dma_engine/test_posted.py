@@ -37,7 +37,7 @@ class Gate:
         self.is_closed = True
 
     def __call__(self) -> bool:
-        """Whether the link takes nothing in the next cycle."""
+        """Whether the link takes no beat in the next cycle."""
         return self.is_closed
 
 
@@ -64,7 +64,7 @@ async def received(world: World, most: int) -> None:
 
 @law(SOURCE, most=0.2)
 async def posted_packets_pass_register_reads_while_nothing_leaves(dut: Any) -> None:
-    """Of five reads one or two are taken; writes behind them are received."""
+    """One or two of five reads are taken; the writes behind all of them are received."""
     gate = Gate()
     world = await World(dut).begin(send=gate)
     for tag in range(5):
@@ -100,7 +100,7 @@ async def completions_pass_register_reads_that_are_not_taken(dut: Any) -> None:
 
 @law(LOOPBACK, most=0.2)
 async def writes_that_no_user_circuit_takes_are_unsupported(dut: Any) -> None:
-    """Registers answer behind them."""
+    """Register reads behind the unsupported writes are answered."""
     world = await World(dut).begin()
     to_peers(world, pieces(1, 40))
     assert await world.word(READ + STATUS) == 0
@@ -111,7 +111,7 @@ async def writes_that_no_user_circuit_takes_are_unsupported(dut: Any) -> None:
 
 @law(MATRIX, lists="engine", most=0.2)
 async def writes_that_find_no_space_in_time_are_dropped_and_counted(dut: Any) -> None:
-    """Registers answer behind them; what was taken leaves in order, as does what comes later."""
+    """Register reads behind the writes are answered; accepted and later data leaves in order."""
     for crossed in (0, 1):
         world = await World(dut, seed=crossed).begin()
         world.store(CROSSED, bytes([crossed]))
@@ -130,7 +130,7 @@ async def writes_that_find_no_space_in_time_are_dropped_and_counted(dut: Any) ->
         await world.cycles(1000)
         to_peers(world, later)
         await world.ends(0 if crossed else 2)
-        # Of the packet for which the space ended first bytes may have been taken.
+        # The first bytes of the packet that found no more space may have been taken.
         came = world.content(0x500001, size)
         assert came.startswith(data[: 128 * (90 - lost - 1)])
         assert (await world.counters())["completer_abort"] == lost
@@ -167,7 +167,7 @@ async def a_list_is_fetched_behind_writes_that_wait_for_it(dut: Any) -> None:
 
 @law(REFLECTOR, most=0.2)
 async def a_reflector_drops_whole_writes_while_nothing_leaves(dut: Any) -> None:
-    """Those that it has taken come back whole, with their labels; later ones come back, too."""
+    """Writes that it has taken come back whole; later writes come back, too."""
     for size in (100, 252, 512):
         gate = Gate()
         world = await World(dut, mps=512, seed=size).begin(send=gate)
@@ -190,7 +190,7 @@ async def a_reflector_drops_whole_writes_while_nothing_leaves(dut: Any) -> None:
 
 @law(REFLECTOR, most=0.2)
 async def a_reflected_write_keeps_its_label(dut: Any) -> None:
-    """Back to back, also where the last dword of the payload is alone in its beat."""
+    """Writes are back to back; in some, the last dword of the payload is alone in its beat."""
     for size in (4, 8, 12, 20, 100, 128):
         world = await World(dut, seed=size).begin()
         world.store(REPLY, struct.pack("<Q", 0x44_0000_0000))

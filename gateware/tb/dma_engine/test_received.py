@@ -75,7 +75,7 @@ async def messages_and_writes_of_nothing_change_nothing(dut: Any) -> None:
 async def each_request_of_another_kind_is_unsupported(dut: Any) -> None:
     """I/O, atomic operations and locked reads, with their data behind the header."""
     world = await World(dut).begin(send=often(92, 0.3))
-    # With the kind and the Byte Count of the answer (PCIe Base 2.2.9).
+    # Each request has the type and the Byte Count of its completion (PCIe Base 2.2.9).
     packets = [
         (header(LOCKED_READ, 2, wide=False, enables=0xFF), 0x0B, 8),
         (header(IO_READ, 1, wide=False, enables=1), 0x0A, 4),
@@ -96,7 +96,7 @@ async def each_request_of_another_kind_is_unsupported(dut: Any) -> None:
 
 @law(SOURCE)
 async def completions_of_locked_reads_are_unexpected_and_not_answered(dut: Any) -> None:
-    """No such read was requested; the packet behind them is whole."""
+    """The engine requested no locked read; the packet behind these completions is whole."""
     world = await World(dut).begin()
     for kind, data in ((0x0B, b""), (0x4B, bytes(8))):
         packet = bytes([kind]) + completion(0, 8, 0, 0, data)[1:]
@@ -180,7 +180,7 @@ async def the_answer_to_a_register_read_leaves_before_packets_that_wait(dut: Any
 
 @law(SOURCE)
 async def a_peer_write_of_4_gib_or_more_ends_with_an_error(dut: Any) -> None:
-    """LENGTH has 64 bits, and none of them is ignored; the next transfer is whole."""
+    """All 64 bits of LENGTH count; the next transfer is whole."""
     world = await World(dut).begin()
     for size in (1 << 32, (1 << 32) + 16, 1 << 63):
         world.start(PEER, (0x10000, size), 1)
@@ -197,7 +197,7 @@ async def a_peer_write_of_4_gib_or_more_ends_with_an_error(dut: Any) -> None:
 
 @law(SOURCE)
 async def class_and_payload_are_those_at_the_start_of_a_transfer(dut: Any) -> None:
-    """What is written to them meanwhile is for the next one."""
+    """Values that are written to them during a transfer are for the next transfer."""
     world = await World(dut).begin()
     world.store(PEER + CLASS, struct.pack("<I", 3))
     world.start(PEER, (0x10000, 4096), 1, payload=64, first=FIRST)
@@ -216,7 +216,7 @@ async def class_and_payload_are_those_at_the_start_of_a_transfer(dut: Any) -> No
 
 @law(SOURCE, lists="engine")
 async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
-    """Each one is counted, from the first one on."""
+    """Each completion after its timeout is counted, the first one included."""
     world = await World(dut).begin()
     world.refusals = {0: SILENT}
     world.describe(READ, [(0x10000, 128)])
@@ -234,7 +234,7 @@ async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
 
 @law(SOURCE)
 async def two_reads_of_32_bits_have_one_value_of_a_counter(dut: Any) -> None:
-    """The upper half is that of the moment at which the lower one was read."""
+    """The upper half has the value at the time when the lower half was read."""
     world = await World(dut).begin()
     dut.counters.tlps_q.value = (1 << 32) - 1
     await world.cycles(4)

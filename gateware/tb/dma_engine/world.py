@@ -330,7 +330,7 @@ class World:
     async def feed(self) -> None:
         """Send packets to the engine: requests in order, completions of different reads in any.
 
-        While the engine takes no non-posted request, packets behind one pass it.
+        While the engine takes no non-posted request, later packets pass the requests that wait.
         """
         while True:
             ready = [answer for answer in self.pending if answer]

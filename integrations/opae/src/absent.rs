@@ -50,7 +50,7 @@ extern "C" fn fpgaGetMetricsThresholdInfo(
     of_handle(handle, num_thresholds, Code::NotFound)
 }
 
-/// The result of the functions that give another number than zero for an error.
+/// The error code of functions that return a number other than zero for an error.
 const NOT_SUPPORTED: c_int = Code::NotSupported as c_int;
 
 #[unsafe(no_mangle)]

@@ -63,7 +63,7 @@ def write(path: str | PathLike[str], content: bytes) -> None:
 
 
 class _Printable(Console):
-    """A console on which no text acts: all that is not printable is escaped, and markup is text."""
+    """A console that escapes all characters that are not printable, and shows markup as text."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of Console
         super().__init__(highlight=False, markup=False, emoji=False, **options)

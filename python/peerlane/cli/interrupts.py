@@ -1,7 +1,7 @@
-"""The signals that end a command: Ctrl-C, and the SIGTERM of a batch system whose time is over.
+"""The signals that end a command: Ctrl-C, and the SIGTERM of a batch system at the end of a job.
 
-Both raise `KeyboardInterrupt`, so that what was measured is printed; the exit status has the number
-of the signal, as shells have it.
+Both raise `KeyboardInterrupt`, so that the measured numbers are printed; the exit status is 128
+plus the number of the signal, as in shells.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-# The module typing takes longer to load than the command to be ready for an interrupt.
+# Loading the module typing would delay the moment from which interrupts are handled.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 _received = [signal.SIGINT]
-"""The signals that came, the last one at the end. A program that says that it was interrupted is an
-interrupt without a signal."""
+"""The signals that have arrived, in order, behind a SIGINT for an interrupt without a signal."""
 
 
 def handled() -> list[signal.Signals]:
-    """The signals that end this process, and that nobody else handles or ignores."""
+    """The signals that end this process and have their default handlers."""
     default = (signal.default_int_handler, signal.SIG_DFL)
     return [number for number in ENDING if signal.getsignal(number) in default]
 
@@ -50,7 +49,7 @@ def is_terminated() -> bool:
 
 def end_interrupted(message: str = "") -> NoReturn:
     """Ends the process with a message and the status of the last signal."""
-    with suppress(OSError):  # nobody may read it
+    with suppress(OSError):  # standard error may be closed
         print(message or "interrupted", file=sys.stderr, flush=True)
-    # A second interrupt while the interpreter winds down would be a traceback.
+    # A second interrupt while the interpreter ends would print a traceback.
     os._exit(128 + _received[-1])

@@ -99,7 +99,7 @@ def _write_tables(result: RunResult, made: Mapping[str, Any], folder: str | None
 
 
 def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
-    """Warns of what may be no mistake, and ends with a failure if there is one.
+    """Prints warnings, and ends the command with an error if the run has failed.
 
     Args:
         simulation: The simulation that ran.

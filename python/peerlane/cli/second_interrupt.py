@@ -28,7 +28,7 @@ _OVER = 0
 
 @contextmanager
 def second_interrupt_ends() -> Iterator[None]:
-    """Ends the process at the second Ctrl-C or SIGTERM of the block, with the status of that."""
+    """Ends the process at the second Ctrl-C or SIGTERM of the block, with its status."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Text from outside, such as names of scenarios and files, as it may go to terminals and pages."""
+"""Escapes text from outside, such as names of scenarios and files, for terminals and pages."""
 
 from __future__ import annotations
 

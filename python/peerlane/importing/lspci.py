@@ -65,7 +65,7 @@ def parse(content: bytes, source: str) -> Listing:
 
 
 def _without_registers(text: str, records: list[_Record]) -> str:
-    """Why no function of a listing has registers, and what would be right."""
+    """The message for a listing without registers: the reason, and the command to use instead."""
     if _BYTES.search(text):
         return (
             "this listing has the bytes of configuration spaces, as of -x to -xxxx, and not what "
@@ -99,7 +99,7 @@ class _Record:
         return next((text for text in self.header() if text.startswith(start)), None)
 
     def register(self, name: str) -> str:
-        """The line of a register of an extended capability; empty without it."""
+        """The line of a register of an extended capability; empty if there is no such line."""
         return next((text for _, text in self.details if text.startswith(name)), "")
 
     def error(self, message: str, line: int | None = None) -> ListingError:
@@ -135,7 +135,7 @@ def _text(content: bytes, source: str) -> str:
 
 
 _CONFIGURATION_SPACES = (64, 256, 4096)
-"""Sizes in bytes of what a user, or the superuser, can read of a configuration space."""
+"""Sizes in bytes of the part of a configuration space that a user or the superuser can read."""
 _HEADER_TYPE = 0x0E
 
 
@@ -152,7 +152,7 @@ _BYTES = re.compile(r"^[0-9a-f]{2,3}:(?: [0-9a-f]{2}){1,16}\s*$", re.MULTILINE)
 """The bytes that -x adds."""
 
 _NOISE = re.compile(rf"pcilib: |.*\blspci\b|{_BYTES.pattern}")
-"""Warnings, the command in what was copied from a terminal, the bytes that -x adds."""
+"""Lines to skip: warnings, the command in a copy of a terminal, the bytes that -x adds."""
 
 _AROUND = re.compile(
     r"(?:\[.*\]|[\w.-]+@\S+(?: \S+)?|\S*)[#$%](?: .*)?$"
@@ -345,7 +345,7 @@ def _express(record: _Record) -> Express | None:
 
 
 def _control2(registers: dict[str, str]) -> str:
-    """Device Control 2, whose lines after AtomicOpsCtl: seem to belong to that."""
+    """Device Control 2; its lines after AtomicOpsCtl: look as if they belonged to AtomicOpsCtl."""
     return registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
 
 
@@ -362,7 +362,7 @@ _EXITS = {
     "L1": re.compile(r"L1 <(\d{1,4})(ns|us)"),
 }
 _UNLIMITED_NS = {"L0s": 4_000, "L1": 64_000}
-"""Exit latencies that lspci calls unlimited are more than these (PCIe Base 7.5.3.6)."""
+"""Lower bounds of the exit latencies that lspci calls unlimited (PCIe Base 7.5.3.6)."""
 
 
 def _power(registers: dict[str, str]) -> Iterator[tuple[str, int]]:

@@ -58,7 +58,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """PCI domains that share a memory: their root ports, and what else is on their root buses."""
+    """PCI domains that share a memory: their root ports, and the other functions of root buses."""
 
     domains: tuple[int, ...]
     ports: tuple[Port, ...]
@@ -69,7 +69,7 @@ class Host:
         return [port for port in self.ports if not isinstance(port.below, str)]
 
     def used_below(self) -> list[Port]:
-        """The ports with something below, those of switches too."""
+        """The ports with a function below them, ports of switches included."""
         return list(used_below(self.ports))
 
     def below(self) -> list[Device | Switch]:
@@ -78,7 +78,7 @@ class Host:
 
 
 def used_below(ports: tuple[Port, ...]) -> Iterator[Port]:
-    """Each port with something below, and then the ports of switches below it."""
+    """Each port with a function below it, followed by the ports of switches below this port."""
     for port in ports:
         if isinstance(port.below, str):
             continue
@@ -88,7 +88,7 @@ def used_below(ports: tuple[Port, ...]) -> Iterator[Port]:
 
 
 MOST_PORTS = 60
-"""The root ports that a host here can have."""
+"""The largest number of root ports of a host in a scenario."""
 _MOST_BUSES = 255
 
 
@@ -114,7 +114,7 @@ def assemble(listing: Listing) -> list[Host]:
 
 
 def _together(domains: list[Host]) -> Iterator[Host]:
-    """As few hosts as can have the root ports in use and the buses of all domains, in order."""
+    """The fewest hosts that have place for the used root ports and all buses, in domain order."""
     members: list[Host] = []
     ports = buses = 0
     for one in domains:
@@ -278,7 +278,7 @@ class _Tree:
         return tuple(part for one in functions for part in self._without(one, _why(one)))
 
     def _without(self, function: Function, why: str) -> Iterator[Part]:
-        """A function that is left out, and with it all below and its virtual functions."""
+        """A function that is left out, with all functions below it and its virtual functions."""
         yield Part(function, why)
         for virtual in self._virtual.get(function.slot, ()):
             yield Part(virtual, f"a virtual function of {function.slot}")

@@ -51,7 +51,7 @@ _MOST_VIRTUAL_FUNCTIONS = 255
 
 
 class Speed(StrEnum):
-    """Where the speed of a link is from: its status or its capabilities."""
+    """The source of the speed of a link: its status or its capabilities."""
 
     TRAINED = "trained"
     CAPABLE = "capable"
@@ -69,7 +69,7 @@ def scenario_of(
 
     Args:
         listing: The functions of the machine.
-        speed: Where the speeds of links are from; their widths are as they were trained.
+        speed: The source of the speeds of links; widths are always the trained widths.
         with_left_out: Whether a comment names each part of the machine that is left out, instead of
             one that counts them.
 
@@ -100,7 +100,7 @@ def scenario_of(
 
 
 def slow_links(listing: Listing) -> list[str]:
-    """The links that were trained at a lower speed than both of their ends have, for a message."""
+    """The links that were trained below the speed of both ends, each as text for a message."""
     return [
         f"{port.below.function.slot} at Gen{port.below.link.generation} of Gen{fastest}"
         for host in assemble(listing)
@@ -135,13 +135,13 @@ def _counted(kinds: list[str]) -> str:
 
 
 class _Names:
-    """The names of the nodes, made from their slots, and how links and sockets are chosen."""
+    """The names of nodes, made from their slots, and the choice of link speeds and sockets."""
 
     def __init__(self, listing: Listing, hosts: list[Host], speed: Speed) -> None:
         self._is_alone = len(hosts) == 1
         self.speed = speed
         nodes = {one.numa_node for one in listing.functions} - {None}
-        # More nodes than sockets are parts of sockets, as they are in order.
+        # If there are more NUMA nodes than sockets, consecutive nodes share a socket.
         numbered = enumerate(sorted(node for node in nodes if node is not None))
         share = -(-len(nodes) // _MOST_SOCKETS) or 1
         self._sockets = {node: number // share for number, node in numbered}
@@ -152,7 +152,7 @@ class _Names:
         return max(self._sockets.values(), default=0) + 1
 
     def socket(self, port: Port) -> int:
-        """The socket of a root port, which the functions below it have, too."""
+        """The socket of a root port and of the functions below it."""
         below = () if isinstance(port.below, str) else (port.below.function.numa_node,)
         for node in (port.function.numa_node, *below):
             if node is not None:
@@ -199,11 +199,11 @@ def _host(host: Host, names: _Names) -> Iterator[str]:
 
 
 class _Chosen(NamedTuple):
-    """The max payload size of a root port and of all that is below it."""
+    """The max payload size of a root port and of all functions below it."""
 
     size: int
     is_lower: bool
-    """Whether the machine has set it below what all of them support."""
+    """Whether the machine has set a smaller size than all of them support."""
 
     @classmethod
     def of(cls, port: Port, supported: int) -> _Chosen:
@@ -217,7 +217,7 @@ class _Chosen(NamedTuple):
 
 
 class _Hierarchy(NamedTuple):
-    """What the nodes below a root port have in common."""
+    """The settings that the nodes below a root port share."""
 
     names: _Names
     bars: _Bars
@@ -244,7 +244,7 @@ def _links(port: Port) -> frozenset[str]:
 
 
 def _power_of_host(host: Host) -> Iterator[str]:
-    """ASPM, which firmware here enables at all links whose two ends support it."""
+    """ASPM, which simulated firmware enables at all links whose two ends support it."""
     for state in _POWER:
         if any(state in _links(port) for port in host.used_below()):
             yield _setting(f"aspm_{state.lower()}", value=True)
@@ -354,7 +354,7 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
 
 
 def _attributes(express: Express) -> Iterator[str]:
-    """The attributes that requests may have, where they are not as by default."""
+    """The attributes that requests may have, if they differ from the default."""
     if not express.relaxed_ordering:
         yield _setting("relaxed_ordering_enable", value=False)
     if not express.no_snoop:
@@ -404,7 +404,7 @@ def _shown(link: Link) -> str:
 
 
 def _payload(express: Express, chosen: _Chosen) -> Iterator[str]:
-    """Max payload sizes; enumeration gives a hierarchy the smallest that all nodes support."""
+    """Max payload sizes; enumeration sets the largest that all nodes of a hierarchy support."""
     supported = _supported(express)
     if chosen.is_lower and express.max_payload == chosen.size < supported:
         note = f"as it is set; it supports {size(supported)}"

@@ -200,7 +200,7 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 _PREFIX = "peerlane-"
 
 _LONGEST = 107 - len(f"/{_PREFIX}12345678/session")
-"""Most bytes of the path of a folder for sessions: that of a socket has at most 107."""
+"""Most bytes in the path of a session folder; the path of a socket has at most 107."""
 
 
 def _sessions_folder() -> str:
@@ -244,7 +244,7 @@ def _remove_dead_sessions() -> None:
 def _passed_on(program: _Program) -> Iterator[None]:
     """Passes signals that end this process on to the program, unless it receives them itself.
 
-    The terminal sends Ctrl-C to the program, too, which decides whether it ends.
+    The terminal sends Ctrl-C to the program, too, and the program decides whether it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -94,7 +94,7 @@ def flow_overheads(
 
     Raises:
         OSError: The file cannot be read.
-        FileError: A line of it is not of a trace.
+        FileError: A line of the file is not a line of a trace.
     """
     counts: dict[tuple[str | None, str, str], _Count] = defaultdict(_Count)
     for number, entry in lines_of(trace):
@@ -124,7 +124,7 @@ _TLP: dict[str, type | tuple[type, ...]] = {
     "nullified": bool,
     "flow": (str, type(None)),
 }
-"""The fields of a TLP in a trace that are read, and their types."""
+"""The fields of a TLP in a trace that this module reads, with their types."""
 
 
 def _is_of(value: object, kind: type | tuple[type, ...]) -> bool:

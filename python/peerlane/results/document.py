@@ -32,7 +32,7 @@ def decode(kind: type[T], text: str) -> T:
 
 
 def check(kind: type, text: str) -> str | None:
-    """The first place at which a text is no document of a kind, and why; `None` if it is one."""
+    """The first place where a text does not fit its form, and the reason; `None` if it fits."""
     from pydantic import ValidationError  # noqa: PLC0415 - as below
 
     try:

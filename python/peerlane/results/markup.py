@@ -55,7 +55,7 @@ _OF_LATENCY = ("p50", "p99")
 
 
 def escape(text: str) -> str:
-    """A text of a page, without markup and with escapes for what is not printable."""
+    """A text of a page, without markup, and with escapes for characters that are not printable."""
     return html.escape(printable(text))
 
 

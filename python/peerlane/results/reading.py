@@ -1,7 +1,7 @@
 """Files that earlier commands wrote: one reader for each format, which says where a file is wrong.
 
-A number of a document is one that a double-precision number can be near to, so that whatever
-compares or draws it need not look again.
+Each number of a document is finite in double precision, so that comparisons and plots need not
+check it again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _MOST_BYTES = 1 << 30
 
 
 class FileError(ValueError):
-    """A file is not of its format; the message says which, where and why."""
+    """A file does not have its format; the message gives the file, the place and the reason."""
 
 
 def text_of(path: str | PathLike[str]) -> str:
     """The text of a file.
 
     Raises:
-        OSError: It cannot be read.
-        FileError: It is too long, or no text in UTF-8.
+        OSError: The file cannot be read.
+        FileError: The file is too long, or is not text in UTF-8.
     """
     with Path(path).open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
@@ -51,7 +51,7 @@ def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
     """A value in JSON, whose numbers are finite.
 
     Raises:
-        FileError: The text is none; the message calls it `source`.
+        FileError: The text is not JSON, or a number is not finite; the message names `source`.
     """
 
     def refuse(literal: str) -> float:
@@ -77,7 +77,7 @@ def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
 
 _SHOWN = 24
 _DIGITS = 300
-"""Digits of an integer that has a double-precision number near to it."""
+"""The most digits of an integer that is finite in double precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,10 @@ FORMS |= {"peerlane-points/1": _Points, "peerlane-sweep/1": _Loads}
 
 
 def document_of(text: str, source: str) -> dict[str, Any]:
-    """A document that `--json` wrote; one of this version has the fields and types of its form.
+    """A document that `--json` wrote. A document of this version is checked against its form.
 
     Raises:
-        FileError: The text is none; the message calls it `source`.
+        FileError: The text is not a document; the message names `source`.
     """
     document = json_of(text, source)
     if not isinstance(document, dict):
@@ -151,7 +151,7 @@ def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
     """The columns and the rows of a table, all of whose rows have a cell for each column.
 
     Raises:
-        FileError: The text is none; the message calls it `source`.
+        FileError: The text is not a table; the message names `source`.
     """
     usual = csv.field_size_limit(sys.maxsize)  # cells may be long, as in what csv writes
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -180,7 +180,7 @@ def lines_of(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raises:
         OSError: The file cannot be read.
-        FileError: A line is no object in JSON.
+        FileError: A line is not an object in JSON.
     """
     with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, 1):

@@ -203,7 +203,7 @@ def _name_values(axes: Axes, ys: Sequence[str]) -> None:
 
 
 def _words(text: str, most: int = 1000) -> str:
-    """At most so many characters of a text, which a figure shows as it is, without formulas."""
+    """A text for a figure, cut to the given number of characters, with formulas as plain text."""
     shown = text if len(text) <= most else f"{text[:most]}..."
     return printable(shown).replace("$", r"\$")
 

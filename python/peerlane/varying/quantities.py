@@ -115,7 +115,7 @@ def in_unit(value: object, unit: str) -> float | None:
 
 
 def _finite(number: Fraction | float) -> float | None:
-    """A number in double precision; nothing where it has no number near to it."""
+    """A number in double precision; `None` if it is not finite there."""
     try:
         return float(number)
     except OverflowError:

@@ -140,7 +140,7 @@ def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_point(point: object) -> bool:
-    """Whether it is a point of a sweep of either kind."""
+    """Whether a value is a point of a sweep over keys or of loads."""
     if not isinstance(point, dict) or not point:
         return False
     parts = [point.get(name) for name in ("settings", "metrics")]

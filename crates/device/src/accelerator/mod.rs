@@ -579,13 +579,13 @@ impl Accelerator {
         self.interrupt(fx);
     }
 
-    /// Whether the send path can take a request. Messages of coherence, which have a channel of their own, do not keep others out.
+    /// Whether the send path can take a request. Coherence messages have a channel of their own and do not block requests.
     fn is_open(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let class = TrafficClass::default();
         self.endpoint.is_open(fx) || self.endpoint.is_open_besides(class, fx.now())
     }
 
-    /// Sends the interrupt after the end of an access that software has started.
+    /// Sends the interrupt at the end of an access that software has started.
     fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
         while self.commands.owes_interrupt(fx.now())
             && self.endpoint.is_bus_master()

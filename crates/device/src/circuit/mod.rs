@@ -34,7 +34,8 @@ pub struct Circuit {
     batch: u64,
     /// The posted packets and completions that wait for the circuit, oldest first.
     held: VecDeque<Held>,
-    /// The non-posted requests that wait for the circuit, oldest first: the others pass them while it takes none.
+    /// The non-posted requests that wait for the circuit, oldest first. Posted packets and completions pass them while the circuit accepts
+    /// none.
     held_requests: VecDeque<Held>,
     labels: Labels,
     patterns: Arc<[Pattern]>,

@@ -115,8 +115,8 @@ impl Endpoint {
         requester.configure(self.id_of(place), sizes, requests, may);
     }
 
-    /// The non-posted requests that the registers allow the function at `place`. The completion timeout of a physical function is that of
-    /// its virtual functions.
+    /// The tag count and the completion timeout that the registers allow the function at `place`. Virtual functions have the completion
+    /// timeout of their physical function.
     pub(crate) fn requests_allowed_at(&self, place: FunctionPlace) -> RequestControl {
         let mut requests = self.requests_allowed();
         if let FunctionPlace::Virtual(_) = place {

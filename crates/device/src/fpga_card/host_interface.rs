@@ -47,9 +47,9 @@ pub(super) struct HostInterface {
 /// The departure of the AFU's last write from the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Departure {
-    /// The AFU does not wait for it.
+    /// The AFU does not wait for the departure.
     Unasked,
-    /// The AFU waits for it, and its time is not known.
+    /// The AFU waits for the departure, and its time is not known yet.
     Awaited,
     At(Time),
 }
@@ -208,12 +208,12 @@ impl HostInterface {
         false
     }
 
-    /// Whether the AFU waits for the departure of its writes, all of which were handed over.
+    /// Whether all writes of the AFU were handed over, and the AFU waits for their departure.
     pub(super) fn awaits_departure(&self) -> bool {
         self.departure == Departure::Awaited && self.posted.is_empty()
     }
 
-    /// Notes that the last write leaves the card at `time`.
+    /// Records the time at which the last write leaves the card.
     pub(super) fn depart(&mut self, time: Time) {
         self.departure = Departure::At(time);
         self.alarm = self.alarm.min(time);
@@ -444,7 +444,7 @@ impl HostInterface {
         self.unanswered == 0
     }
 
-    /// Whether no request is outstanding or waits to be sent, and the AFU waits for no time.
+    /// Whether no request is outstanding or waits to be sent, and the AFU does not wait for a known time.
     pub(super) fn is_idle(&self) -> bool {
         self.is_quiet() && !self.has_work() && self.alarm.min(self.write_alarm) == Time::NEVER
     }

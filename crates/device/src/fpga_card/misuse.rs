@@ -1,4 +1,4 @@
-//! Why a read has no data, and why the shell rejects a request, with the rules for requests.
+//! Reasons why a read has no data and why the shell rejects a request, and the rules for requests.
 
 use std::error::Error;
 use std::fmt;

@@ -71,7 +71,7 @@ pub struct FpgaCard {
     turn: usize,
     requests: Requests,
     memory: LocalMemory,
-    /// Number of writes of units that were handed over.
+    /// Number of writes that the units have handed over.
     posted: u64,
     /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
@@ -334,7 +334,7 @@ impl FpgaCard {
         &self.missing
     }
 
-    /// Whether no unit has a request under way, or waits for a time.
+    /// Whether no unit has an outstanding request or waits for a time.
     pub fn is_quiet(&self) -> bool {
         self.slots.iter().all(|slot| slot.host.is_idle())
     }
@@ -426,7 +426,7 @@ impl FpgaCard {
         true
     }
 
-    /// Gives the units that wait for the departure of their writes its time, if it is known.
+    /// Reports the time of departure, if it is known, to the units that wait for the departure of their writes.
     fn note_departures(&mut self) {
         let waiting = |slot: &&mut Slot| slot.host.awaits_departure();
         for slot in self.slots.iter_mut().filter(waiting) {

@@ -19,7 +19,7 @@ pub(super) struct Slot {
     pub(super) clock: Frequency,
     /// The clock that the unit was built for, if its bitstream says so.
     pub(super) made_for: Option<Frequency>,
-    /// Number of the slot's last write among those of all units of the card.
+    /// Number of the slot's last write, counted over the writes of all units of the card.
     pub(super) last_posted: u64,
 }
 

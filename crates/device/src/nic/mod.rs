@@ -493,7 +493,7 @@ impl Nic {
     fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let gave_up = self.give_up(fx);
         let endpoint = self.shared.endpoint_mut();
-        // Packets for a link that is down are lost, so that the crossbar goes on.
+        // Packets to a link that is down are dropped, so that they do not block the crossbar.
         let is_lost = endpoint.link().has_failed(fx.now());
         if !is_lost && (!endpoint.is_open(fx) || !endpoint.is_bus_master()) {
             return gave_up;

@@ -170,7 +170,8 @@ impl Shared {
         &self.faults[usize::from(function)]
     }
 
-    /// Counts a fault of a function, in a counter that its owner can read, and reports the bytes of a flow that it has lost.
+    /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that the fault
+    /// has lost.
     pub(super) fn stop(
         &mut self,
         function: u8,

@@ -332,7 +332,7 @@ impl Router {
             self.endpoint.wake_engine(*due, fx);
         }
         if self.endpoint.link().has_failed(now) {
-            // Packets that leave by a link that is down are lost, so that the network goes on.
+            // Packets to a link that is down are dropped, so that they do not block the network.
             for packet in std::mem::take(&mut self.local.tlps) {
                 lose(packet, Refusal::InReset, fx);
             }

@@ -76,7 +76,7 @@ pub struct SgDma {
     peer: Option<Box<Sender>>,
     /// The time since which the oldest write of a peer waits for space.
     waits_since: Option<Time>,
-    /// Whether writes of peers that find no space are dropped: one has waited too long, and none was accepted since.
+    /// Whether writes of peers that find no space are dropped: a write has waited for too long, and none was accepted since.
     is_full: bool,
     /// Writes of peers to send back.
     reflections: VecDeque<PacketId>,
@@ -89,9 +89,10 @@ pub struct SgDma {
 
 /// The BAR of the registers.
 const REGISTERS: usize = 2;
-/// Most cycles that a write of a peer waits for space in `EP_RX_FIFO`, in model and circuit: 2 us at 250 MHz, longer than the pauses of a link
-/// that is shared. Then it is dropped with Completer Abort, because receipt of posted requests must not depend on what the engine sends
-/// (PCIe Base 2.4.1); so are those behind it, until the FIFO has space for one again.
+/// The largest number of cycles for which a write of a peer waits for space in `EP_RX_FIFO`, in model and circuit: 2 us at 250 MHz, longer
+/// than the pauses of a shared link. After this time the write is dropped with Completer Abort, because the receipt of posted requests must
+/// not depend on what the engine sends (PCIe Base 2.4.1). Later writes that find no space are dropped at once, until the FIFO accepts one
+/// again.
 const ACCEPTANCE_CYCLES: u64 = 512;
 
 one_port!(SgDma);

@@ -31,8 +31,8 @@ impl SgDma {
         any
     }
 
-    /// The time until which a packet must not be received: a write of a peer waits, and holds its credit, for space in `EP_RX_FIFO`, but no
-    /// longer than [`ACCEPTANCE_CYCLES`].
+    /// The time until which a packet must not be received. A write of a peer waits for space in `EP_RX_FIFO`, and keeps its credit, for at
+    /// most [`ACCEPTANCE_CYCLES`].
     fn wait_for_space(&mut self, header: &Header, now: Time) -> Option<Time> {
         let Kind::MemoryWrite(request) = &header.kind else {
             return None;
@@ -217,7 +217,7 @@ impl SgDma {
             Unit::Peer if self.peer.is_none() => {
                 let list = match u32::try_from(length) {
                     Ok(len) => List::command(unit, Descriptor { address, len }, now),
-                    // A range of 4 GiB or more cannot be: the transfer ends with an error.
+                    // A range of 4 GiB or more is not possible: the transfer ends with an error.
                     Err(_) => List::in_memory(unit, (1, 0), Span::ZERO, now),
                 };
                 self.peer = Some(Box::new(Sender::new(label, list, (payload, class))));

@@ -55,7 +55,8 @@ struct Output {
     /// Free words in the buffers behind the output, for each virtual channel, and the size of each buffer.
     free_words: [u32; 3],
     size: u32,
-    /// A queue whose first packet lacks space in its turn claims the space: no other packet of the channel passes before this one.
+    /// The queues that have claimed space. If the first packet of a queue lacks space in its turn, the queue claims the space, and no other
+    /// packet of the channel leaves before this packet.
     claims: Claims,
     /// The queues with a first packet for the output, one bit each.
     asked: Vec<u64>,
@@ -65,7 +66,7 @@ struct Output {
     wake: Time,
 }
 
-/// The queue that claims the space of each virtual channel behind an output.
+/// For each virtual channel, the queue that claims the space behind an output.
 type Claims = [Option<usize>; 3];
 
 /// The next action of an output.
@@ -141,8 +142,8 @@ impl Crossbar {
         })
     }
 
-    /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet. A packet that lacks space
-    /// claims it.
+    /// The next action of an output at `now`. `takes` says whether the component behind the output accepts a packet. A queue whose packet
+    /// lacks space claims the space.
     fn next(&mut self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         if !self.is_asked(output) {
             return Next::Nothing;
@@ -152,7 +153,7 @@ impl Crossbar {
         next
     }
 
-    /// The next action of an output that is asked, and the claims to the space behind it from then on.
+    /// The next action of an output, and the claims to the space behind the output after this action.
     fn choose(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> (Next, Claims) {
         let Output {
             free_at,

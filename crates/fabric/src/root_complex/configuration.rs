@@ -21,8 +21,8 @@ pub(super) struct Configuration {
 enum Progress {
     /// There is no access.
     Idle,
-    /// The access has begun, and it is not known yet where its function is. What it does at a root port may let programs run, whose
-    /// accesses come after it.
+    /// The access has begun, and the place of its function is not known yet. The effect of the access at a root port may run programs, and
+    /// their accesses follow this one.
     Begun,
     /// A request below this root port waits for a tag.
     Waiting(usize, ConfigRequest, Action),
@@ -51,7 +51,7 @@ impl Configuration {
         }
     }
 
-    /// Begins an access of the program with this ticket, or one from outside the simulation.
+    /// Begins an access of the program with this ticket, or, without a ticket, from outside the simulation.
     pub(super) fn start(&mut self, program: Option<u32>) {
         self.program = program;
         self.progress = Progress::Begun;
@@ -81,7 +81,7 @@ impl Configuration {
         self.progress = Progress::Answered(result);
     }
 
-    /// Lets the access go to a function below root port `port`, which is its requester, and whose registers select the completion `timeout`.
+    /// Sends the access to a function below root port `port`. The port is the requester, and its registers select the completion `timeout`.
     pub(super) fn send_below(
         &mut self,
         (port, timeout): (usize, CompletionTimeout),

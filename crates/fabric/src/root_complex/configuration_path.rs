@@ -21,7 +21,7 @@ impl<C: Cpu> RootComplex<C> {
         self.begin_configuration(None, access, fx);
     }
 
-    /// Begins an access of the program with the ticket `program`, or one from outside the simulation.
+    /// Begins a configuration access of the program with the ticket `program`, or, without a ticket, from outside the simulation.
     fn begin_configuration(
         &mut self,
         program: Option<u32>,

@@ -61,8 +61,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Runs programs while the window of requests is full: requests that wait for ever, because nothing takes them at the far end of a link,
-    /// do not keep software from accesses to configuration spaces, by which it resets the link.
+    /// Runs programs while the window of requests is full. These requests may wait for ever, if the far end of a link receives nothing;
+    /// software must still access configuration spaces, to reset the link.
     #[inline(never)]
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
@@ -114,7 +114,7 @@ impl<C: Cpu> RootComplex<C> {
         fx.store().release(packet);
     }
 
-    /// Sends a request of the CPU down a root port, in parts if it is a write above the max payload size of the port.
+    /// Sends a request of the CPU down a root port. A write that is larger than the max payload size of the port is sent in parts.
     pub(super) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let max_payload = self.ports.max_payload(port);
         let header = fx.store()[packet].header();

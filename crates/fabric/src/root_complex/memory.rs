@@ -320,7 +320,7 @@ impl MemoryController {
         (done, told)
     }
 
-    /// Performs a store of the CPU: later loads of the CPU see its bytes at once, from its caches, wherever the memory is.
+    /// Performs a store of the CPU. Later loads of the CPU read its bytes at once, from the caches, wherever the memory is.
     pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest) {
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));

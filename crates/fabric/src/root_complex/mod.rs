@@ -336,7 +336,8 @@ impl<C: Cpu> RootComplex<C> {
         coherent.is_some_and(|coherent| coherent.has_pending_request(line))
     }
 
-    /// Applies the registers. The CPU's packets are as large as any root port takes them; another port gets them in parts.
+    /// Applies the registers. Packets of the CPU may have the largest max payload size of the root ports; a port with a smaller one gets
+    /// them in parts.
     fn apply_registers(&mut self) {
         self.routes = Routes::of_root(&self.functions);
         self.ports.apply_registers(&self.functions);
@@ -350,7 +351,8 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// The completion timeout that software selects for the processors' requests, which leave by any root port: the longest one.
+    /// The completion timeout of the processors' requests: the longest of the timeouts that software selects for the root ports, because
+    /// these requests may leave by any of them.
     fn longest_completion_timeout(&self) -> Option<CompletionTimeout> {
         let own = self.parameters.completion_timeout.as_fs();
         let ports = (0..self.functions.ports().len()).map(FunctionPlace::Port);

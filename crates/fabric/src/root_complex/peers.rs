@@ -15,7 +15,7 @@ pub(super) struct PeerPath {
     rate: Option<Bandwidth>,
     /// The time at which the next packet may begin.
     free: Time,
-    /// The largest payload that passes whole, if the port that it leaves by allows it.
+    /// The largest payload that is not split, if the max payload size of the egress port allows it.
     largest: usize,
     /// Read Completion Boundary.
     boundary: usize,
@@ -248,7 +248,7 @@ mod tests {
         );
     }
 
-    /// The parts are packets of the root complex, whose digest covers their own headers.
+    /// The root complex makes the parts, and the digest of each part covers the part's own header.
     #[test]
     fn each_part_has_a_digest_that_is_as_right_as_that_of_the_whole() {
         for (has_digest, is_damaged) in [(false, false), (true, false), (true, true)] {

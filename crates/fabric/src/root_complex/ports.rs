@@ -21,7 +21,7 @@ pub(super) struct RootPorts {
     /// The receive buffers of packets between root ports, where these may be split. None where each packet leaves whole, and so frees
     /// its own buffer.
     held: Option<Box<HeldBuffers>>,
-    /// The number of packets from root port to root port that have not left.
+    /// The number of packets from root port to root port that have not left yet.
     peers: usize,
 }
 
@@ -164,7 +164,8 @@ impl RootPorts {
                 port.max_payload + 1
             };
         }
-        // A packet that no one has counted can free no buffer: software changes the sizes while nothing is on its way (PCIe Base 7.5.3.4).
+        // Counting may begin only while no packet is on its way, because an uncounted packet frees no buffer. Software changes the sizes
+        // only then (PCIe Base 7.5.3.4).
         if self.held.is_none() && self.peers == 0 && self.are_unequal() {
             self.held = Some(Box::default());
         }

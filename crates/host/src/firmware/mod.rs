@@ -47,8 +47,8 @@ pub struct AssignedVectors {
 ///
 /// Returns the vectors of functions with MSI-X, which signal by it instead of MSI.
 ///
-/// Max payload size is set to the smallest value that all functions below a root port support, and the port itself, because every port on
-/// a route must accept the packets.
+/// Max payload size is set to the largest value that a root port and all functions below it support, because every port on a route must
+/// accept the packets.
 pub async fn enumerate(
     desk: Desk<ConfigAccess, u32>,
 ) -> Result<Vec<AssignedVectors>, FirmwareError> {
@@ -83,8 +83,8 @@ pub async fn enumerate(
     Ok(vectors.assigned)
 }
 
-/// The max payload size of each function: the smallest that all functions of its hierarchy support. A hierarchy is a function of bus 0 with
-/// all that is below it.
+/// The max payload size of each function: the largest size that all functions of its hierarchy support. A hierarchy is a function of bus 0
+/// with all functions below it.
 fn max_payloads(found: &[FoundFunction]) -> Vec<u32> {
     let mut tops: Vec<usize> = Vec::with_capacity(found.len());
     let mut smallest = vec![u32::MAX; found.len()];

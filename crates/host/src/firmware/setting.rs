@@ -17,7 +17,7 @@ pub enum Setting {
     MaxReadRequest(u32),
     /// Memory Space Enable.
     MemoryEnable(bool),
-    /// Completion Timeout Value that shows a time.
+    /// The Completion Timeout Value that represents a time.
     CompletionTimeout(Span),
     /// 10-Bit Tag Requester Enable.
     TenBitTags(bool),

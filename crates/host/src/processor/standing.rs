@@ -1,11 +1,11 @@
-//! Threads that stand still: each waits for an event, and no time is known at which it goes on.
+//! Threads that wait for an event, with no known time at which they continue.
 
 use kernel::Time;
 
 use super::{Processor, State};
 use crate::ThreadId;
 
-/// The wait of a thread that does not go on at a known time.
+/// The wait of a thread that does not continue at a known time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The event that the thread waits for, directly or through the threads that hold its locks.
@@ -14,12 +14,12 @@ pub struct Standing {
     pub since: Time,
 }
 
-/// The state of a program, for a run that waits for its end.
+/// The state of a program whose end a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
     /// The program has ended.
     Ended,
-    /// The program goes on by itself, at this time at the latest.
+    /// The program continues without an event from outside, at this time at the latest.
     GoesOn(Time),
     /// The program waits for an event.
     Stands(Standing),
@@ -39,7 +39,7 @@ impl Processor {
                     let due = timed.find(|(_, other)| *other == at);
                     match due {
                         Some((due, _)) if due >= now => return Course::GoesOn(due),
-                        // Its requests wait for room at a root port, and it cannot run before.
+                        // The requests of the thread wait for credit at a root port, and the thread cannot run before they leave.
                         _ => "credit for requests of the host".to_owned(),
                     }
                 }
@@ -85,7 +85,7 @@ impl Processor {
         self.threads[thread.0].steps
     }
 
-    /// The threads that wait for an event of the fabric, apart from services that wait for their next interrupt and from host threads.
+    /// The threads that wait for an event of the fabric, except services that wait for their next interrupt, and host threads.
     pub fn standing(&self, now: Time) -> impl Iterator<Item = (ThreadId, Standing)> {
         let idle = |state| {
             matches!(

@@ -127,7 +127,7 @@ impl LinkEnd {
         }
     }
 
-    /// Checks that no limit exceeds the initial one and what has arrived: the newest packet, if it has not arrived at `at`, is in its buffer.
+    /// Checks that the newest packet, if it has not arrived completely at `at`, still holds its credits in the receive buffer.
     #[cfg(debug_assertions)]
     fn check_limit(&self, at: Time) {
         if self.receiver.newest_complete() > at

@@ -12,8 +12,8 @@ use crate::receiver::Delivery;
 use crate::transmitter::Finished;
 
 impl LinkEnd {
-    /// Lets this end enter L1, or not: ASPM Control. `port` is the function that sends the message of a refusal, with a
-    /// TLP digest if it `adds_digest`.
+    /// Enables or disables L1 for this end, as ASPM Control says. `port` is the function that sends `PM_Active_State_Nak`, with a TLP
+    /// digest if it `adds_digest`.
     /// [`watch_idle_time`](Self::watch_idle_time) must follow in a run.
     pub fn enable_l1(&mut self, is_enabled: bool, port: FunctionId, adds_digest: bool) {
         self.power.enable(is_enabled, port, adds_digest);

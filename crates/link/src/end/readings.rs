@@ -74,7 +74,7 @@ impl LinkEnd {
         self.waiting_on(Side::Requester) + self.waiting_on(Side::Completer)
     }
 
-    /// The number of requests or of completions that wait for the wire.
+    /// The number of packets of one side that wait for the wire.
     #[inline]
     pub fn waiting_on(&self, side: Side) -> usize {
         self.transmitter.waiting_on(side)

@@ -1,9 +1,9 @@
-//! Claims of sources to the credit of a class: packets of others that need less do not keep a large packet waiting.
+//! Claims of sources to the credit of a class, so that smaller packets of other sources do not keep a large packet waiting.
 //!
 //! A transmitter blocks a packet that lacks credit, "possibly stalling other TLPs that are using the same Virtual Channel" (PCIe Base
-//! 2.6.1). An arbiter that passes over this packet, and gives each freed credit to a smaller one, would block it for ever where buffers
-//! are small. Here the first source that lacks credit of a class in its turn claims this class: no other packet of the class leaves
-//! before the claimed one. Packets of other classes have credit of their own, and pass.
+//! 2.6.1). If an arbiter gave each freed credit to a smaller packet instead, the large packet would wait for ever where buffers are small.
+//! Here the first source that lacks credit of a class in its turn claims the class: no other packet of the class leaves before the packet
+//! of this source. Packets of other classes use other credit, and leave.
 
 use protocol::Class;
 
@@ -13,7 +13,7 @@ use crate::credit::Budget;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claims([u8; 3]);
 
-/// The number of no source.
+/// The value that stands for no source.
 const NOBODY: u8 = u8::MAX;
 
 impl Claims {
@@ -54,7 +54,7 @@ impl Claims {
         }
     }
 
-    /// The part of `budgets` that the claims leave to `source`; to nobody, if it is none.
+    /// The budgets that the claims leave to `source`; without a source, the budgets of the classes that are not claimed.
     pub(super) fn left(&self, source: Option<usize>, budgets: &[Budget; 3]) -> [Budget; 3] {
         let mut left = *budgets;
         for (budget, claim) in left.iter_mut().zip(self.0) {

@@ -42,8 +42,8 @@ fn a_packet_is_not_acknowledged_before_its_last_bit() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
-/// A packet that a cut-through port passes on, and that is still arriving, is in the receive buffer of its ingress, whatever becomes of its
-/// egress.
+/// A packet that a cut-through port passes on while it is still arriving stays in the receive buffer of its ingress, whatever happens to
+/// its egress.
 #[test]
 fn a_packet_that_still_arrives_is_not_finished_when_its_link_goes_down() {
     // The first one is on the wire when the link goes down, the second one waits.

@@ -1,4 +1,4 @@
-//! Shares of a wire: requests and completions of a source, and sources whose packets need unequal credit.
+//! Shares of a wire: requests and completions of one source, and sources whose packets need different amounts of credit.
 
 use kernel::{Bytes, Span};
 use link::PortParameters;
@@ -8,7 +8,8 @@ use protocol::{Class, Header};
 use crate::cases::cases;
 use crate::pair::*;
 
-/// The classes and the bytes on the wire of the packets that leave, which all wait from the beginning, in order of age.
+/// The class and the bytes on the wire of each packet, in the order in which the packets leave. All wait from the beginning, in order of
+/// age.
 fn order_of(headers: &[Header]) -> Vec<(Class, i64)> {
     let mut pair = Pair::ready(&Setup::default());
     let ready = pair.now() + Span::from_ns(100);
@@ -28,7 +29,7 @@ proptest! {
     fn requests_and_completions_that_wait_share_the_wire_byte_by_byte(
         (write_len, completion_len) in (1_u32..=32, 1_u32..=32),
     ) {
-        // Completions pass no older writes, and so are the older ones.
+        // A completion does not pass an older write, so the completions are the older packets here.
         let mut headers = vec![completion(completion_len * 4); 40];
         headers.extend([write(write_len * 4); 40]);
         let (mut lead, mut left) = (0, [40, 40]);
@@ -36,7 +37,7 @@ proptest! {
             let side = usize::from(class == Class::Completion);
             left[side] -= 1;
             lead += if side == 0 { bytes } else { -bytes };
-            // Data credits count the bytes to within 16.
+            // A data credit is 16 bytes, so credits count bytes to within 16.
             let slack = 16 * (80 - left[0] - left[1]);
             prop_assert!(left.contains(&0) || lead.abs() <= 160 + slack, "{}", lead);
         }
@@ -66,8 +67,8 @@ fn a_completion_waits_for_older_writes_and_then_has_its_turns() {
     assert_eq!(completions.count(), 4, "{order:?}");
 }
 
-/// The sources of the packets that leave: `small` writes of several sources, and writes of the largest size of the last one, to a far
-/// end with a buffer for one largest packet, which frees each packet at once.
+/// The source of each packet, in the order in which the packets leave. Several sources send `small` writes, and the last source sends
+/// writes of the largest size. The far end has a buffer for one largest packet, and frees each packet at once.
 fn sources_of(small: &[u32], weights: &[u32], relaxed: bool) -> Vec<u16> {
     let parameters = PortParameters {
         posted_data: Some(Bytes(128)),
@@ -97,7 +98,7 @@ fn sources_of(small: &[u32], weights: &[u32], relaxed: bool) -> Vec<u16> {
     begun.map(|(_, source, _)| source).collect()
 }
 
-/// The most packets of others between two of `source`.
+/// The largest number of packets of other sources between two packets of `source`.
 fn longest_wait(order: &[u16], source: u16) -> usize {
     let mut others = order.split(|sent| *sent == source);
     others.next_back();

@@ -125,7 +125,7 @@ pub enum UncorrectableError {
     AcsViolation = 21,
     /// A device has found an error in itself.
     Internal = 22,
-    /// The port lets no request for an atomic operation out (PCIe Base 6.15.3.1).
+    /// The port blocks requests for atomic operations (PCIe Base 6.15.3.1).
     AtomicEgressBlocked = 24,
     /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
     PrefixBlocked = 25,

@@ -236,7 +236,7 @@ impl ConfigSpace {
         Express::routes_atomics(self.read(DEVICE_CAPABILITIES_2))
     }
 
-    /// Whether the port lets no request for an atomic operation out: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
+    /// Whether the port blocks requests for atomic operations: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
     pub fn blocks_atomics(&self) -> bool {
         self.read(DEVICE_CONTROL_2) & ATOMIC_EGRESS_BLOCKING != 0
     }

@@ -38,10 +38,10 @@ const RANGES: [(u8, (u64, u64)); 8] = [
 ];
 
 impl CompletionTimeout {
-    /// The time in femtoseconds that a function uses whose own time is `own`: the time nearest to it in the selected range. `None` if
-    /// requests never time out.
+    /// The completion timeout in femtoseconds of a function whose own timeout is `own`: the time nearest to `own` in the selected range.
+    /// `None` if requests never time out.
     ///
-    /// A time between two ranges is used as it is, while the value that [shows](Self::value_for) it is selected.
+    /// A timeout between two ranges is used as it is, while the value that [represents](Self::value_for) it is selected.
     pub fn nearest_fs(self, own: u64) -> Option<u64> {
         if self.is_disabled {
             return None;
@@ -55,8 +55,8 @@ impl CompletionTimeout {
         })
     }
 
-    /// The Completion Timeout Value of a time in femtoseconds: that of its range; 0, the default range, of a time that is only there; and
-    /// that of the next longer range of any other time.
+    /// The Completion Timeout Value of a time in femtoseconds: the value of the range that contains the time; 0 if only the default range
+    /// contains it; otherwise the value of the next longer range.
     fn value_for(own: u64) -> u8 {
         let holds = |(shortest, longest): (u64, u64)| (shortest..=longest).contains(&own);
         let in_default = holds(DEFAULT);
@@ -82,7 +82,7 @@ impl ConfigSpace {
 }
 
 impl Express {
-    /// Completion Timeout Value in Device Control 2: the mask, and the value that shows a time in femtoseconds.
+    /// Completion Timeout Value in Device Control 2: the mask, and the value that represents a time in femtoseconds.
     pub fn completion_timeout_field(own: u64) -> (u32, u32) {
         (VALUE, CompletionTimeout::value_for(own).into())
     }

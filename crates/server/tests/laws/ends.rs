@@ -1,5 +1,5 @@
-//! Ends of users: a close, the end of a process, a new configuration, the end of the session. After each of them an accelerator does nothing
-//! any more, and no byte of memory that is given out later changes.
+//! The end of a user: a close, the end of a process, a new configuration, or the end of the session. After each of them an accelerator does
+//! nothing any more, and no byte of memory that is given out later changes.
 
 use std::os::fd::AsFd;
 
@@ -58,7 +58,7 @@ fn busy(process: &Process, shared: bool) -> (u64, u64) {
     (handle, buffer)
 }
 
-/// Lets so many femtoseconds pass.
+/// Lets this number of femtoseconds pass.
 fn pass(process: &Process, span: u64) {
     let (until, limit) = (Until::Limit, process.now() + span);
     let woken = process.ask(Request::Wait { until, limit });
@@ -196,7 +196,7 @@ fn memory_that_is_released_in_use_is_nobody_s_and_the_log_counts_what_is_written
     ended.read(0x40, &mut word);
     assert_eq!(word[0] & 1, 1, "the test has ended");
     assert!(is_zero(&next), "nothing is written to other memory");
-    // What was written before the release, the program has seen.
+    // The program has read all that was written before the release.
     let mut bytes = vec![0; SIZE as usize];
     memory.read(0, &mut bytes);
     let (words, _) = bytes.as_chunks::<64>();

@@ -1,4 +1,4 @@
-//! Rates that accelerators count: none is above what the card's link carries.
+//! No rate that an accelerator counts is above the rate of the card's link.
 
 use proptest::prelude::*;
 use session::{Request, Until};
@@ -7,7 +7,8 @@ use crate::fixture::Session;
 
 const LOOPBACKS: [u32; 2] = [2, 3];
 
-/// Bytes of payload that a Gen3 x8 link carries in a nanosecond: 8 lanes of 8 GT/s with 128b/130b, and 24 bytes around each 256 bytes.
+/// Bytes of payload that a Gen3 x8 link carries in a nanosecond: 8 lanes of 8 GT/s with 128b/130b, and 24 bytes of overhead for each 256
+/// bytes.
 const PAYLOAD: f64 = 8.0 * 128.0 / 130.0 * 256.0 / (256.0 + 24.0);
 
 /// A cycle of the accelerators' clock in nanoseconds.

@@ -256,7 +256,7 @@ fn link_end(
         NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
             weights: weights_below(plan, node).collect(),
-            // PCIe Base 2.6.1: unless it forwards all traffic between its root ports.
+            // PCIe Base 2.6.1: infinite, unless the root complex forwards all traffic between its root ports.
             infinite_completions: parameters.peer_to_peer != PeerToPeer::All,
             own: Some(Host::source(below)),
             ..config

@@ -202,9 +202,9 @@ impl FlowMeter {
         all && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The ranges of the flow's region whose bytes were lost, as offset and length, in the order of their offsets. Each loss of a byte
-    /// counts, where requests use the region again. A fibre delivers in order, so that the last ones of the bytes in doubt are those that
-    /// did not arrive.
+    /// The ranges of the flow's region whose bytes were lost, as offset and length, in the order of their offsets. If requests use the
+    /// region again, each loss of a byte counts. A fibre delivers in order, so the last of the bytes in doubt are the ones that did not
+    /// arrive.
     pub fn missing(&self) -> Vec<(u64, u64)> {
         let mut missing = self.missing.clone();
         let mut left = self.left_in_doubt();

@@ -224,8 +224,8 @@ fn enumerated(
     Ok(planned.collect())
 }
 
-/// The max payload size in the node's registers, in bytes: of a host, the largest of its root ports. A host without root ports has the size
-/// that it supports.
+/// The max payload size in the node's registers, in bytes. For a host it is the largest of its root ports, or, without root ports, the size
+/// that the host supports.
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) => {

@@ -31,8 +31,8 @@ pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
     Ok(())
 }
 
-/// Checks that the nodes at the upper and the lower end of a link have the same max payload size, unless the scenario wants a mismatch.
-/// Firmware has chosen `chosen` for both.
+/// Checks that the nodes at the upper and the lower end of a link have the same max payload size, unless the scenario permits a mismatch.
+/// `chosen` is the size that firmware has chosen for both.
 pub(crate) fn check_ends(
     scenario: &Scenario,
     ends: [usize; 2],

@@ -96,8 +96,8 @@ pub struct RunResult {
     pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.
     pub standing_packets: usize,
-    /// Programs and flows that had not ended when the run ended because it made no progress, each with the event that it waits for and
-    /// since when.
+    /// If the run ended because it made no progress: the programs and flows that had not ended, each with the event that it waits for and
+    /// the time from which it has waited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub standstill: Vec<String>,
     /// Rates and queue lengths over time, if they were asked for.

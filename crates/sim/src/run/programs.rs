@@ -118,8 +118,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Adds to the log of incidents that devices have written `bytes` bytes to a buffer of a program of `device` that was released at
-    /// `at`.
+    /// Adds to the log of incidents that devices have written `bytes` bytes to a buffer of a program of `device` after its release at `at`.
     pub fn log_written_after_release(
         &mut self,
         device: &str,

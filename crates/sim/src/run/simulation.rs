@@ -185,7 +185,7 @@ impl Simulation {
         regions.map_or_else(|| self.world.events(), |regions| regions.events())
     }
 
-    /// Number of packets made so far in a fabric that is not divided among threads, counted from the number of the first.
+    /// Number of packets made so far, in a fabric that is not divided among threads. The count begins at the number of the first packet.
     pub fn packets_made(&self) -> u64 {
         self.world.store.made()
     }

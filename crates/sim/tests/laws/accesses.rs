@@ -283,8 +283,8 @@ fn an_engine_that_may_not_ask_for_atomic_operations_holds_them() {
     assert_eq!(buffer(&mut simulation, 1), [5]);
 }
 
-/// PCIe Base 6.15.3.1: firmware enables no requester below a switch that does not route atomic operations; one that software enables all the
-/// same gets Unsupported Request, and so does one that a port blocks.
+/// PCIe Base 6.15.3.1: firmware enables no requester below a switch that does not route atomic operations. If software enables one, its
+/// request gets Unsupported Request; a request that a port blocks gets it, too.
 #[test]
 fn a_switch_passes_no_atomic_operations_on_that_it_does_not_route_or_that_it_blocks() {
     let keys = "size = \"8 B\"\norder = \"local\"\ncount = 5\nstart = \"50 us\"";

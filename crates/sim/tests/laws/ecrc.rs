@@ -132,9 +132,9 @@ fn tlps(text: &str) -> Vec<Vec<u8>> {
     found
 }
 
-/// PCIe Base 2.7.1: a port that is enabled adds a digest to each packet that it makes, and all that change a packet on its way keep it right:
-/// bridges that change the type of a configuration request, a root complex that splits, translates or takes prefixes off, and links that
-/// send again.
+/// PCIe Base 2.7.1: a port that is enabled adds a digest to each packet that it makes, and every component that changes a packet on its way
+/// keeps the digest right: bridges that change the type of a configuration request, a root complex that splits or translates packets or
+/// removes prefixes, and links that send again.
 #[test]
 fn every_packet_has_a_digest_that_is_right_on_every_link() {
     let prefixes = "tlp_prefixes = true";

@@ -1,4 +1,4 @@
-//! Shares of the wires of a device that several flows use: what it sends itself, and what it answers to others.
+//! Shares of the wires of a device among several flows: its own requests, and its completions for others.
 
 use std::fmt::Write;
 
@@ -83,8 +83,8 @@ fn rates<const N: usize>(kinds: [Kind; N], upstream: &str, keys: (&str, &str)) -
     std::array::from_fn(|number| steady(&result.flows[number]))
 }
 
-/// Each of two flows has a third of the wire that both need, or nine tenths of its rate alone. Loads of a host take turns with packets
-/// of eight times their size, and are limited by their latency: they keep a fifth of their rate, and leave seven tenths.
+/// Each of two flows gets a third of the wire that both need, or nine tenths of the rate that it has alone. Loads of a host take turns with
+/// packets of eight times their size, and are limited by their latency: they keep a fifth of their rate, and leave seven tenths.
 fn all_pairs_share(upstream: &str) {
     let alone = KINDS.map(|kind| rates([kind], upstream, ("", ""))[0]);
     for (first, one) in KINDS.into_iter().enumerate() {
@@ -128,7 +128,7 @@ proptest! {
         queue in prop::sample::select(vec![1, 2, 8, 32, 64]),
         tags in prop::sample::select(vec![16, 32, 64, 256]),
         upstream in prop::sample::select(vec!["s", "h"]),
-        // The engine of a device with a datapath of 8 GB/s shares that.
+        // If the engine of a device has a datapath of 8 GB/s, the flows share the datapath.
         datapath in prop::sample::select(vec!["", "datapath = \"32 B\"\nclock = \"250 MHz\"\n"]),
     ) {
         let own = format!("{datapath}send_queue = {queue}");
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// The time in which a device of this model moves 256 KiB to or from its host, while another reads its BAR 0 or not.
+/// The time in which a device of this model moves 256 KiB to or from its host, alone or while another device reads its BAR 0.
 fn time_of(model: &str, direction: &str, is_read: bool) -> f64 {
     let reads = "[[flows]]\nid = \"reads\"\nfrom = \"c\"\nto = \"a\"\ndirection = \"read\"\nduration = \"600 us\"\nwindow = \"4 KiB\"\n";
     let text = format!(
@@ -185,7 +185,7 @@ fn a_device_of_any_model_that_moves_flows_works_while_others_read_it() {
     }
 }
 
-/// Two devices write small packets and one the largest, to a host with a receive buffer of one largest packet.
+/// Number of packets made so far, in a fabric that is not divided among threads. The count begins at the number of the first packet.
 #[test]
 fn a_large_packet_waits_for_few_small_ones_where_buffers_hold_one() {
     let mut text = String::from(

@@ -1,4 +1,4 @@
-//! The max payload size of each hierarchy, which is a root port with all that is below it, and packets between hierarchies.
+//! The max payload size of each hierarchy, which is a root port with all functions below it, and packets between hierarchies.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The ranges of a flow that are missing at its end: with what has arrived, they are the whole flow.
+//! The ranges of a flow that are missing at its end: together with the bytes that have arrived, they are the whole flow.
 
 use proptest::prelude::*;
 use sim::result::FlowResult;
@@ -23,7 +23,7 @@ fn bytes_of_reads_that_time_out_are_missing() {
     let flow = result.flow("f");
     assert!(flow.completed && flow.bytes > 0);
     assert!(result.errors("h", "completion timeout") > 0);
-    // In order of addresses, all that comes after what has arrived.
+    // The flow goes through its addresses in order, so all bytes after the arrived ones are missing.
     assert_eq!(flow.missing, [(flow.bytes, (8 << 10) - flow.bytes)]);
 }
 
@@ -50,7 +50,7 @@ fn however_scattered_all_missing_ranges_are_listed() {
 proptest! {
     #![proptest_config(cases(60))]
 
-    /// Of a flow that has ended, what has arrived and what is missing are the whole flow, whoever makes the requests and whatever
+    /// When a flow has ended, its arrived and its missing bytes are the whole flow, whichever component makes the requests and whatever
     /// happens to a device.
     #[test]
     fn what_has_arrived_and_what_is_missing_are_the_whole_flow(

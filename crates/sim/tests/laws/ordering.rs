@@ -138,7 +138,7 @@ fn a_read_waits_for_a_write_that_is_blocked_in_the_middle() {
         let given = &star.stubs[2].given;
         assert_eq!(given.len(), 4, "{kind:?}");
         assert_eq!(given[..2], [0, 1], "{kind:?}");
-        // The completion may pass the read: it has waited for both writes, so that its side is behind in bytes.
+        // The completion may pass the read: it has waited for both writes, so the completions are behind in the balance of bytes.
     }
 }
 

@@ -101,7 +101,7 @@ fn a_host_may_forward_writes_alone_between_its_root_ports() {
     let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
     let result = run(&pair(writes, "", "", read));
     assert_eq!(result.errors("h0", "unsupported request"), 10);
-    // The requester gets an answer, and waits for no timeout.
+    // The requester gets a completion, and no request times out.
     assert_eq!(result.errors("a", "completion timeout"), 0);
     assert!(result.flow("f").completed && result.flow("f").bytes == 0);
 }
@@ -127,7 +127,7 @@ fn a_forbidden_peer_does_not_forbid_the_host() {
     run(text).all_intact();
 }
 
-/// A max payload size below that of the other end of the link.
+/// A max payload size below the size at the other end of the link.
 const SMALLER: &str = "max_payload = \"128 B\"\nmax_payload_mismatch = true";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Flows that use the same bytes, and flows to places that do not keep what is put there.
+//! Flows that use the same bytes, and flows to regions that do not keep written data.
 
 use std::fmt::Write;
 
@@ -238,7 +238,7 @@ fn any_flow() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(cases(100))]
 
-    /// Without a fault no flow ends with wrong bytes, whatever places flows share, and whatever is behind them.
+    /// Without a fault no flow ends with wrong bytes, whatever regions flows share, and whatever is behind these regions.
     #[test]
     fn without_a_fault_no_byte_is_wrong(flows in prop::collection::vec(any_flow(), 1..5)) {
         let text = format!("{MACHINE}[[flows]]\n{}", flows.join("[[flows]]\n"));

@@ -230,7 +230,7 @@ fn what_comes_by_the_fifos_is_what_goes() {
 
 #[test]
 fn data_that_comes_long_before_the_list_is_dropped_and_the_list_arrives() {
-    // `e` is to pass on to memory what `p` sends it, and gets its list too late.
+    // `e` must pass the data of `p` on to memory, and gets its list of descriptors too late.
     let flows = |start: &str| {
         let size = "size = \"64 KiB\"";
         [

@@ -1,4 +1,4 @@
-//! Every run ends: with all that it was asked for, or with the names of those that wait.
+//! Every run ends: its workloads are complete, or its result names the programs and flows that wait.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -169,7 +169,7 @@ const INCIDENTS: [&str; 15] = [
     "poison\"\ncount = \"3",
 ];
 
-/// The least and the most time from one incident to the next, in nanoseconds: within a transfer, within a reset, and after it.
+/// The shortest and the longest time from one incident to the next, in nanoseconds: within a transfer, within a reset, and after it.
 const PAUSES: [(u32, u32); 3] = [(0, 40_000), (0, 3_000_000), (0, 120_000_000)];
 
 const SERVICES: [&str; 5] = [
@@ -229,7 +229,7 @@ fn pair() -> impl Strategy<Value = Pair> {
 impl Pair {
     /// The scenario, and the time of its last incident in nanoseconds.
     fn text(&self) -> (String, u32) {
-        // More errors a second than on such a link only take more time.
+        // At high bit error rates, a faster or wider link would have more errors a second, and the test would only take more time.
         let is_wrecked = ["1e-5", "1e-4"].contains(&self.rate);
         let (generation, lanes) = if is_wrecked { (1, 1) } else { self.link };
         let services = self.services.concat();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of devices that the system's UIO driver hands over: no device here has such a driver, and every call fails. */
+/* Registers of devices that the system's UIO driver hands over. No simulated device has a UIO driver, and every call fails. */
 #ifndef PEERLANE_OPAE_UIO_H
 #define PEERLANE_OPAE_UIO_H
 

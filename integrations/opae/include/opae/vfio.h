@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that the system's VFIO driver hands over: no device here has such a driver, and every call fails. */
+/* Devices that the system's VFIO driver hands over. No simulated device has a VFIO driver, and every call fails. */
 #ifndef PEERLANE_OPAE_VFIO_H
 #define PEERLANE_OPAE_VFIO_H
 

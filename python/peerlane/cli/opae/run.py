@@ -52,10 +52,10 @@ def _json_file(path: str | None) -> str | None:
 
 
 NO_PROGRAM = 127
-"""The exit status of a shell when there is no program: a program's own 2 means something else."""
+"""The exit status of a shell if the program does not exist; 2 may be a status of the program."""
 
 NOT_EXECUTABLE = 126
-"""The exit status of a shell when there is a file that cannot be run."""
+"""The exit status of a shell if the file exists and cannot be run."""
 
 
 def _has_no_program(name: str) -> bool:

@@ -32,7 +32,7 @@ pub(super) struct Run {
     free: [Time; 2],
     /// The time at which the last line that was read has arrived; each line takes a cycle.
     arrived: Time,
-    /// Whether the test has written to host memory: it ends when its last write has left the card.
+    /// Whether the test has written to host memory. If so, the test ends when its last write has left the card.
     has_written: bool,
     /// Whether the next read is atomic, in tests that mix both.
     atomic_next: bool,
@@ -454,7 +454,7 @@ impl Run {
         line
     }
 
-    /// The count of the test's counter at `time`: cycles that have begun.
+    /// The value of the test's counter at `time`: the number of cycles that have begun.
     fn cycles_to(&self, time: Time, shell: &Shell<'_>) -> u64 {
         let cycle = shell.cycle().as_fs().max(1);
         time.since(self.began).as_fs().div_ceil(cycle)

@@ -15,7 +15,7 @@ pub(super) struct Happened {
     up: Option<Span>,
     /// The number of incidents that have happened.
     count: usize,
-    /// The time of the last one, and the numbers of events and packets until then.
+    /// The time of the last incident, and the numbers of events and packets until then.
     last: Time,
     counts: (u64, u64),
     /// The programs that incidents have started.

@@ -1,4 +1,4 @@
-//! How far the workloads are, and how long they may still take.
+//! The progress of workloads, and the time that they may still take.
 
 use kernel::Time;
 

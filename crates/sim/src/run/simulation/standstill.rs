@@ -1,8 +1,8 @@
 //! The only definition of progress of a run, and of its end without progress.
 //!
 //! A run makes progress when a payload of a workload arrives, when an incident happens, when a program that an incident has started runs
-//! on, and, after the workloads, when a packet is made that is no [service](is_service). A run that makes none for some time ends. Events
-//! alone show no progress: links with errors update their credit for ever.
+//! on, and, after the workloads, when a packet is made that is not of a [service](is_service). A run without progress for some time ends.
+//! Events alone are not progress: links with errors update their credit for ever.
 
 use host::{Course, Standing, ThreadId};
 use kernel::{Span, Time};
@@ -17,11 +17,12 @@ use crate::result::FlowResult;
 /// completion timeouts of hosts, which each end a wait.
 const PATIENCE: Span = Span::from_us(100_000);
 
-/// Times that a program of an incident may run. Our choice: more than it takes to write all registers of 1,000 functions.
+/// Number of times that a program of an incident may run. Our choice: more than it takes to write all registers of 1,000 functions.
 const MOST_STEPS: u32 = 200_000;
 
-/// Most events from the last incident to the end of the programs of incidents: for each link or fibre, and for each packet that is made.
-/// Our choice: a link with a bit error rate of 1e-4 has 25 events a microsecond; a packet has some ten on each hop.
+/// Largest number of events from the last incident to the end of the programs of incidents: the first for each link or fibre, the second
+/// for each packet that is made. Our choice: a link with a bit error rate of 1e-4 has 25 events a microsecond; a packet has some ten on
+/// each hop.
 const MOST_EVENTS: u64 = 10_000_000;
 const MOST_EVENTS_OF_PACKET: u64 = 1_000;
 
@@ -36,11 +37,11 @@ pub(super) const PASSAGE: Span = Span::from_us(1_000);
 /// Time for which models from outside may make packets after the workloads and incidents. Our choice.
 const LONGEST_MODELS: Span = Span::from_us(10_000_000);
 
-/// The most lines about what waits.
+/// The largest number of lines about programs and flows that wait.
 const MOST_LINES: usize = 8;
 
-/// Whether a packet is of the service of errors or of links, which goes on for ever where links have errors: error messages, and
-/// configuration accesses, whose requester is a root port.
+/// Whether a packet belongs to the service of errors or of links, which goes on for ever where links have errors: error messages, refusals
+/// of L1, and configuration accesses with a root port as requester.
 fn is_service(header: &Header) -> bool {
     match &header.kind {
         Kind::Message(request) => {
@@ -85,7 +86,7 @@ impl Simulation {
         self.world.events().saturating_sub(events) > most && self.has_programs()
     }
 
-    /// The time until which the run waits for incidents: until the next one, and for the programs of those before it and for resets.
+    /// The time until which the run waits for incidents: for the next incident, for the programs of earlier incidents, and for resets.
     pub(super) fn awaits_incidents_until(&self) -> Time {
         let mut until = match self.next_incident() {
             Time::NEVER => Time::ZERO,
@@ -111,8 +112,8 @@ impl Simulation {
         until
     }
 
-    /// The number of packets that nothing can move. Drivers that look for a state of their device make packets to the end, and so do
-    /// services.
+    /// The number of packets that can no longer move. Packets of services are not counted, nor are recent ones, because services, and
+    /// drivers that poll their device, make packets to the end.
     pub(super) fn standing_packets(&self) -> usize {
         let is_old = |packet: &Packet| {
             let made = self.old.1.as_ref();
@@ -125,8 +126,8 @@ impl Simulation {
         }
     }
 
-    /// Runs on until the models from outside, if there are any, are quiet: nothing is left to happen, or no packet was made for
-    /// [`PASSAGE`] but for services. Returns false if `watch` has ended the run.
+    /// Runs on until the models from outside, if there are any, are quiet: no event is left, or for [`PASSAGE`] only services have made
+    /// packets. Returns false if `watch` has ended the run.
     pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         let mut all = self.models.iter();
         if !all.any(|model| matches!(model, Model::Foreign(_))) {
@@ -152,7 +153,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a packet with this number or a higher one is no service.
+    /// Whether a packet with the number `first` or a higher one is not of a service.
     fn has_work_since(&self, first: u64) -> bool {
         let is_work = |packet: &Packet| packet.number() >= first && !is_service(packet.header());
         self.world.store.count_of(is_work) > 0

@@ -132,7 +132,7 @@ fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload])
     classes.any(|class| class.number() > 0)
 }
 
-/// Writes the data that a flow will read to its place, unless registers are there.
+/// Writes the data that a flow will read into the flow's region, unless registers are there.
 pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };

@@ -97,7 +97,8 @@ pub struct FlowPlan {
     pub clock: Clock,
     /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
-    /// Whether the bytes that are read are not compared: another flow may have changed them, or the place does not keep them.
+    /// Whether the bytes that are read are not compared, because another flow may have changed them or because the region does not keep
+    /// them.
     pub is_disturbed: bool,
     /// Plan of the driver that moves the flow, if one does.
     pub transfer: Option<TransferPlan>,

@@ -1,4 +1,4 @@
-//! Bytes that the flows use: those that several flows use, and those behind which there is no memory.
+//! Overlap of the bytes of flows, and bytes of flows that are not in memory.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ struct Use {
 }
 
 impl Use {
-    /// Whether the content of bytes depends on which of both uses was the last.
+    /// Whether the content of the bytes depends on which of the two uses was the last.
     fn disturbs(&self, other: &Use) -> bool {
         let (a, b) = (&self.place, &other.place);
         (a.node, a.function) == (b.node, b.function)
@@ -42,10 +42,11 @@ impl Use {
 }
 
 impl Planner<'_> {
-    /// Marks flows whose reads are not compared, and returns a warning for each whose bytes another flow fills or writes, too.
+    /// Marks flows whose reads are not compared. Returns a warning for each flow that reads bytes of another flow, and for each flow that
+    /// reads registers.
     ///
-    /// `flows` are those of the scenario, in its order. Where several flows use the same bytes, the pattern that a flow reads depends on
-    /// the times of all. Where there is no memory, or nobody has filled it, nothing is known of what a flow reads.
+    /// `flows` are the flows of the scenario, in its order. If several flows use the same bytes, the pattern that a flow reads depends on
+    /// the times of all. If there is no memory, or nothing has filled it, the data of a read is not known in advance.
     pub(crate) fn mark_disturbed(&self, flows: &mut [Workload]) -> Vec<String> {
         let uses: Vec<Vec<Use>> = flows.iter().map(|flow| self.uses(flow)).collect();
         let mut warnings = Vec::new();
@@ -96,8 +97,8 @@ impl Planner<'_> {
         Some(self.error(flow, "offset", &message).to_string())
     }
 
-    /// Whether a read of `flow` from `places` returns what was put there: by the flow's own writes before, or before the run into the
-    /// target that it names.
+    /// Whether a read of `flow` from `places` returns the bytes that were written there: by earlier writes of the flow itself, or, before
+    /// the run, into the target that the flow names.
     fn is_kept(&self, flow: &FlowPlan, places: &[Stored]) -> bool {
         let keeps = |place: &Stored| {
             let node = &self.nodes[place.node];
@@ -111,7 +112,7 @@ impl Planner<'_> {
             && places.iter().all(keeps)
     }
 
-    /// The bytes that `workload` fills or writes, those of its target first.
+    /// The bytes that `workload` fills or writes; the bytes of its target come first.
     fn uses(&self, workload: &Workload) -> Vec<Use> {
         let Some(flow) = workload.flow() else {
             return Vec::new();
@@ -257,7 +258,7 @@ impl Planner<'_> {
     }
 }
 
-/// The offsets in `region` of the bytes that are at `addresses`, too; none if there are none.
+/// The offsets in `region` of the bytes that are also at `addresses`; `None` if there are none.
 fn overlap(region: Region, addresses: &Range<u64>) -> Option<Range<u64>> {
     let first = addresses.start.max(region.base);
     let end = addresses.end.min(region.end());

@@ -50,8 +50,8 @@ pub struct FlowResult {
     pub completed: bool,
     /// Whether every byte arrived exactly once, unchanged as far as it was compared.
     pub intact: bool,
-    /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, in the order of their offsets; those of
-    /// writes before those of reads. A range that was lost several times is listed as often.
+    /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, in the order of their offsets; ranges of
+    /// writes come before ranges of reads. A range that was lost several times is listed as many times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(u64, u64)>,
     /// The number of times that the driver of the device has begun again after a function level reset.
@@ -145,7 +145,7 @@ pub(in crate::workload) fn of(
     }
 }
 
-/// The range of a flow that its engine has not requested, because an error has ended its list of descriptors before.
+/// The range of a flow that its engine has not requested, because an error ended the list of descriptors early.
 fn cut_off(flow: &FlowPlan, meter: &FlowMeter) -> Option<(u64, u64)> {
     let (true, Amount::Bytes(size), Some(asked)) = (flow.is_driven(), flow.amount, meter.asked)
     else {

@@ -16,7 +16,8 @@
 /* The name of earlier versions. */
 #define OPAE_HERE OPAECXX_HERE
 
-/* Throws the exception of a result code; nothing for FPGA_OK and for codes without one. The semicolon is in the published macro, too. */
+/* Throws the exception of a result code; does not throw for FPGA_OK and for codes without an exception. The published macro has the
+ * semicolon, too. */
 #define ASSERT_FPGA_OK(result) ::opae::fpga::types::detail::assert_fpga_ok((result), OPAE_HERE);
 
 namespace opae {

@@ -46,7 +46,7 @@ public:
 	{
 		return open(types::token::clone(token), flags);
 	}
-	/* Closes the object; the result is FPGA_EXCEPTION if it is closed already. */
+	/* Closes the handle; the result is FPGA_EXCEPTION if it is closed already. */
 	fpga_result close()
 	{
 		if (!handle_)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of properties: reads and assignments call the getters and setters of the C interface. As in the published header, each keeps a
- * copy of the value that was read or assigned last; comparisons and `is_set` are of this copy, and read nothing. */
+ * copy of the value that was read or assigned last; comparisons and `is_set` use this copy, and read nothing. */
 #ifndef PEERLANE_OPAE_CXX_PVALUE_H
 #define PEERLANE_OPAE_CXX_PVALUE_H
 

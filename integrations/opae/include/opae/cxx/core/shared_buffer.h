@@ -61,7 +61,7 @@ private:
 		return made;
 	}
 
-	/* Refuses what the published header refuses: a value that begins in the buffer may end behind it. */
+	/* Refuses an offset behind the buffer. As in the published header, a value that begins in the buffer may end behind it. */
 	void check(size_t offset) const
 	{
 		if (!virt_ || offset >= len_)
@@ -100,7 +100,7 @@ public:
 		return prepare(handle, base, len, read_only,
 			       static_cast<int>(FPGA_BUF_PREALLOCATED));
 	}
-	/* Releases the buffer, which has no bytes then. A failure is said on standard error. */
+	/* Releases the buffer, which has no bytes afterwards. A failure is reported on standard error. */
 	void release()
 	{
 		fpga_result result = end();
