@@ -87,9 +87,9 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Most requests that wait for the wire before the engine is stopped: those at the end of the send path, or all in the send
-        /// path where the datapath has no limit. Completions do not count: they share the wire with requests, byte by byte. While
-        /// completions wait, requests have no more than 8 places, or one for each completion.
+        /// Largest number of requests that wait for the wire before the engine stops: requests that have left the send path, or, if the
+        /// datapath has no limit, all in the send path. Completions do not count. While completions wait, the limit is at most 8, or the
+        /// number of completions if that is larger; with `send_latency` and a datapath without a limit it stays as it is.
         send_queue: u32 = 8, within 1..=4096, from "our choice: just enough to keep any link busy";
     }
 }

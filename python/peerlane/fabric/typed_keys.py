@@ -709,10 +709,11 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Setting
-    """Most requests that wait for the wire before the engine is stopped: those at the end of
-    the send path, or all in the send path where the datapath has no limit. Completions do
-    not count: they share the wire with requests, byte by byte. While completions wait,
-    requests have no more than 8 places, or one for each completion. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops: requests that
+    have left the send path, or, if the datapath has no limit, all in the send path.
+    Completions do not count. While completions wait, the limit is at most 8, or the number
+    of completions if that is larger; with `send_latency` and a datapath without a limit it
+    stays as it is. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -1326,10 +1327,11 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Setting
-    """Most requests that wait for the wire before the engine is stopped: those at the end of
-    the send path, or all in the send path where the datapath has no limit. Completions do
-    not count: they share the wire with requests, byte by byte. While completions wait,
-    requests have no more than 8 places, or one for each completion. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops: requests that
+    have left the send path, or, if the datapath has no limit, all in the send path.
+    Completions do not count. While completions wait, the limit is at most 8, or the number
+    of completions if that is larger; with `send_latency` and a datapath without a limit it
+    stays as it is. (default 8)"""
 
 
 class Controller(Repeated, total=False):
