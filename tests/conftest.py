@@ -90,6 +90,15 @@ Run = Callable[..., Outcome]
 Write = Callable[..., Path]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps what commands and notebooks remember out of the user's home, which may be read-only."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("XDG_STATE_HOME", "IPYTHONDIR"):
+            patch.setenv(variable, str(tmp_path_factory.mktemp(variable.lower())))
+        yield
+
+
 @pytest.fixture
 def peerlane(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
