@@ -94,7 +94,7 @@ Write = Callable[..., Path]
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keeps what commands and notebooks remember out of the user's home, which may be read-only."""
     with pytest.MonkeyPatch.context() as patch:
-        for variable in ("XDG_STATE_HOME", "IPYTHONDIR"):
+        for variable in ("XDG_STATE_HOME", "IPYTHONDIR", "MPLCONFIGDIR"):
             patch.setenv(variable, str(tmp_path_factory.mktemp(variable.lower())))
         yield
 
