@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import tomllib
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import needs_lspci
 from machines import Record, domain, listing, server
 from peerlane import Simulation
 from peerlane.importing import ListingError, Speed, scenario_of, slow_links
@@ -285,7 +285,7 @@ class TestOtherForms:
         assert "sudo lspci -vvv" in self.refusal(content)
         assert "in binary" in self.refusal(content)
 
-    @pytest.mark.skipif(shutil.which("lspci") is None, reason="lspci is not installed")
+    @needs_lspci
     def test_what_lspci_makes_of_bytes_is_read(self, peerlane: Run, tmp_path: Path) -> None:
         shown = peerlane("lspci", "pair", "--", "-vvv")
         (tmp_path / "machine.txt").write_text(shown.out, encoding="utf-8")

@@ -200,11 +200,6 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.part_of_unit = 0;
     }
 
-    /// Empties the buffer.
-    fn forget(&mut self) {
-        (self.left, self.freed, self.releasing) = (self.size, 0, 0);
-    }
-
     fn is_infinite(&self) -> bool {
         self.size == 0
     }
@@ -370,13 +365,6 @@ impl ClassBuffers {
     pub(crate) fn close(&mut self) {
         self.headers.close();
         self.data.close();
-        self.unannounced_since = Time::NEVER;
-    }
-
-    /// Empties the buffers.
-    pub(crate) fn forget(&mut self) {
-        self.headers.forget();
-        self.data.forget();
         self.unannounced_since = Time::NEVER;
     }
 

@@ -186,17 +186,6 @@ impl Receiver {
         self.pending_updates = 0;
     }
 
-    /// Forgets the packets in the buffers.
-    pub(crate) fn forget_received(&mut self) {
-        self.leaving.clear();
-        for buffers in self.channels.iter_mut().flatten() {
-            buffers.forget();
-        }
-        if let Some(ledger) = &mut self.ledger {
-            ledger.forget();
-        }
-    }
-
     /// Whether no packet is in the buffers.
     pub(crate) fn are_buffers_empty(&self) -> bool {
         let mut buffers = self.channels.iter().flatten();

@@ -392,18 +392,6 @@ impl Functions {
         self.record_error(place, (error, is_advisory), header, fx);
     }
 
-    /// Records that a packet with a wrong ECRC has arrived at the function at `place`.
-    pub fn record_ecrc_error<C: Component<Traffic = Pcie>>(
-        &mut self,
-        place: FunctionPlace,
-        packet: PacketId,
-        fx: &mut Effects<'_, C>,
-    ) {
-        let header = Some(logged(&fx.store()[packet]));
-        let error = UncorrectableError::EcrcError;
-        self.record_error(place, (error, false), header, fx);
-    }
-
     /// A downstream port receives at its secondary side.
     fn record_parity_error(&mut self, place: FunctionPlace) {
         let is_secondary = matches!(place, FunctionPlace::Port(_));

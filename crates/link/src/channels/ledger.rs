@@ -43,11 +43,6 @@ impl Ledger {
         }
     }
 
-    /// Forgets all packets.
-    pub(crate) fn forget(&mut self) {
-        self.0.iter_mut().flatten().for_each(VecDeque::clear);
-    }
-
     fn packets_like(&mut self, charge: Charge) -> &mut VecDeque<Entry> {
         let class = usize::from(charge.traffic_class.number() & 7);
         &mut self.0[class][charge.class.index()]

@@ -73,13 +73,6 @@ impl LinkEnd {
         self.changes.pop_front()
     }
 
-    /// Forgets the packets in the receive buffers, because a reset of the component has discarded them. The component frees none of
-    /// them afterwards.
-    pub fn forget_received(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
-        self.receiver.forget_received();
-        self.pump(cx)
-    }
-
     /// Obeys the commands that were kept, and goes on with training.
     #[cold]
     pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
