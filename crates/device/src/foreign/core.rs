@@ -11,7 +11,7 @@ use protocol::AtomicOperation;
 use transaction::{FunctionPlace, OutstandingLimits};
 
 use crate::Endpoint;
-use crate::requests::{Posted, Requests, place_of};
+use crate::requests::{Mark, Posted, Requests, place_of};
 
 /// The requests, timers and answers of a model.
 #[derive(Debug)]
@@ -143,6 +143,7 @@ impl Port for Core {
             return Err(Misuse::NoSuchFunction);
         }
         let place = place_of(function.into());
+        let mark = Mark::default();
         let read = |tag, len| Read {
             tag,
             len,
@@ -152,7 +153,8 @@ impl Port for Core {
             Request::Read { tag, address, len } => {
                 self.check_room(len)?;
                 let read = read(tag, len);
-                self.requests.begin(place, read, (address, len), None);
+                self.requests
+                    .begin(place, (read, mark), (address, len), None);
             }
             Request::Atomic {
                 tag,
@@ -164,7 +166,8 @@ impl Port for Core {
                 self.check_room(len)?;
                 let atomic = Some((operation_of(operation), operands.to_vec()));
                 let read = read(tag, len);
-                self.requests.begin(place, read, (address, len), atomic);
+                self.requests
+                    .begin(place, (read, mark), (address, len), atomic);
             }
             Request::Write {
                 tag,
@@ -174,7 +177,8 @@ impl Port for Core {
                 let range = (address, bytes.len() as u64);
                 self.check_room(range.1)?;
                 let bytes = bytes.to_vec();
-                self.requests.write(place, Write { tag, bytes }, range);
+                let write = Posted::write(Write { tag, bytes }, mark, range);
+                self.requests.post(place, write);
             }
             Request::Interrupt { vector } => {
                 if vector >= self.has_vectors {
