@@ -13,7 +13,7 @@
 
 use std::ops::ControlFlow;
 
-use kernel::{Effects, Time};
+use kernel::Time;
 
 use super::crossbar::{Exits, members};
 use super::{FIRST_FIBRE, OWN, Router};
@@ -103,18 +103,14 @@ impl Router {
         (escape == output).then_some((channel, first.cycles))
     }
 
-    /// Withdraws the requests and the claim of the first packet of queue `number`. Packets that waited for the claim are considered again.
-    pub(super) fn withdraw(&mut self, number: usize, fx: &mut Effects<'_, Self>) {
+    /// Withdraws the requests and the claim of the first packet of queue `number`. Packets that waited for the claim are considered again
+    /// when far space is freed, because the claimed channel lacks space.
+    pub(super) fn withdraw(&mut self, number: usize) {
         let exits = self.queues[number].exits.take();
         for output in exits.into_iter().flat_map(Exits::outputs) {
-            if self.outputs[output].withdraw(number) {
-                self.wake_output(output, fx.now(), fx);
-            }
+            self.outputs[output].withdraw(number);
         }
         let (input, queue) = self.place(number as u32);
-        let reserved = &mut self.inputs[input].reserved;
-        if reserved.take_if(|one| *one == queue).is_some() {
-            self.wake_input(input, fx.now(), fx);
-        }
+        self.inputs[input].reserved.take_if(|one| *one == queue);
     }
 }

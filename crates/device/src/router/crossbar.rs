@@ -103,6 +103,8 @@ pub(super) struct Input {
     pub(super) wake: Time,
     /// The queue of the input that alone may use the path: its first packet has a claim, and the space that it claimed is there.
     pub(super) reserved: Option<usize>,
+    /// The queue after the one that was served last, which is the first to try when the path is free again.
+    pub(super) next: usize,
 }
 
 /// An output, with the queues that request it, one bit each.
@@ -135,6 +137,7 @@ impl Input {
             free_at: Time::ZERO,
             wake: Time::NEVER,
             reserved: None,
+            next: 0,
         }
     }
 }
@@ -158,12 +161,10 @@ impl Output {
         first.chain(last).map(move |bit| (bit + next) % u64::BITS)
     }
 
-    /// Removes the request of a queue and its claim; returns whether it had one.
-    pub(super) fn withdraw(&mut self, queue: usize) -> bool {
-        let had_claim = self.claims >> queue & 1 == 1;
+    /// Removes the request of a queue and its claim.
+    pub(super) fn withdraw(&mut self, queue: usize) {
         self.asked &= !(1 << queue);
         self.claims &= !(1 << queue);
-        had_claim
     }
 
     /// The queue that was served last.

@@ -370,7 +370,8 @@ impl Router {
 
     /// Continues an input that is free again, or has first packets that are ready.
     fn go_on(&mut self, input: usize, fx: &mut Effects<'_, Self>) {
-        for queue in 0..self.stride {
+        let next = self.inputs[input].next;
+        for queue in (next..self.stride).chain(0..next) {
             if !self.queues[self.number(input, queue)].entries.is_empty() {
                 self.ask(input, queue, fx);
                 self.try_outputs(input, queue, fx);
@@ -380,7 +381,7 @@ impl Router {
 
     /// Drops the first packet of a queue, which has no route left, and reports it.
     fn give_up(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
-        let Some(entry) = self.take_first(input, queue, fx) else {
+        let Some(entry) = self.take_first(input, queue) else {
             return;
         };
         self.release(input, queue, &entry, Span::ZERO, fx);
@@ -400,7 +401,7 @@ impl Router {
             lose(packet, Refusal::Unacknowledged, fx);
         }
         for number in members(self.outputs[FIRST_FIBRE + fibre].asked) {
-            self.withdraw(number as usize, fx);
+            self.withdraw(number as usize);
             self.wake_input(self.place(number).0, fx.now(), fx);
         }
     }

@@ -125,7 +125,7 @@ impl Router {
         channel: u8,
         fx: &mut Effects<'_, Self>,
     ) {
-        let Some(entry) = self.take_first(input, queue, fx) else {
+        let Some(entry) = self.take_first(input, queue) else {
             return;
         };
         let now = fx.now();
@@ -146,6 +146,7 @@ impl Router {
             }
         };
         *self.input_free_at(input, queue) = now + length;
+        self.inputs[input].next = (queue + 1) % self.stride;
         if self.queue_gap > Span::ZERO {
             self.queues[self.number(input, queue)].rests_until = now + length + self.queue_gap;
         }
@@ -160,18 +161,13 @@ impl Router {
         }
     }
 
-    pub(super) fn take_first(
-        &mut self,
-        input: usize,
-        queue: usize,
-        fx: &mut Effects<'_, Self>,
-    ) -> Option<Entry> {
+    pub(super) fn take_first(&mut self, input: usize, queue: usize) -> Option<Entry> {
         let number = self.number(input, queue);
         let place = &mut self.queues[number];
         let entry = place.entries.pop_front()?;
         self.has_room |= input == OWN;
         place.cycles -= entry.cycles;
-        self.withdraw(number, fx);
+        self.withdraw(number);
         Some(entry)
     }
 

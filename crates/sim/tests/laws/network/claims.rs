@@ -120,6 +120,28 @@ fn a_channel_takes_no_turns_from_another() {
     }
 }
 
+/// Packets to two routers come by one fibre, on a channel each, and wait: once the way to each is free, both leave.
+#[test]
+fn queues_of_one_input_take_turns() {
+    let mut text = String::from("[measure]\nfrom = \"150 us\"\nuntil = \"250 us\"\n")
+        + &routers(7, "fibre_ports = 5\nbar = \"4 MiB\"");
+    for (from, to) in [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (1, 6)] {
+        text += &fibre(from, to, "");
+    }
+    for (from, to, us) in [(4, 2, 300), (6, 3, 300), (3, 2, 100), (2, 3, 100)] {
+        let lines = format!("request_size = \"512 B\"\nduration = \"{us} us\"\nwindow = \"1 MiB\"");
+        text += &flow(
+            &format!("from-{from}"),
+            &format!("r{from}"),
+            &format!("r{to}"),
+            &lines,
+        );
+    }
+    let result = run(&text);
+    let both = ["from-4", "from-6"].map(|flow| steady(result.flow(flow)));
+    assert!((both[0] / both[1] - 1.0).abs() < 0.05, "{both:?}");
+}
+
 #[test]
 fn a_node_sends_large_packets_whenever_no_packet_in_transit_waits() {
     let lines = "arbitration = \"transit-first\"\nvirtual_channels = 1";
