@@ -5,8 +5,6 @@
 
 mod lane;
 mod tags;
-#[cfg(test)]
-mod tests;
 
 use kernel::{Effects, Time};
 use packet::{FlowId, PacketId};
@@ -242,3 +240,6 @@ pub(crate) fn place_of(number: usize) -> FunctionPlace {
         .checked_sub(1)
         .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }
+
+#[cfg(test)]
+mod tests;
