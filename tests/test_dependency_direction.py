@@ -16,7 +16,7 @@ ALLOWED = {
     "locktable": set[str](),
     "peerlane-device": set[str](),
     "library": {"peerlane-device"},
-    "nvme": {"peerlane-device"},
+    "nvme": {"kernel", "peerlane-device"},
     "cosim": set[str](),
     "session": set[str](),
     "opae": {"session"},
@@ -34,6 +34,7 @@ ALLOWED = {
         "transaction",
         "coherence",
         "cosim",
+        "nvme",
         "peerlane-device",
     },
     "host": {
@@ -45,6 +46,7 @@ ALLOWED = {
         "fabric",
         "device",
         "locktable",
+        "nvme",
     },
     "sim": {
         "protocol",

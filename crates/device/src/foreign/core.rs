@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use kernel::Time;
-use packet::{PacketId, Packets};
+use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
-use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
-use transaction::{FunctionPlace, OutstandingLimits};
+use peerlane_device::{Failure, Label, Mark, Misuse, Operation, Port, Request, Severity, Ticket};
+use transaction::{FunctionPlace, OutstandingLimits, Pattern};
 
 use super::tags::Tags;
 use super::{function_of, place_of};
@@ -45,6 +46,12 @@ pub(super) struct Core {
     timers_set: u64,
     /// Bytes of all requests in progress.
     pub(super) bytes: u64,
+    /// The pattern of each flow.
+    patterns: Arc<[Pattern]>,
+    /// Arrivals of the data of flows that are not reported.
+    pub(super) arrivals: Vec<Observation>,
+    /// Vectors whose pending bits are to be cleared.
+    pub(super) withdrawn: Vec<(FunctionPlace, u16)>,
 }
 
 /// A posted request of a model.
@@ -52,6 +59,7 @@ pub(super) struct Core {
 pub(super) enum Posted {
     Write {
         place: FunctionPlace,
+        mark: Mark,
         tag: Option<u64>,
         address: u64,
         bytes: Vec<u8>,
@@ -78,6 +86,7 @@ pub(super) struct NonPosted {
     /// The place in the order of all requests.
     pub(super) order: u64,
     pub(super) place: FunctionPlace,
+    pub(super) mark: Mark,
     pub(super) tag: u64,
     pub(super) address: u64,
     pub(super) len: u64,
@@ -100,8 +109,18 @@ pub(super) struct Open {
     pub(super) len: u32,
 }
 
+/// The stamp of a packet with the data `at` bytes behind a label; `last` for the last packet of its request.
+pub(super) fn stamp(label: Option<Label>, at: u64, last: bool) -> Stamp {
+    label.map_or(Stamp::default(), |label| Stamp {
+        flow: Some(FlowId(label.flow)),
+        offset: label.offset + at,
+        born: Time::from_fs(label.born_fs),
+        last: label.last && last,
+    })
+}
+
 impl Core {
-    pub(super) fn new(limits: OutstandingLimits) -> Self {
+    pub(super) fn new(limits: OutstandingLimits, patterns: Arc<[Pattern]>) -> Self {
         Core {
             now: Time::ZERO,
             failed: None,
@@ -120,6 +139,9 @@ impl Core {
             timers: BinaryHeap::new(),
             timers_set: 0,
             bytes: 0,
+            patterns,
+            arrivals: Vec::new(),
+            withdrawn: Vec::new(),
         }
     }
 
@@ -222,6 +244,11 @@ impl Core {
         Ok(())
     }
 
+    /// The pattern of the flow that a label names, if there is one.
+    fn pattern(&self, label: &Label) -> Option<&Pattern> {
+        self.patterns.get(label.flow as usize)
+    }
+
     fn post(&mut self, request: Posted) {
         self.requests += 1;
         self.posted.push_back((self.requests, request));
@@ -230,7 +257,7 @@ impl Core {
     /// Takes in a read, or an atomic operation with its operands.
     fn begin(
         &mut self,
-        place: FunctionPlace,
+        (place, mark): (FunctionPlace, Mark),
         tag: u64,
         (address, len): (u64, u64),
         atomic: Option<(Operation, Vec<u8>)>,
@@ -240,6 +267,7 @@ impl Core {
         let request = NonPosted {
             order: self.requests,
             place,
+            mark,
             tag,
             address,
             len,
@@ -265,6 +293,17 @@ impl Port for Core {
     }
 
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
+        self.ask_marked(function, Mark::default(), request)
+    }
+
+    fn ask_marked(
+        &mut self,
+        function: u8,
+        mut mark: Mark,
+        request: Request<'_>,
+    ) -> Result<(), Misuse> {
+        // Software writes labels, so that one may name no flow.
+        mark.label = mark.label.filter(|label| self.pattern(label).is_some());
         request.check()?;
         if usize::from(function) > self.virtual_functions {
             return Err(Misuse::NoSuchFunction);
@@ -272,7 +311,7 @@ impl Port for Core {
         let place = place_of(function);
         match request {
             Request::Read { tag, address, len } => {
-                self.begin(place, tag, (address, len), None)?;
+                self.begin((place, mark), tag, (address, len), None)?;
             }
             Request::Atomic {
                 tag,
@@ -282,7 +321,7 @@ impl Port for Core {
             } => {
                 let len = (operands.len() / operation.operands()) as u64;
                 let atomic = Some((operation, operands.to_vec()));
-                self.begin(place, tag, (address, len), atomic)?;
+                self.begin((place, mark), tag, (address, len), atomic)?;
             }
             Request::Write {
                 tag,
@@ -292,6 +331,7 @@ impl Port for Core {
                 self.take_in(bytes.len() as u64)?;
                 self.post(Posted::Write {
                     place,
+                    mark,
                     tag,
                     address,
                     bytes: bytes.to_vec(),
@@ -332,5 +372,24 @@ impl Port for Core {
             }
         }
         Ok(())
+    }
+
+    fn deliver(&mut self, label: Label, bytes: &[u8]) {
+        let Some(pattern) = self.pattern(&label) else {
+            return;
+        };
+        let arrival = Observation::Delivered {
+            flow: FlowId(label.flow),
+            bytes: bytes.len() as u32,
+            offset: label.offset,
+            born: Time::from_fs(label.born_fs),
+            last: label.last,
+            intact: pattern.matches(label.offset, bytes),
+        };
+        self.arrivals.push(arrival);
+    }
+
+    fn withdraw(&mut self, function: u8, vector: u16) {
+        self.withdrawn.push((place_of(function), vector));
     }
 }

@@ -1,14 +1,15 @@
 //! Packets that leave: the requests of the model in their order, cut by the rules of PCI Express.
 
 use kernel::Effects;
-use packet::{PacketId, Stamp};
-use peerlane_device::{Failure, Operation, Severity};
-use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag};
+use packet::PacketId;
+use peerlane_device::{Failure, Mark, Operation, Severity};
+use protocol::{AtomicOperation, FunctionId, Header, MemoryRequest, Tag, TrafficClass};
 use transaction::FunctionPlace;
 
-use super::core::{NonPosted, Posted};
+use super::core::{NonPosted, Posted, stamp};
 use super::tags::Part;
-use super::{Foreign, function_of};
+use super::{Behaviour, Foreign, function_of};
+use crate::endpoint_parameters::class;
 
 /// The functions whose next request may not be sent.
 #[derive(Default)]
@@ -31,14 +32,19 @@ impl Held {
     }
 }
 
-impl Foreign {
+impl<M: Behaviour> Foreign<M> {
     /// Sends a packet, if one may be sent. Returns whether the queues have changed.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        if !self.endpoint.is_open(fx) {
+        let is_open = self.endpoint.is_open(fx);
+        if !is_open && !self.endpoint.has_channels() {
             return false;
         }
+        let now = fx.now();
+        let may_go = |one: &Self, class| is_open || one.endpoint.is_open_besides(class, now);
         let post = self.next_post();
+        let post = post.filter(|at| may_go(self, self.class_of_post(*at)));
         let read = self.next_read(fx);
+        let read = read.filter(|at| may_go(self, self.class_of_read(*at)));
         if let Some(at) = read.filter(|_| self.core.is_turn_of_reads || post.is_none()) {
             self.core.is_turn_of_reads = false;
             self.send_part(at, fx);
@@ -50,6 +56,21 @@ impl Foreign {
             return true;
         }
         false
+    }
+
+    /// The traffic class of the posted request at this place in the queue.
+    fn class_of_post(&self, at: usize) -> TrafficClass {
+        match &self.core.posted[at].1 {
+            Posted::Write { mark, .. } => class_of(*mark),
+            Posted::Interrupt(..) => self.endpoint.interrupt_class(),
+            Posted::Message(..) => TrafficClass::default(),
+        }
+    }
+
+    /// The traffic class of the read or the atomic operation at this place in the queue.
+    fn class_of_read(&self, at: usize) -> TrafficClass {
+        let one = self.core.slots[self.core.to_send[at]].as_ref();
+        one.map_or(TrafficClass::default(), |one| class_of(one.mark))
     }
 
     /// The place in the queue of the first posted request that may be sent. Functions do not wait for each other: each has its own Bus
@@ -142,16 +163,15 @@ impl Foreign {
         }
         let tag = self.core.tags.begin(part, (address, len), fx.now());
         let id = self.endpoint.id_of(one.place);
+        let (mark, stamp) = (one.mark, stamp(one.mark.label, part.offset, true));
         let packet = fx.store().claim();
         let content = &mut fx.store()[packet];
         if let Some((operation, operands)) = &one.atomic {
-            let header = atomic((id, tag), *operation, (address, len));
-            content
-                .write(header, Stamp::default())
-                .copy_from_slice(operands);
+            let header = in_class(atomic((id, tag), *operation, (address, len)), mark);
+            content.write(header, stamp).copy_from_slice(operands);
         } else {
             let header = Header::memory_read(id, tag, address, len).expect(IN_PAGE);
-            content.write(header, Stamp::default());
+            content.write(in_class(header, mark), stamp);
         }
         self.endpoint.hand_over(packet, fx);
     }
@@ -163,6 +183,7 @@ impl Foreign {
                 _,
                 Posted::Write {
                     place,
+                    mark,
                     tag,
                     address,
                     bytes,
@@ -175,12 +196,15 @@ impl Foreign {
                 let room = MemoryRequest::room_at(from).min(largest) as usize;
                 let len = room.min(bytes.len() - *sent);
                 let header = Header::memory_write(id, from, len as u32).expect(IN_PAGE);
+                let header = in_class(header, *mark);
                 let packet = fx.store().claim();
                 let lead = (from % 4) as usize;
-                fx.store()[packet].write(header, Stamp::default())[lead..lead + len]
-                    .copy_from_slice(&bytes[*sent..*sent + len]);
-                *sent += len;
-                let (is_last, size, tag) = (*sent == bytes.len(), bytes.len(), *tag);
+                let end = *sent + len;
+                let stamp = stamp(mark.label, *sent as u64, end == bytes.len());
+                fx.store()[packet].write(header, stamp)[lead..lead + len]
+                    .copy_from_slice(&bytes[*sent..end]);
+                *sent = end;
+                let (is_last, size, tag) = (end == bytes.len(), bytes.len(), *tag);
                 if is_last {
                     self.core.posted.remove(at);
                     self.core.bytes -= size as u64;
@@ -230,6 +254,18 @@ fn atomic(
         Operation::CompareAndSwap => AtomicOperation::CompareAndSwap,
     };
     Header::atomic(transaction, operation, address, width).expect("the shell has checked it")
+}
+
+fn class_of(mark: Mark) -> TrafficClass {
+    class(mark.traffic_class.into())
+}
+
+/// The header, in the traffic class of a mark.
+fn in_class(header: Header, mark: Mark) -> Header {
+    Header {
+        traffic_class: class_of(mark),
+        ..header
+    }
 }
 
 fn severity_of(severity: Severity) -> protocol::Severity {

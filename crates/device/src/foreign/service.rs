@@ -1,14 +1,14 @@
 //! Packets that arrive: accesses to the registers of the model, and completions of its requests.
 
 use kernel::Effects;
-use packet::{Observation, PacketId, Refusal};
+use packet::{FlowId, Observation, PacketId, Refusal};
 use peerlane_device::{Access, Answer, Failure, Ticket};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{AnsweredPart, FunctionPlace, written};
 
 use super::core::Open;
 use super::tags::Part;
-use super::{Foreign, PAGE, function_of};
+use super::{Behaviour, Foreign, PAGE, function_of};
 
 /// The registers that a request is for.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ struct Target {
     offset: u64,
 }
 
-impl Foreign {
+impl<M: Behaviour> Foreign<M> {
     pub(super) fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         if let Err(why) = self.endpoint.check_size(&header) {
@@ -27,13 +27,13 @@ impl Foreign {
         match &header.kind {
             Kind::Completion(completion) => self.complete(packet, completion, fx),
             Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.write(packet, request, target, fx);
             }
             Kind::MemoryRead(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.read(packet, request, target, fx);
@@ -72,20 +72,24 @@ impl Foreign {
         })
     }
 
-    /// Refuses a request while its function is in reset, or after the model has failed; returns whether it did.
+    /// Refuses a request while its function is in reset, after the model has failed, or for registers that cannot be accessed; returns
+    /// whether it did.
     fn must_refuse(
         &mut self,
         place: FunctionPlace,
-        packet: PacketId,
+        (packet, request): (PacketId, &MemoryRequest),
         fx: &mut Effects<'_, Self>,
     ) -> bool {
         let is_down = self.endpoint.has_resets() && self.endpoint.is_in_reset(place, fx.now());
-        let must_refuse = is_down || self.core.failed.is_some();
-        if must_refuse {
-            self.endpoint
-                .refuse(packet, Refusal::UnsupportedRequest, fx);
-        }
-        must_refuse
+        let why = if is_down || self.core.failed.is_some() {
+            Refusal::UnsupportedRequest
+        } else if self.endpoint.aborts(request) {
+            Refusal::CompleterAbort
+        } else {
+            return false;
+        };
+        self.endpoint.refuse(packet, why, fx);
+        true
     }
 
     fn write(
@@ -268,7 +272,12 @@ impl Foreign {
         let mut any = false;
         while let Some(part) = self.core.tags.give_up(fx.now()) {
             self.endpoint.record_timeout(part.what.place, fx);
-            fx.observe(Observation::gave_up(part.len));
+            let slot = &self.core.slots[part.what.slot];
+            let label = slot.as_ref().and_then(|one| one.mark.label);
+            fx.observe(match label.map(|label| FlowId(label.flow)) {
+                Some(flow) => Observation::timed_out(flow, 0, 0),
+                None => Observation::gave_up(part.len),
+            });
             self.lose(&part, Failure::TimedOut);
             self.end_part(&part, fx);
             any = true;
