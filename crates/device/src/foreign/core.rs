@@ -49,7 +49,7 @@ pub(super) struct Core {
     /// The pattern of each flow.
     patterns: Arc<[Pattern]>,
     /// Arrivals of the data of flows that are not reported.
-    pub(super) arrivals: Vec<Observation>,
+    pub(super) arrivals: VecDeque<Observation>,
     /// Vectors whose pending bits are to be cleared.
     pub(super) withdrawn: Vec<(FunctionPlace, u16)>,
 }
@@ -140,7 +140,7 @@ impl Core {
             timers_set: 0,
             bytes: 0,
             patterns,
-            arrivals: Vec::new(),
+            arrivals: VecDeque::new(),
             withdrawn: Vec::new(),
         }
     }
@@ -386,7 +386,7 @@ impl Port for Core {
             last: label.last,
             intact: pattern.matches(label.offset, bytes),
         };
-        self.arrivals.push(arrival);
+        self.arrivals.push_back(arrival);
     }
 
     fn withdraw(&mut self, function: u8, vector: u16) {

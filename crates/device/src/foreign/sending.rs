@@ -43,19 +43,18 @@ impl<M: Behaviour> Foreign<M> {
         let may_go = |one: &Self, class| is_open || one.endpoint.is_open_besides(class, now);
         let post = self.next_post();
         let post = post.filter(|at| may_go(self, self.class_of_post(*at)));
-        let read = self.next_read(fx);
-        let read = read.filter(|at| may_go(self, self.class_of_read(*at)));
-        if let Some(at) = read.filter(|_| self.core.is_turn_of_reads || post.is_none()) {
-            self.core.is_turn_of_reads = false;
-            self.send_part(at, fx);
-            return true;
+        if self.core.is_turn_of_reads || post.is_none() {
+            let read = self.next_read(fx);
+            if let Some(at) = read.filter(|at| may_go(self, self.class_of_read(*at))) {
+                self.core.is_turn_of_reads = false;
+                self.send_part(at, fx);
+                return true;
+            }
         }
-        if let Some(at) = post {
-            self.core.is_turn_of_reads = true;
-            self.post(at, fx);
-            return true;
-        }
-        false
+        let Some(at) = post else { return false };
+        self.core.is_turn_of_reads = true;
+        self.post(at, fx);
+        true
     }
 
     /// The traffic class of the posted request at this place in the queue.
