@@ -149,10 +149,14 @@ impl Model for Nvme {
     }
 
     fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
-        if let Some(Purpose::Sent(slot)) = self.end_transfer(tag) {
+        let purpose = self.end_transfer(tag);
+        if let Some(Purpose::Sent(slot)) = purpose {
             self.take_sent(slot, shell);
         }
-        self.go_on(shell);
+        // Nothing waits for a completion entry to leave.
+        if purpose != Some(Purpose::Entry) {
+            self.go_on(shell);
+        }
     }
 
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {

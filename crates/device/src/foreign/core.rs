@@ -37,7 +37,7 @@ pub(super) struct Core {
     /// The pattern of each flow.
     patterns: Arc<[Pattern]>,
     /// Arrivals of the data of flows that are not reported.
-    pub(super) arrivals: Vec<Observation>,
+    pub(super) arrivals: VecDeque<Observation>,
     /// Vectors whose pending bits are to be cleared.
     pub(super) withdrawn: Vec<(FunctionPlace, u16)>,
 }
@@ -89,7 +89,7 @@ impl Core {
             timers: BinaryHeap::new(),
             timers_set: 0,
             patterns: endpoint.patterns(),
-            arrivals: Vec::new(),
+            arrivals: VecDeque::new(),
             withdrawn: Vec::new(),
         }
     }
@@ -271,7 +271,7 @@ impl Port for Core {
             last: label.last,
             intact: pattern.matches(label.offset, bytes),
         };
-        self.arrivals.push(arrival);
+        self.arrivals.push_back(arrival);
     }
 
     fn withdraw(&mut self, function: u8, vector: u16) {

@@ -127,10 +127,10 @@ impl<M: Behaviour> Leaf for Foreign<M> {
             any |= self.give_up(fx);
             any |= self.expire_timers(fx.now());
             self.answer_reads(fx);
-            for arrival in self.core.arrivals.drain(..) {
+            while let Some(arrival) = self.core.arrivals.pop_front() {
                 fx.observe(arrival);
             }
-            for (place, vector) in self.core.withdrawn.drain(..) {
+            while let Some((place, vector)) = self.core.withdrawn.pop() {
                 self.endpoint.withdraw_interrupt(place, vector);
             }
             any |= self.send_one(fx);

@@ -208,7 +208,9 @@ impl Nvme {
         };
         let pages = progress.pages.as_ref();
         let ranges = pages.map_or(Vec::new(), |pages| pages.ranges().to_vec());
-        progress.bytes = vec![0; ranges.iter().map(|(_, len)| *len as usize).sum()];
+        if let [_, _, ..] = ranges[..] {
+            progress.bytes = vec![0; ranges.iter().map(|(_, len)| *len as usize).sum()];
+        }
         let block = self.parameters.block_size.0;
         let mut from = 0;
         for (address, len) in ranges {
@@ -250,6 +252,8 @@ impl Nvme {
     ) {
         if let Some(progress) = self.slots.at(slot) {
             match outcome {
+                // The only range of the data.
+                Ok(bytes) if progress.bytes.is_empty() => progress.bytes = bytes.to_vec(),
                 Ok(bytes) => progress.bytes[offset..offset + bytes.len()].copy_from_slice(bytes),
                 Err(_) => progress.has_failed = true,
             }
