@@ -89,6 +89,11 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
+    /// Whether the model answers all accesses to its registers itself, so that there is no memory behind BAR 0.
+    fn keeps_registers(&self) -> bool {
+        false
+    }
+
     /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
     fn has_fifo(&self) -> bool {
         false
@@ -308,8 +313,8 @@ pub(crate) fn abandon<L: Leaf>(accesses: &mut AccessLoop, fx: &mut Effects<'_, L
 
 /// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
 macro_rules! one_port {
-    ($leaf:ty) => {
-        impl ::kernel::Component for $leaf {
+    ($leaf:ty $(, $model:ident: $bound:path)?) => {
+        impl$(<$model: $bound>)? ::kernel::Component for $leaf {
             type Traffic = ::packet::Pcie;
             type Port = ::kernel::Port;
             type Timer = $crate::EndpointTimer;

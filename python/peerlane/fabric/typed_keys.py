@@ -2148,20 +2148,46 @@ class NvmeDevice(Device, total=False):
     block_size: Setting
     """Size of a block. (B; default 512 B)"""
     capacity: Setting
-    """Size of the drive. (B; default 1 GiB)"""
+    """Size of the drive; whole blocks of it are used. (B; default 1 GiB)"""
     queue_entries: Setting
-    """Most entries of each queue. (default 64)"""
+    """Most entries of an I/O queue (MQES plus one). The driver of flows has queues of this
+    length. (default 64)"""
+    io_queues: Setting
+    """Most I/O submission queues, and most I/O completion queues. The driver of flows uses one
+    of each, with the interrupt of the admin queues; with more, each has an interrupt of its
+    own. (default 1)"""
     commands: Setting
-    """Most commands in progress. (default 32)"""
+    """Most I/O commands in progress; fewer if their data could be more than 128 MiB. (default
+    32)"""
     max_transfer: Setting
     """Largest transfer of a command (MDTS). (B; default 128 KiB)"""
+    ready_time: Setting
+    """Time from CC.EN to CSTS.RDY. (ns; default 0 ns)"""
+    shutdown_time: Setting
+    """Time of a shutdown after the write cache is empty. (ns; default 100 us)"""
+    temperature: Setting
+    """Composite temperature, in kelvin. (default 313)"""
+    channels: Setting
+    """Channels of the media, which work side by side. (default 8)"""
+    dies: Setting
+    """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
+    stripe: Setting
+    """Neighbouring bytes in one die, which keeps those that it has read last: their next read
+    takes no time of the die. (B; default 16 KiB)"""
     media_read_latency: Setting
-    """Time from a command to the first data of the media that it reads. (ns; default 60 us)"""
+    """Time from a read of a die to its data. (ns; default 60 us)"""
     media_write_latency: Setting
-    """Time from the last data of a write command to its end: the data is in the drive's
-    buffer. (ns; default 10 us)"""
+    """Time from the last data of a write command to its end: the data is in the write cache.
+    (ns; default 10 us)"""
+    program_latency: Setting
+    """Time of a program operation, which writes a stripe, or a part of it, to a die. (ns;
+    default 600 us)"""
     media_bandwidth: Setting
-    """Bandwidth of the media, which reads and writes share. (GB/s; default 3 GB/s)"""
+    """Bandwidth of the media: of all channels together. Reads and writes share that of their
+    channel. (GB/s; default 9.6 GB/s)"""
+    write_cache: Setting
+    """Size of the volatile write cache; '0 B' for none. Reads of what is in it take no time of
+    the media. (B; default 64 MiB)"""
     tags: Setting
     """Most outstanding non-posted requests. (default 32)"""
     descriptor_traffic_class: Setting
@@ -2176,45 +2202,3 @@ class NvmeDevice(Device, total=False):
 
 class ReflectorDevice(Device, total=False):
     """Keys of devices, model reflector."""
-
-
-class NvmeDriveDevice(Device, total=False):
-    """Keys of devices, model nvme-drive."""
-
-    capacity: Setting
-    """Size of the drive; whole blocks of it are used. (B; default 1 GiB)"""
-    lbads: Setting
-    """Block size as a power of two (LBADS): 9 for 512 B, 12 for 4 KiB. (default 9)"""
-    mdts: Setting
-    """Largest transfer of a command as a power of two of 4 KiB (MDTS): 5 for 128 KiB. (default
-    5)"""
-    queue_entries: Setting
-    """Most entries of an I/O queue (MQES plus one). (default 1024)"""
-    io_queues: Setting
-    """Most I/O submission queues, and most I/O completion queues. (default 16)"""
-    commands: Setting
-    """Most I/O commands in progress. (default 128)"""
-    ready_time: Setting
-    """Time from CC.EN to CSTS.RDY. (ns; default 100 us)"""
-    shutdown_time: Setting
-    """Time of a shutdown after the write cache is empty. (ns; default 100 us)"""
-    temperature: Setting
-    """Composite temperature, in kelvin. (default 313)"""
-    channels: Setting
-    """Channels of the media, which work side by side. (default 8)"""
-    dies: Setting
-    """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
-    stripe: Setting
-    """Neighbouring bytes in one die. (B; default 16 KiB)"""
-    media_read_latency: Setting
-    """Time from a read of a die to its data. (ns; default 60 us)"""
-    media_write_latency: Setting
-    """Time of a program operation of a die. (ns; default 600 us)"""
-    channel_bandwidth: Setting
-    """Media rate: the bandwidth of a channel, which its reads and writes share. (GB/s; default
-    1.2 GB/s)"""
-    write_cache: Setting
-    """Size of the volatile write cache; 0 B for none. (B; default 64 MiB)"""
-    write_cache_latency: Setting
-    """Time from the last data of a write command to its being in the write cache. (ns; default
-    10 us)"""

@@ -13,7 +13,7 @@ use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions, Pattern};
 
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 
 use super::address::Region;
 use super::address_maps::AddressMaps;
@@ -220,9 +220,9 @@ impl NodePlan {
         Some(self.before_table(place, region))
     }
 
-    /// Whether the node is a device with a model from outside.
-    pub fn has_model_from_outside(&self) -> bool {
-        matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
+    /// Whether the node is a device whose model keeps its registers itself.
+    pub fn keeps_registers(&self) -> bool {
+        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().keeps_registers())
     }
 
     /// Bytes of registers at the beginning of BAR 0 of a device.
