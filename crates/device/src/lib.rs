@@ -15,12 +15,13 @@ mod leaf;
 pub mod nic;
 pub mod nvme;
 mod reflector;
+mod requests;
 pub mod router;
 pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
-pub use circuit::{Circuit, CircuitParameters};
+pub use circuit::{Circuit, CircuitError, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
