@@ -78,11 +78,15 @@ async def a_read_that_fails_is_reported_by_its_completion_or_its_tag(dut: Any) -
 
 @law(SOURCE, lists="engine", most=0.2)
 async def reads_that_time_out_together_are_reported_one_by_one(dut: Any) -> None:
-    """The requests of all tags are lost, and so is none of the reports."""
+    """The requests of all tags are lost, and so is none of the reports, beside those of packets."""
     world = await World(dut, mrrs=128).begin()
     world.refusals = dict.fromkeys(range(16), SILENT)
     world.describe(READ, [(0x10000, 16 * 128)])
     world.start(READ, (0, 1), 1)
+    await world.cycles(3900)
+    bad = poison(write(BAR + PATTERN, bytes(4)))
+    world.queue.extend([(REGISTERS, bad, 0)] * 120)
+    world.queue.grows.set()
     await world.ends(1, 20_000)
     tags = sorted(one[TAG] for kind, one in reported(world) if kind == TIMEOUT)
     assert tags == sorted(packet.tag for packet in world.reads)

@@ -84,7 +84,8 @@ async def all_units_end_and_the_next_transfers_are_whole(dut: Any) -> None:
     draw = random.Random(11)
     for seed in range(TIMES):
         world = await leaf(dut, seed, send=often(seed, 0.3), receive=often(seed + 1, 0.2))
-        for unit in (WRITE, READ):
+        # Without a read, the reset waits for the packet that has begun alone.
+        for unit in (WRITE, READ) if seed % 2 else (WRITE,):
             world.describe(unit, [(0x10000 * (unit + 1), 6000)])
             world.start(unit, (0, 1), 1, first=FIRST)
         world.start(PEER, (0x90000, 6000), 2, first=FIRST)

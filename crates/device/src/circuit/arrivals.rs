@@ -117,3 +117,90 @@ impl Arrivals {
 
 /// The cycles within which a circuit reports an error of a packet that it has taken.
 const LATEST: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use kernel::Time;
+    use packet::FlowId;
+
+    use super::*;
+
+    /// Three writes of a flow, with headers that begin with their numbers, and a completion behind them; the first one is taken.
+    fn writes() -> Arrivals {
+        let mut arrivals = Arrivals::default();
+        for number in 0..4 {
+            let request = Request {
+                header: [number; 16],
+                header_len: 12,
+                stamp: Stamp::default(),
+                bytes: 64,
+                arrival: Some(Observation::Delivered {
+                    flow: FlowId(0),
+                    bytes: 64,
+                    offset: number.into(),
+                    born: Time::ZERO,
+                    last: true,
+                    intact: true,
+                }),
+            };
+            let held = Held {
+                charge: None,
+                earliest: 0,
+                request: (number < 3).then_some(request),
+            };
+            arrivals.push(held, 10, false);
+        }
+        arrivals.take(false, 10);
+        arrivals
+    }
+
+    /// The writes that have arrived by `cycle`.
+    fn settled(arrivals: &mut Arrivals, cycle: u64, is_active: bool) -> Vec<u64> {
+        let told = std::iter::from_fn(|| arrivals.settle(cycle, is_active));
+        told.filter_map(|told| match told {
+            Observation::Delivered { offset, .. } => Some(offset),
+            _ => None,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_write_has_arrived_with_the_second_packet_behind_it() {
+        let mut arrivals = writes();
+        assert!(settled(&mut arrivals, 20, true).is_empty());
+        arrivals.take(false, 20);
+        assert!(settled(&mut arrivals, 20, true).is_empty());
+        arrivals.take(false, 30);
+        assert_eq!(settled(&mut arrivals, 30, true), [0]);
+        arrivals.take(false, 40);
+        assert_eq!(settled(&mut arrivals, 40, true), [1]);
+        assert!(arrivals.is_empty());
+    }
+
+    #[test]
+    fn a_write_has_arrived_when_the_circuit_is_at_rest_or_after_a_time() {
+        let mut arrivals = writes();
+        assert_eq!(settled(&mut arrivals, 11, false), [0]);
+        let mut arrivals = writes();
+        assert!(settled(&mut arrivals, 10 + LATEST, true).is_empty());
+        assert_eq!(settled(&mut arrivals, 11 + LATEST, true), [0]);
+    }
+
+    #[test]
+    fn a_write_that_is_reported_has_not_arrived() {
+        let mut arrivals = writes();
+        let refused = arrivals.refuse(&[0; 16]).map(|one| one.bytes);
+        assert_eq!(refused, Some(64));
+        assert!(arrivals.refuse(&[0; 16]).is_none(), "it is reported once");
+        let early = arrivals.refuse(&[1; 16]);
+        assert!(
+            early.is_some(),
+            "an error may be reported before the last beat"
+        );
+        assert!(arrivals.refuse(&[2; 16]).is_none(), "it has not begun");
+        for cycle in [20, 30, 40] {
+            arrivals.take(false, cycle);
+        }
+        assert_eq!(settled(&mut arrivals, 40, false), [2]);
+    }
+}
