@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use kernel::Time;
 use packet::{PacketId, Packets};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
-use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
+use peerlane_device::{Defect, Failure, Misuse, Operation, Port, Request, Severity, Ticket};
 use transaction::{FunctionPlace, OutstandingLimits};
 
 use super::tags::Tags;
@@ -38,7 +38,7 @@ pub(super) struct Core {
     /// Reads of registers that the model has not answered.
     pub(super) open: BTreeMap<Ticket, Open>,
     /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
-    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>)>,
+    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>, Option<Defect>)>,
     tickets: u64,
     /// Timers with time, order, number and function.
     timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
@@ -194,7 +194,7 @@ impl Core {
             kept
         };
         self.open.retain(|_, open| release(open));
-        self.answers.retain(|(open, _)| release(open));
+        self.answers.retain(|(open, ..)| release(open));
         self.timers
             .retain(|Reverse((_, _, _, function))| is_kept(place_of(*function)));
         self.bytes = self.waiting_bytes();
@@ -259,6 +259,25 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Takes the answer to a read of registers.
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        bytes: Option<&[u8]>,
+        defect: Option<Defect>,
+    ) -> Result<(), Misuse> {
+        let open = *self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+        if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
+            return Err(Misuse::AnswerLength);
+        }
+        self.open.remove(&ticket);
+        let bytes = bytes.map(<[u8]>::to_vec);
+        self.answers.push_back((open, bytes, defect));
+        Ok(())
+    }
+}
+
 impl Port for Core {
     fn now_fs(&self) -> u64 {
         self.now.as_fs()
@@ -318,15 +337,12 @@ impl Port for Core {
                 let timer = (due, self.timers_set, timer, function_of(place));
                 self.timers.push(Reverse(timer));
             }
-            Request::Answer { ticket, bytes } => {
-                let open = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
-                if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
-                    return Err(Misuse::AnswerLength);
-                }
-                let open = *open;
-                self.open.remove(&ticket);
-                self.answers.push_back((open, bytes.map(<[u8]>::to_vec)));
-            }
+            Request::Answer { ticket, bytes } => self.answer(ticket, bytes, None)?,
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => self.answer(ticket, Some(bytes), Some(defect))?,
             Request::Fail { why } => {
                 self.failed.get_or_insert_with(|| why.to_owned());
             }

@@ -7,6 +7,7 @@ use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{AnsweredPart, FunctionPlace, written};
 
 use super::core::Open;
+use super::defect::with_defect;
 use super::tags::Part;
 use super::{Foreign, PAGE, function_of};
 
@@ -170,7 +171,7 @@ impl Foreign {
 
     /// Sends the answers that the model has given.
     pub(super) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((open, bytes)) = self.core.answers.pop_front() {
+        while let Some((open, bytes, defect)) = self.core.answers.pop_front() {
             let packet = open.packet;
             let Some(bytes) = bytes else {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
@@ -181,7 +182,15 @@ impl Foreign {
                 let base = at & !(PAGE - 1);
                 self.page.write(at - base, &bytes);
                 let now = fx.now();
-                self.endpoint.answer_at(now, packet, &self.page, base, fx);
+                let (endpoint, page) = (&mut self.endpoint, &self.page);
+                match defect {
+                    None => endpoint.answer_at(now, packet, page, base, fx),
+                    Some(defect) => endpoint.answer_altered(
+                        (now, packet, page, base),
+                        |packet, packets| with_defect(packet, defect, packets),
+                        fx,
+                    ),
+                }
             }
             fx.store().release(packet);
         }
