@@ -263,6 +263,20 @@ impl Endpoint {
         self.answers.extend(answers.map(|answer| (due, answer)));
     }
 
+    /// Answers a read as [`answer_at`](Self::answer_at) does, with `alter` of its first completion in the place of this completion.
+    pub(crate) fn answer_altered<C: Device>(
+        &mut self,
+        (due, request, memory, base): (Time, PacketId, &Memory, u64),
+        alter: impl FnOnce(PacketId, &mut Packets) -> PacketId,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let first = self.answers.len();
+        self.answer_at(due, request, memory, base, fx);
+        if let Some((_, packet)) = self.answers.get_mut(first) {
+            *packet = alter(*packet, fx.store());
+        }
+    }
+
     /// The completions of a read, with data from `memory`, which begins at address `base`.
     pub(super) fn completions<'m>(
         &self,
