@@ -9,6 +9,7 @@ use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
+use crate::requests::place_of;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
@@ -26,8 +27,8 @@ kernel::parameters! {
         /// Least time between two packets with requests of the engine.
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
         /// Completion timeout of non-posted requests.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -90,7 +91,7 @@ impl Leaf for Dma {
 
     fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
         for (number, requester) in self.requesters_mut().enumerate() {
-            if [place(number), FunctionPlace::Own].contains(&function) {
+            if [place_of(number), FunctionPlace::Own].contains(&function) {
                 forget(requester, fx);
             }
         }
@@ -156,7 +157,7 @@ impl Dma {
         let requesters = iter::once(&mut self.requester).chain(&mut self.others);
         for (number, requester) in requesters.enumerate() {
             self.endpoint
-                .configure_requester_of(place(number), requester);
+                .configure_requester_of(place_of(number), requester);
         }
     }
 
@@ -187,7 +188,7 @@ impl Dma {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes, offset) => {
-                    self.endpoint.record_timeout(place(number), fx);
+                    self.endpoint.record_timeout(place_of(number), fx);
                     fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
@@ -243,11 +244,4 @@ impl Dma {
             }
         }
     }
-}
-
-/// The place of function `number`.
-fn place(number: usize) -> FunctionPlace {
-    number
-        .checked_sub(1)
-        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }

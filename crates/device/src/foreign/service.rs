@@ -1,14 +1,15 @@
 //! Packets that arrive: accesses to the registers of the model, and completions of its requests.
 
 use kernel::Effects;
-use packet::{Observation, PacketId, Refusal};
-use peerlane_device::{Access, Answer, Failure, Ticket};
-use protocol::{Completion, Kind, MemoryRequest, Status};
-use transaction::{AnsweredPart, FunctionPlace, written};
+use packet::{PacketId, Refusal};
+use peerlane_device::{Access, Answer, Ticket};
+use protocol::{Completion, Kind, MemoryRequest};
+use transaction::{FunctionPlace, Memory, written};
 
-use super::core::Open;
-use super::tags::Part;
-use super::{Foreign, PAGE, function_of};
+use super::core::{Open, Read};
+use super::defect::with_defect;
+use super::{Behaviour, Foreign, PAGE};
+use crate::requests::number_of;
 
 /// The registers that a request is for.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ struct Target {
     offset: u64,
 }
 
-impl Foreign {
+impl<M: Behaviour> Foreign<M> {
     pub(super) fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         if let Err(why) = self.endpoint.check_size(&header) {
@@ -27,13 +28,13 @@ impl Foreign {
         match &header.kind {
             Kind::Completion(completion) => self.complete(packet, completion, fx),
             Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.write(packet, request, target, fx);
             }
             Kind::MemoryRead(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.read(packet, request, target, fx);
@@ -72,20 +73,24 @@ impl Foreign {
         })
     }
 
-    /// Refuses a request while its function is in reset, or after the model has failed; returns whether it did.
+    /// Refuses a request while its function is in reset, after the model has failed, or for registers that cannot be accessed; returns
+    /// whether it did.
     fn must_refuse(
         &mut self,
         place: FunctionPlace,
-        packet: PacketId,
+        (packet, request): (PacketId, &MemoryRequest),
         fx: &mut Effects<'_, Self>,
     ) -> bool {
         let is_down = self.endpoint.has_resets() && self.endpoint.is_in_reset(place, fx.now());
-        let must_refuse = is_down || self.core.failed.is_some();
-        if must_refuse {
-            self.endpoint
-                .refuse(packet, Refusal::UnsupportedRequest, fx);
-        }
-        must_refuse
+        let why = if is_down || self.core.failed.is_some() {
+            Refusal::UnsupportedRequest
+        } else if self.endpoint.aborts(request) {
+            Refusal::CompleterAbort
+        } else {
+            return false;
+        };
+        self.endpoint.refuse(packet, why, fx);
+        true
     }
 
     fn write(
@@ -170,7 +175,7 @@ impl Foreign {
 
     /// Sends the answers that the model has given.
     pub(super) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((open, bytes)) = self.core.answers.pop_front() {
+        while let Some((open, bytes, defect)) = self.core.answers.pop_front() {
             let packet = open.packet;
             let Some(bytes) = bytes else {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
@@ -181,105 +186,35 @@ impl Foreign {
                 let base = at & !(PAGE - 1);
                 self.page.write(at - base, &bytes);
                 let now = fx.now();
-                self.endpoint.answer_at(now, packet, &self.page, base, fx);
+                let (endpoint, page) = (&mut self.endpoint, &self.page);
+                match defect {
+                    None => endpoint.answer_at(now, packet, page, base, fx),
+                    Some(defect) => endpoint.answer_altered(
+                        (now, packet, page, base),
+                        |packet, packets| with_defect(packet, defect, packets),
+                        fx,
+                    ),
+                }
             }
             fx.store().release(packet);
         }
     }
 
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
-        let requester = self.endpoint.functions().place_of(completion.requester);
-        let part = requester.and_then(|place| self.core.tags.take(place, completion));
-        let Some(part) = part else {
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnexpectedCompletion, fx);
+        let keep = |read: &mut Read, offset: u64, bytes: &[u8], _: &mut Memory| {
+            read.keep(offset, bytes);
         };
-        let failure = match completion.status {
-            Status::Successful => None,
-            Status::CompleterAbort => Some(Failure::Aborted),
-            Status::Poisoned => Some(Failure::Poisoned),
-            _ => Some(Failure::Unsupported),
-        };
-        let lead = usize::from(completion.lower_address) % 4;
-        let payload = fx.store()[packet].payload();
-        let data = payload.get(lead..lead + part.len as usize);
-        match data.filter(|_| failure.is_none()) {
-            Some(data) => self.keep(&part, data),
-            None => self.lose(&part, failure.unwrap_or(Failure::Aborted)),
+        let requests = &mut self.core.requests;
+        let ended = requests.take(packet, completion, &mut self.endpoint, fx, keep);
+        if let Some(ended) = ended {
+            self.end(&ended, fx.now());
         }
-        fx.store().release(packet);
-        self.end_part(&part, fx);
-    }
-
-    fn keep(&mut self, part: &AnsweredPart<Part>, data: &[u8]) {
-        if let Some(one) = &mut self.core.slots[part.what.slot] {
-            let at = (part.what.offset + u64::from(part.offset)) as usize;
-            one.bytes[at..at + data.len()].copy_from_slice(data);
-        }
-    }
-
-    /// Notes the failure of a part. Nothing more is asked for of a request that has failed.
-    fn lose(&mut self, part: &AnsweredPart<Part>, why: Failure) {
-        let slot = part.what.slot;
-        if let Some(one) = &mut self.core.slots[slot] {
-            one.failed.get_or_insert(why);
-            self.core.to_send.retain(|other| *other != slot);
-        }
-    }
-
-    /// Ends a request of which nothing was sent.
-    pub(super) fn fail(&mut self, what: Part, why: Failure, fx: &mut Effects<'_, Self>) {
-        let part = AnsweredPart {
-            what,
-            offset: 0,
-            len: 0,
-            last: true,
-        };
-        self.lose(&part, why);
-        self.end_part(&part, fx);
-    }
-
-    /// Counts a part that has come or is lost; the last one ends the request.
-    fn end_part(&mut self, part: &AnsweredPart<Part>, fx: &mut Effects<'_, Self>) {
-        let slot = part.what.slot;
-        let Some(one) = &mut self.core.slots[slot] else {
-            return;
-        };
-        one.ended += u64::from(part.len);
-        // A request that has failed ends when none of its packets is outstanding, even if not all of it was asked for.
-        let is_over = one.ended == one.len || one.failed.is_some() && one.ended == one.asked;
-        if !is_over {
-            return;
-        }
-        let Some(one) = self.core.slots[slot].take() else {
-            return;
-        };
-        self.core.free_slots.push(slot);
-        self.core.bytes -= one.len;
-        let outcome = one.failed.map_or(Ok(&*one.bytes), Err);
-        self.call(fx.now(), |model, shell| {
-            model.completed(one.tag, outcome, shell);
-        });
-    }
-
-    /// Ends requests that have timed out; returns whether there were any.
-    pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
-        while let Some(part) = self.core.tags.give_up(fx.now()) {
-            self.endpoint.record_timeout(part.what.place, fx);
-            fx.observe(Observation::gave_up(part.len));
-            self.lose(&part, Failure::TimedOut);
-            self.end_part(&part, fx);
-            any = true;
-        }
-        any
     }
 }
 
 fn access(target: Target, from: usize, len: usize, ticket: Ticket) -> Access {
     Access {
-        function: function_of(target.place),
+        function: number_of(target.place) as u8,
         bar: target.bar,
         offset: target.offset + from as u64,
         len: len as u32,

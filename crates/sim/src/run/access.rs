@@ -363,7 +363,7 @@ impl Simulation {
             (self.model(index).memory(), self.plan.nodes[index].region())
         else {
             let name = name.to_owned();
-            return Err(if self.plan.nodes[index].has_model_from_outside() {
+            return Err(if self.plan.nodes[index].keeps_registers() {
                 AccessError::HeldByModel(name)
             } else {
                 AccessError::NoMemory(name)

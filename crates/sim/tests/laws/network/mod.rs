@@ -3,6 +3,7 @@
 mod acted_on;
 mod any_network;
 mod bit_errors;
+mod claims;
 mod collectives;
 mod deadlock;
 mod native;
