@@ -47,10 +47,9 @@ impl Simulation {
         let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
         let mut buffers = Vec::new();
         for (fibre, node, port) in ends {
-            let (Some(router), Some((network, _))) = (
-                self.models[node].device::<Router>(),
-                plan.nodes[node].member,
-            ) else {
+            let (Some(router), Some((network, _))) =
+                (self.model(node).device::<Router>(), plan.nodes[node].member)
+            else {
                 continue;
             };
             let channels = plan.networks[network].optical.virtual_channels as u8;

@@ -117,6 +117,10 @@ impl Kind for OfferPlan {
         Some(self.start + self.duration)
     }
 
+    fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
+        vec![plan.nodes[self.sources[part].nic].root]
+    }
+
     fn amount(&self, _part: usize) -> Option<u64> {
         Some(traffic::offered(self.load, self.duration))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kernel::{Span, Stream, Time};
 use transaction::{Addresses, Arrivals, Content, Direction, Extent, Flow, Spread};
 
+use crate::plan::FabricPlan;
 use crate::scenario::TrafficPattern;
 
 use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult};
@@ -100,6 +101,10 @@ impl Kind for TrafficPlan {
 
     fn lasts_until(&self) -> Option<Time> {
         Some(self.start + self.duration)
+    }
+
+    fn enders(&self, part: usize, _plan: &FabricPlan) -> Vec<usize> {
+        vec![self.sources[part].node]
     }
 
     fn amount(&self, _part: usize) -> Option<u64> {
