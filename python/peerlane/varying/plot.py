@@ -86,16 +86,16 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     ys = [_column(columns, name) for name in wanted]
     if not ys:
         there = _some([name for name in columns if name != x])
-        others = f"the other columns are {there}" if there else "there is no other column"
-        raise PlotError(f"no column with numbers can be plotted over {x}; {others}")
+        advice = f"the other columns are {there}" if there else "there is no other column"
+        raise PlotError(f"no column with numbers can be plotted over {x}; {advice}")
     if empty := [name for name in ys if not _has_numbers(rows, name)]:
         raise PlotError(f"{empty[0]} has no numbers")
     figure, axes = _empty()
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
     _check_range(x, places)
-    for name in ys:
-        _check_range(name, [row[name] for row in rows])
+    for column in ys:
+        _check_range(column, [row[column] for row in rows])
     is_scale = all(place is not None for place in places)
     names = [str(row[x]) for row in rows]
     numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}
