@@ -15,6 +15,7 @@ pub mod fpga_card;
 mod leaf;
 pub mod nic;
 mod reflector;
+mod requests;
 pub mod router;
 pub mod sg_dma;
 

@@ -14,6 +14,7 @@ from peerlane.fabric.variant import variant
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
 from peerlane.results.collection import Collection
+from peerlane.results.flows import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
 from peerlane.varying.table import check_ending, write_table
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from peerlane.fabric.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
-    from peerlane.results.flows import Latency
 
 SHORTFALL = 0.05
 """A network is saturated if it accepts less than it is offered by this share, not by chance."""
