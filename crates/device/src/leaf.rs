@@ -107,12 +107,12 @@ pub struct CircuitChoice {
     pub name: String,
     /// The use of writes to BAR 0.
     pub peer_writes: PeerWrites,
+    /// Whether reads of BAR 0 are known to end with Unsupported Request.
+    pub refuses_reads: bool,
     /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
     pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,
-    /// Its completion timeout, from the first beat of a request on, where that is known.
-    pub completion_timeout: Option<Span>,
 }
 
 impl CircuitChoice {
@@ -121,9 +121,9 @@ impl CircuitChoice {
         CircuitChoice {
             name: name.into(),
             peer_writes: PeerWrites::Stored,
+            refuses_reads: false,
             preset: None,
             makes_data: false,
-            completion_timeout: None,
         }
     }
 }
@@ -133,12 +133,10 @@ impl CircuitChoice {
 pub enum PeerWrites {
     /// They end in the circuit. The memory behind BAR 0 keeps what was written.
     Stored,
-    /// They end in a FIFO of the circuit, which sends the data on.
+    /// They end in a FIFO of the circuit, which sends the data on, or the circuit drops them and reports an error.
     Passed,
     /// The circuit sends each back with its label.
     Returned,
-    /// No part of the circuit takes writes to BAR 0: they are unsupported requests.
-    Refused,
 }
 
 /// A Xilinx FPGA with a DMA engine, as a processing accelerator.

@@ -21,7 +21,7 @@ pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
-pub use circuit::{Circuit, CircuitParameters};
+pub use circuit::{Circuit, CircuitError, CircuitParameters};
 pub use dma::{Dma, DmaParameters};
 pub use drive::Drive;
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};

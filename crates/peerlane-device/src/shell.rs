@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Defect;
+
 /// The core around a model, during one call.
 ///
 /// Addresses are those of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
@@ -114,6 +116,15 @@ pub enum Request<'r> {
         ticket: Ticket,
         /// The bytes, as many as the read asks for.
         bytes: Option<&'r [u8]>,
+    },
+    /// The answer to a read of registers by a malformed completion, on purpose.
+    Malformed {
+        /// The ticket of the read.
+        ticket: Ticket,
+        /// The bytes, as many as the read asks for.
+        bytes: &'r [u8],
+        /// The error in the completion.
+        defect: Defect,
     },
     /// The end of the run, because the model cannot go on.
     Fail {
@@ -332,6 +343,20 @@ impl<'p> Shell<'p> {
         self.ask(Request::Answer {
             ticket,
             bytes: None,
+        })
+    }
+
+    /// Answers a read of registers as [`answer`](Self::answer) does, by a completion with an error, to test how its requester takes it.
+    pub fn answer_malformed(
+        &mut self,
+        ticket: Ticket,
+        bytes: &[u8],
+        defect: Defect,
+    ) -> Result<(), Misuse> {
+        self.ask(Request::Malformed {
+            ticket,
+            bytes,
+            defect,
         })
     }
 

@@ -342,11 +342,11 @@ class Host(Node, total=False):
     Device Capabilities 2 of the root ports. Without it, firmware enables 10-bit tags at no
     device below. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range. Of
-    several root ports the longest time counts for the requests of the processors. (ns;
-    default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. Of several root ports the longest time counts for the requests of the
+    processors. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -587,9 +587,9 @@ class Switch(Node, Upstream, total=False):
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
     atomic_egress_blocking: Setting
-    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
-    Device Control 2 of all ports that route them. Such a request ends with the error
-    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
+    """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
+    Blocking in Device Control 2 of each port that routes them. A blocked request ends with
+    the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefixes: Setting
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
@@ -731,10 +731,10 @@ class IoPort(Port, total=False):
     tags: Setting
     """Most outstanding loads from hosts to the endpoint. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of these loads. Device Control 2 shows the range that has it, and
-    software can select another range there: requests then use the time nearest to this one.
-    A time between two ranges is used as it is, and shows as the next longer range. (ns;
-    default 10 ms)"""
+    """Completion timeout of these loads. Device Control 2 has the range of times that contains
+    it. Software can select another range: the timeout is then the time of that range that
+    is nearest to this one. For a time between two ranges, Device Control 2 has the longer
+    range. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -1017,11 +1017,11 @@ class Profile(Repeated, total=False):
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range. Of
-    several root ports the longest time counts for the requests of the processors. (ns;
-    default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. Of several root ports the longest time counts for the requests of the
+    processors. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -1224,9 +1224,9 @@ class Profile(Repeated, total=False):
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
     atomic_egress_blocking: Setting
-    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
-    Device Control 2 of all ports that route them. Such a request ends with the error
-    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
+    """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
+    Blocking in Device Control 2 of each port that routes them. A blocked request ends with
+    the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefix_blocking: Setting
     """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
     in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
@@ -1839,10 +1839,10 @@ class DmaDevice(Device, total=False):
     request_interval: Setting
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class BlockDmaDevice(Device, total=False):
@@ -1862,10 +1862,10 @@ class BlockDmaDevice(Device, total=False):
     """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
     translation requests. (default false)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class SgDmaDevice(Device, total=False):
@@ -1897,10 +1897,10 @@ class SgDmaDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests of any kind. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class FpgaCardDevice(Device, total=False):
@@ -1931,10 +1931,10 @@ class FpgaCardDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests. (default 64)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
     memory: Setting
     """Size of the card's memory, with all channels. (B; default 8 GiB)"""
     memory_channels: Setting
@@ -2077,10 +2077,10 @@ class NicDevice(Device, total=False):
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class AcceleratorDevice(Device, total=False):
@@ -2136,10 +2136,10 @@ class AcceleratorDevice(Device, total=False):
     """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
     pages fail. (default 16)"""
     completion_timeout: Setting
-    """Completion timeout of translation requests. Device Control 2 shows the range that has
-    it, and software can select another range there: requests then use the time nearest to
-    this one. A time between two ranges is used as it is, and shows as the next longer
-    range. (ns; default 10 ms)"""
+    """Completion timeout of translation requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class NvmeDevice(Device, total=False):

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use kernel::Time;
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
-use peerlane_device::{self as device, Label, Misuse, Operation, Port, Request, Severity, Ticket};
+use peerlane_device::{
+    self as device, Defect, Label, Misuse, Operation, Port, Request, Severity, Ticket,
+};
 use protocol::AtomicOperation;
 use transaction::{FunctionPlace, OutstandingLimits, Pattern};
 
@@ -29,7 +31,7 @@ pub(super) struct Core {
     /// Reads of registers that the model has not answered.
     pub(super) open: BTreeMap<Ticket, Open>,
     /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
-    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>)>,
+    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>, Option<Defect>)>,
     tickets: u64,
     /// Timers with time, order, number and function.
     timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
@@ -130,7 +132,7 @@ impl Core {
             kept
         };
         self.open.retain(|_, open| release(open));
-        self.answers.retain(|(open, _)| release(open));
+        self.answers.retain(|(open, ..)| release(open));
         self.timers
             .retain(|Reverse((_, _, _, function))| is_kept(place_of((*function).into())));
     }
@@ -160,6 +162,25 @@ impl Core {
         if requests.waiting() >= MOST_WAITING || requests.bytes() + bytes > MOST_WAITING_BYTES {
             return Err(Misuse::TooMany);
         }
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Takes the answer to a read of registers.
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        bytes: Option<&[u8]>,
+        defect: Option<Defect>,
+    ) -> Result<(), Misuse> {
+        let open = *self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+        if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
+            return Err(Misuse::AnswerLength);
+        }
+        self.open.remove(&ticket);
+        let bytes = bytes.map(<[u8]>::to_vec);
+        self.answers.push_back((open, bytes, defect));
         Ok(())
     }
 }
@@ -243,15 +264,12 @@ impl Port for Core {
                 let timer = (due, self.timers_set, timer, function);
                 self.timers.push(Reverse(timer));
             }
-            Request::Answer { ticket, bytes } => {
-                let open = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
-                if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
-                    return Err(Misuse::AnswerLength);
-                }
-                let open = *open;
-                self.open.remove(&ticket);
-                self.answers.push_back((open, bytes.map(<[u8]>::to_vec)));
-            }
+            Request::Answer { ticket, bytes } => self.answer(ticket, bytes, None)?,
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => self.answer(ticket, Some(bytes), Some(defect))?,
             Request::Fail { why } => {
                 self.failed.get_or_insert_with(|| why.to_owned());
             }

@@ -5,6 +5,7 @@
 //! whose calls do not end at one time, is not called again. Its device then refuses all accesses, and the run ends.
 
 mod core;
+mod defect;
 mod model;
 mod service;
 

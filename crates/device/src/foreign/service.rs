@@ -7,6 +7,7 @@ use protocol::{Completion, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Memory, written};
 
 use super::core::{Open, Read};
+use super::defect::with_defect;
 use super::{Behaviour, Foreign, PAGE};
 use crate::requests::number_of;
 
@@ -174,7 +175,7 @@ impl<M: Behaviour> Foreign<M> {
 
     /// Sends the answers that the model has given.
     pub(super) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((open, bytes)) = self.core.answers.pop_front() {
+        while let Some((open, bytes, defect)) = self.core.answers.pop_front() {
             let packet = open.packet;
             let Some(bytes) = bytes else {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
@@ -185,7 +186,15 @@ impl<M: Behaviour> Foreign<M> {
                 let base = at & !(PAGE - 1);
                 self.page.write(at - base, &bytes);
                 let now = fx.now();
-                self.endpoint.answer_at(now, packet, &self.page, base, fx);
+                let (endpoint, page) = (&mut self.endpoint, &self.page);
+                match defect {
+                    None => endpoint.answer_at(now, packet, page, base, fx),
+                    Some(defect) => endpoint.answer_altered(
+                        (now, packet, page, base),
+                        |packet, packets| with_defect(packet, defect, packets),
+                        fx,
+                    ),
+                }
             }
             fx.store().release(packet);
         }

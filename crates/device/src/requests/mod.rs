@@ -124,6 +124,7 @@ impl<P, W> Requests<P, W> {
         fx: &mut Effects<'_, C>,
         fill: impl FnOnce(&W, u64, &mut [u8], &Memory),
     ) -> Sent<P, W> {
+        let now = fx.now();
         let lanes = || self.lanes.iter().enumerate();
         let post = lanes()
             .filter_map(|(number, lane)| {
@@ -131,14 +132,19 @@ impl<P, W> Requests<P, W> {
                 Some((order, number, class))
             })
             .min_by_key(|(order, ..)| *order);
-        let read = lanes()
-            .filter_map(|(number, lane)| {
+        let next_read = |endpoint: &Endpoint| {
+            let may_send = |(number, lane): (usize, &Lane<P, W>)| {
                 let place = place_of(number);
                 let (order, class, range) = lane.next_read(place, endpoint)?;
-                let fits = self.tags.fits(place, range, fx.now());
+                let fits = self.tags.fits(place, range, now);
                 fits.then_some((order, number, class))
-            })
-            .min_by_key(|(order, ..)| *order);
+            };
+            lanes()
+                .filter_map(may_send)
+                .min_by_key(|(order, ..)| *order)
+        };
+        let is_turn_of_reads = self.is_turn_of_reads || post.is_none();
+        let read = is_turn_of_reads.then(|| next_read(endpoint)).flatten();
         if post.or(read).is_none() {
             return Sent::Nothing;
         }
@@ -146,11 +152,14 @@ impl<P, W> Requests<P, W> {
         if !is_open && !endpoint.has_channels() {
             return Sent::Nothing;
         }
-        let may_go = |next: &(u64, usize, TrafficClass)| {
-            is_open || endpoint.is_open_besides(next.2, fx.now())
+        let may_go =
+            |next: &(u64, usize, TrafficClass)| is_open || endpoint.is_open_besides(next.2, now);
+        let post = post.filter(may_go);
+        let read = match (post, read) {
+            (None, None) => next_read(endpoint),
+            _ => read,
         };
-        let (post, read) = (post.filter(may_go), read.filter(may_go));
-        if let Some((_, number, _)) = read.filter(|_| self.is_turn_of_reads || post.is_none()) {
+        if let Some((_, number, _)) = read.filter(may_go) {
             self.is_turn_of_reads = false;
             let (lane, place) = (&mut self.lanes[number], place_of(number));
             let ended = lane.send_read(place, (&mut self.tags, |part| part), endpoint, fx);

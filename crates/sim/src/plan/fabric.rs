@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use device::{NicParameters, SgDmaParameters};
+use device::{CircuitChoice, NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters, Owned};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -170,11 +170,20 @@ impl NodePlan {
 
     /// Whether a circuit makes the data of the node's flows, from a start value in a register.
     pub fn makes_data_as_circuit(&self) -> bool {
+        self.circuit().is_some_and(|choice| choice.makes_data)
+    }
+
+    /// Whether a circuit takes the place of the node's model, and answers reads of BAR 0 with Unsupported Request.
+    pub(crate) fn refuses_reads_as_circuit(&self) -> bool {
+        self.circuit().is_some_and(|choice| choice.refuses_reads)
+    }
+
+    /// The circuit that takes the place of the node's model.
+    fn circuit(&self) -> Option<CircuitChoice> {
         let NodeKind::Device(core, device) = &self.kind else {
-            return false;
+            return None;
         };
-        let choice = device.circuit_choice(core);
-        choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
+        device.circuit_choice(core)?.ok()
     }
 
     /// The most requests that each function of a network interface controller may have outstanding for the host library.
