@@ -59,7 +59,7 @@ pub use bench::{Asked, Bench, Stalled};
 pub use defect::Defect;
 pub use description::{Bar, Description, Fault, Parameter, Setting, Settings};
 pub use model::{Access, Answer, Declare, Failure, Model};
-pub use shell::{Misuse, Operation, Port, Request, Severity, Shell, Ticket};
+pub use shell::{Label, Mark, Misuse, Operation, Port, Request, Severity, Shell, Ticket};
 
 #[doc(hidden)]
 pub use export::table;

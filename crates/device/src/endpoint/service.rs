@@ -224,6 +224,20 @@ impl Endpoint {
         }
     }
 
+    /// Records an error that the engine has detected in a packet with this header, and reports it. A request that is answered has a
+    /// completion that informs its requester.
+    pub(crate) fn record_detected<C: Device>(
+        &mut self,
+        why: Refusal,
+        (header, is_answered): (&[u8], bool),
+        fx: &mut Effects<'_, C>,
+    ) {
+        let place = FunctionPlace::Own;
+        self.functions
+            .record_detected(place, why, (header, is_answered), fx);
+        self.report_errors(fx);
+    }
+
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.
     pub(crate) fn answer<C: Device>(
         &mut self,

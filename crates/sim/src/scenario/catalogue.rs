@@ -12,7 +12,6 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
-use super::built_in::built_in;
 use super::device::LEAVES;
 use crate::incident::KINDS;
 
@@ -86,10 +85,10 @@ pub struct ParameterEntry {
 
 /// The whole catalogue.
 pub fn catalogue() -> Catalogue {
-    catalogue_with(built_in())
+    catalogue_with(&[])
 }
 
-/// The whole catalogue, with these models from outside and of ours on their interface.
+/// The whole catalogue, with these models from outside.
 pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let mut parameters: Vec<ParameterEntry> = STRUCTURE.iter().map(structure).collect();
     let mut list = |place: &str, declarations: Vec<Declaration>| {

@@ -2,7 +2,6 @@
 //!
 //! Reading checks each value alone; making a [`Plan`](crate::plan::Plan) checks how the values fit together.
 
-mod built_in;
 mod catalogue;
 mod channels;
 mod controller;

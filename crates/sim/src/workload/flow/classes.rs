@@ -1,7 +1,8 @@
 //! Traffic classes of devices whose data, descriptors and interrupts differ: what may overtake what, and where a class cannot be used.
 
 use ::scenario::ScenarioError;
-use device::{NicParameters, NvmeParameters, SgDmaParameters};
+use device::{NicParameters, SgDmaParameters};
+use nvme::NvmeParameters;
 use protocol::TrafficClass;
 
 use crate::plan::NodePlan;
