@@ -76,14 +76,6 @@ one_port!(Foreign<M>, M: Behaviour);
 impl<M: Behaviour> Leaf for Foreign<M> {
     type Parameters = M::Parameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn engine(&self, now: Time) -> Engine {
         let of_model = || {
             let model = self.model.as_ref()?;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use coherence::Agent;
-use device::{Accelerator, Leaf};
+use device::{Accelerator, HasEndpoint};
 use host::Host;
 use kernel::{Time, World};
 use packet::Pcie;
