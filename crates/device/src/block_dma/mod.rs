@@ -210,7 +210,7 @@ impl BlockDma {
             let Some(ended) = self.requests.give_up(flow, &mut self.endpoint, fx) else {
                 return;
             };
-            if let (Some(ended), Some(transfer)) = (ended, &mut *transfer) {
+            if let Some(transfer) = &mut *transfer {
                 transfer.answered(&ended);
             }
         }
@@ -348,16 +348,13 @@ impl BlockDma {
     /// Schedules a wake-up for the next event.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        let next = match &self.transfer {
-            Some(transfer) => {
-                let is_asked = transfer.stage != Stage::Starting && self.requests.are_sent();
-                (!is_asked).then_some(self.next_request)
-            }
-            None => {
-                let left = self.works.iter().filter(|work| !work.is_over());
-                let first = left.map(AccessLoop::next_start).min();
-                first.map(|start| start.max(self.free))
-            }
+        let next = if let Some(transfer) = &self.transfer {
+            let is_asked = transfer.stage != Stage::Starting && self.requests.are_sent();
+            (!is_asked).then_some(self.next_request)
+        } else {
+            let left = self.works.iter().filter(|work| !work.is_over());
+            let first = left.map(AccessLoop::next_start).min();
+            first.map(|start| start.max(self.free))
         };
         let ended = self.commands.next_time();
         let next = Some(next.map_or(ended, |time| time.min(ended)));

@@ -268,9 +268,7 @@ impl<M: Behaviour> Foreign<M> {
             requests.give_up(|read| read.flow, &mut device.endpoint, fx)
         };
         while let Some(ended) = requests(self, fx) {
-            if let Some(ended) = ended {
-                self.end(&ended, fx.now());
-            }
+            self.end(&ended, fx.now());
         }
     }
 

@@ -195,19 +195,24 @@ impl<P, W> Requests<P, W> {
         ended
     }
 
-    /// Removes a part of a request that has timed out, and reports that, for the flow of the request if it has one. Returns whether there was
-    /// such a part, and the request if it has ended.
+    /// Removes parts of requests that have timed out until a request has ended, which is returned. Each part is reported, for the flow of its
+    /// request if it has one.
     pub(crate) fn give_up<C: Device>(
         &mut self,
         flow: impl Fn(&P) -> Option<FlowId>,
         endpoint: &mut Endpoint,
         fx: &mut Effects<'_, C>,
-    ) -> Option<Option<Ended<P>>> {
-        let lanes = &mut self.lanes;
-        let flow = |place, part: &Part| flow(lanes[number_of(place)].of(part)?);
-        let (place, part) = self.tags.give_up(flow, endpoint, fx)?;
-        let lane = &mut lanes[number_of(place)];
-        Some(lane.take(&part, Err(Failure::TimedOut), |_, _, _| {}))
+    ) -> Option<Ended<P>> {
+        loop {
+            let lanes = &mut self.lanes;
+            let flow = |place, part: &Part| flow(lanes[number_of(place)].of(part)?);
+            let (place, part) = self.tags.give_up(flow, endpoint, fx)?;
+            let lane = &mut lanes[number_of(place)];
+            let ended = lane.take(&part, Err(Failure::TimedOut), |_, _, _| {});
+            if ended.is_some() {
+                return ended;
+            }
+        }
     }
 
     /// The next time at which a request times out, or a tag that may be needed leaves its quarantine.

@@ -183,6 +183,6 @@ fn a_request_that_times_out_fails() {
     let given_up = fixture
         .requests
         .give_up(|_| None, &mut fixture.endpoint, &mut fx);
-    let ended = given_up.flatten().expect("it has one packet");
+    let ended = given_up.expect("it has one packet");
     assert_eq!((ended.what, ended.failed), ('a', Some(Failure::TimedOut)));
 }
