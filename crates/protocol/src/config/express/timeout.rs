@@ -1,7 +1,6 @@
 //! Completion timeouts as Device Capabilities 2 and Device Control 2 have them (PCIe Base 7.5.3.15, 7.5.3.16).
 
-use super::express::DEVICE_CONTROL_2;
-use super::{ConfigSpace, Express};
+use super::{ConfigSpace, DEVICE_CONTROL_2, Express};
 
 /// The completion timeout that software selects for a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
