@@ -13,23 +13,11 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use session::{Until, WaitEnd};
 
-use super::with_state;
 use crate::lock::{futex, futex_for};
-use crate::state::{State, is_wanted, reported_time};
+use crate::state::{State, is_wanted, reported_time, with_state};
+use crate::ticks::{is_watch, ticks, work, work_of_program};
 use crate::valgrind;
-use crate::watch::{is_watch, ticks, work, work_of_program};
-
-/// A waiting thread.
-#[derive(Debug)]
-pub struct Waiter {
-    thread: i32,
-    until: Until,
-    limit: u64,
-    /// Whether only time ends the wait.
-    sleeps: bool,
-    /// Real time at which its limit was first seen to have come.
-    due: Option<i64>,
-}
+use crate::waiter::Waiter;
 
 /// The end of a wait.
 pub enum WaitOutcome {
