@@ -3,6 +3,7 @@
 pub mod bench;
 mod build;
 pub mod incident;
+mod meters;
 mod model;
 mod observe;
 pub mod plan;
@@ -10,7 +11,7 @@ mod registry;
 pub mod result;
 mod run;
 pub mod scenario;
-mod tree;
+pub mod setup;
 pub mod workload;
 
 pub use device::fpga_card::{
@@ -19,9 +20,8 @@ pub use device::fpga_card::{
     registers as card_registers,
 };
 pub use device::{ForeignModel, Maker};
+pub use meters::latency::{Latency, LatencyHistogram};
 pub use observe::capture::{Filter, FilterError, FilterOptions};
-pub use observe::latency::{Latency, LatencyHistogram};
-pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::access::{AccessError, Outcome};
 pub use run::cards::{CardPlace, SlotPlace};
@@ -29,5 +29,5 @@ pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
 pub use run::simulation::{CaptureFormat, ModelFailure, Shares, Simulation};
 pub use scenario::Models;
+pub use setup::{Plan, Scenario, Tree};
 pub use transaction::{Backing, Memory, MemoryPage, Pattern, set_page_source};
-pub use tree::Tree;

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import tomli_w
 
 from peerlane._core import ScenarioError, advice
+from peerlane.building.workloads import Workloads
 from peerlane.explaining.explain import explain
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys
@@ -20,10 +21,10 @@ from peerlane.fabric.paths import put, write_out
 from peerlane.fabric.settings import attached, merged, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
-from peerlane.fabric.workloads import Workloads
 from peerlane.models.loading import Library, refuse_file, refuse_many, settings_of, with_model
 from peerlane.models.registry import registered_models
 from peerlane.results import markup
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -383,8 +384,8 @@ class Fabric(Workloads):
         return self
 
     def without_flows(self) -> Self:
-        """Takes all flows, traffic, collectives, accesses, locks and transactions away."""
-        for work in ("flows", "traffic", "collectives", "accesses", "locks", "transactions"):
+        """Takes all workloads away."""
+        for work in LISTS:
             self._scenario.pop(work, None)
         return self
 
@@ -533,7 +534,7 @@ class Fabric(Workloads):
 
     def _repr_html_(self) -> str:
         """The topology as a notebook shows it; why there is none, if the fabric is not complete."""
-        from peerlane.report.topology import draw  # noqa: PLC0415 - for notebooks alone
+        from peerlane.topology import draw  # noqa: PLC0415 - for notebooks alone
 
         try:
             with already_warned():

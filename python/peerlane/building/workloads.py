@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, Unpack
 
 from peerlane._core import ScenarioError, advice
+from peerlane.building.sections import Sections
 from peerlane.fabric.keys import check_keys
-from peerlane.fabric.sections import Sections
 from peerlane.fabric.settings import merged, rate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.fabric.paths import join_path, split_path
+from peerlane.dotted import join_path, split_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -120,20 +120,6 @@ def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar
             yield from leaves(inner, *before, name)
     else:
         yield before, here  # type: ignore[misc]
-
-
-def usual(document: Json) -> list[str]:
-    """The metrics of a sweep that names none: the rates of all workloads, or their times."""
-    rates = ("bytes_per_second", "accepted_bytes_per_second", "committed_per_second", "time_ns")
-    found = []
-    for section in ("flows", "traffic", "collectives", "accesses", "transactions"):
-        for name, entry in _members(document.get(section)).items():
-            rate = next((rate for rate in rates if rate in _members(entry)), None)
-            found += [join_path((section, name, rate))] if rate else []
-    found += [
-        join_path(("locks", name, "request_ns", "mean")) for name in _members(document.get("locks"))
-    ]
-    return found or ["simulated_ns"]
 
 
 def named(entries: object) -> Iterator[tuple[str, Json]]:

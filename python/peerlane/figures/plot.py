@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.fabric.printable import printable
-from peerlane.varying.intervals import Interval
-from peerlane.varying.quantities import in_unit, unit_of
-from peerlane.varying.table import MissingPackageError
+from peerlane.figures.intervals import Interval
+from peerlane.figures.quantities import in_unit, unit_of
+from peerlane.figures.table import MissingPackageError
+from peerlane.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane._core import ScenarioError
+from peerlane.dotted import join_path
 from peerlane.fabric import settings
-from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
+from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
 from peerlane.results.collection import Collection
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
-from peerlane.varying.table import check_ending, write_table
 from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from peerlane.fabric.builder import Fabric
+    from peerlane.building.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
-    from peerlane.results.flows import Latency
+    from peerlane.results.latency import Latency
 
 SHORTFALL = 0.05
 """A network is saturated if it accepts less than it is offered by this share, not by chance."""

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.programs.ranks.arguments import (
+from peerlane.ranks.arguments import (
     as_any_tag,
     as_bytes,
     as_numbers,

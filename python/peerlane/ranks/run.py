@@ -11,9 +11,9 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.fabric.builder import Fabric
+from peerlane.building.builder import Fabric
 from peerlane.fabric.simulation import Simulation
-from peerlane.programs.ranks.rank import Ended, Mail, Operation, Rank
+from peerlane.ranks.rank import Ended, Mail, Operation, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable

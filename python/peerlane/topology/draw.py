@@ -6,22 +6,22 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from peerlane.report.topology.grids import GridLayout
-from peerlane.report.topology.grouping import Grouping
-from peerlane.report.topology.joins import Joins
-from peerlane.report.topology.legend import head_of, legend
-from peerlane.report.topology.rows import RowLayout
-from peerlane.report.topology.scene import Scene
-from peerlane.report.topology.svg import written
-from peerlane.report.topology.trees import Sockets, TreeLayout
-from peerlane.report.topology.use import Usage
 from peerlane.results import markup
+from peerlane.topology.grids import GridLayout
+from peerlane.topology.grouping import Grouping
+from peerlane.topology.joins import Joins
+from peerlane.topology.legend import head_of, legend
+from peerlane.topology.rows import RowLayout
+from peerlane.topology.scene import Scene
+from peerlane.topology.svg import written
+from peerlane.topology.trees import Sockets, TreeLayout
+from peerlane.topology.use import Usage
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Node, Tree
-    from peerlane.report.topology.palette import Theme
     from peerlane.results.run import RunResult
     from peerlane.results.wires import Wires
+    from peerlane.topology.palette import Theme
 
 BETWEEN = 34.0
 """Between parts of the fabric that nothing joins."""

@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.layout import Layout
-from peerlane.report.topology.places import Grid, circle_of, grid_of
-from peerlane.report.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
-from peerlane.report.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
-from peerlane.report.topology.trees import PADDING, thickness
-from peerlane.report.topology.use import step_of, together
-from peerlane.report.topology.words import (
+from peerlane.topology.layout import Layout
+from peerlane.topology.places import Grid, circle_of, grid_of
+from peerlane.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
+from peerlane.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
+from peerlane.topology.trees import PADDING, thickness
+from peerlane.topology.use import step_of, together
+from peerlane.topology.words import (
     counted,
     fibre_note,
     kind_of,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from peerlane.fabric.tree import Fibre, Network, Node
-    from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.use import Uses
+    from peerlane.topology.grouping import Item
+    from peerlane.topology.use import Uses
 
 MOST_CELLS = 36
 """Networks with more routers have a mark for each place."""

@@ -6,13 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.use import together
+from peerlane.topology.use import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from peerlane.fabric.tree import Node, Tree
-    from peerlane.report.topology.use import Usage, Uses
+    from peerlane.topology.use import Usage, Uses
 
 MOST_COLUMNS = 14
 """Trees that would be wider are drawn with siblings in groups."""

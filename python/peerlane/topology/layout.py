@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from peerlane.fabric.tree import Node
-    from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.joins import Joins
-    from peerlane.report.topology.trees import TreeLayout
-    from peerlane.report.topology.use import Usage
+    from peerlane.topology.grouping import Item
+    from peerlane.topology.joins import Joins
+    from peerlane.topology.trees import TreeLayout
+    from peerlane.topology.use import Usage
 
 
 class Layout:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from peerlane.report.topology.use import STEPS
+from peerlane.topology.use import STEPS
 
 Theme = Literal["page", "light", "dark"]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from peerlane.fabric.tree import Fibre, Network
-    from peerlane.report.topology.scene import Point
+    from peerlane.topology.scene import Point
 
 
 @dataclass(frozen=True, slots=True)

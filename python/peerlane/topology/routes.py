@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Fibre
-    from peerlane.report.topology.places import Grid
-    from peerlane.report.topology.scene import Box, Point
+    from peerlane.topology.places import Grid
+    from peerlane.topology.scene import Box, Point
 
 OUT = 15.0
 """How far a wrap-around link goes beyond the last router."""

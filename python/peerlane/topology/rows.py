@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.layout import Layout
-from peerlane.report.topology.scene import SMALL, Box, Scene, Text, Wire, text_width, widest
-from peerlane.report.topology.trees import LINK, PADDING, PORT, thickness
-from peerlane.report.topology.words import (
+from peerlane.topology.layout import Layout
+from peerlane.topology.scene import SMALL, Box, Scene, Text, Wire, text_width, widest
+from peerlane.topology.trees import LINK, PADDING, PORT, thickness
+from peerlane.topology.words import (
     counted,
     fibre_note,
     fibre_title,
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane.fabric.tree import Cable, Controller, Fibre, Network, Node
-    from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.joins import Joined
-    from peerlane.report.topology.scene import Point
+    from peerlane.topology.grouping import Item
+    from peerlane.topology.joins import Joined
+    from peerlane.topology.scene import Point
 
 BETWEEN = 34.0
 """Between two trees."""

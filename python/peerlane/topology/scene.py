@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from peerlane.report.topology.use import Uses
+    from peerlane.topology.use import Uses
 
 Point = tuple[float, float]
 Cell = tuple[float, float, str]

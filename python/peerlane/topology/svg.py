@@ -12,16 +12,16 @@ from math import hypot
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from peerlane.fabric.printable import printable
-from peerlane.report.topology.palette import coloured
-from peerlane.report.topology.scene import BOLD, FONT, SMALL, text_width
-from peerlane.report.topology.use import STALLED, STEPS
+from peerlane.printable import printable
+from peerlane.topology.palette import coloured
+from peerlane.topology.scene import BOLD, FONT, SMALL, text_width
+from peerlane.topology.use import STALLED, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from peerlane.report.topology.palette import Theme
-    from peerlane.report.topology.scene import Box, Point, Scene, Swatch, Text, Wire
+    from peerlane.topology.palette import Theme
+    from peerlane.topology.scene import Box, Point, Scene, Swatch, Text, Wire
 
 MARGIN = 12.0
 LINE = 15.0

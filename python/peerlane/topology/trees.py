@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.scene import (
+from peerlane.topology.scene import (
     BOLD,
     SMALL,
     Box,
@@ -20,8 +20,8 @@ from peerlane.report.topology.scene import (
     text_width,
     widest,
 )
-from peerlane.report.topology.use import link_id
-from peerlane.report.topology.words import (
+from peerlane.topology.use import link_id
+from peerlane.topology.words import (
     counted,
     lines_of,
     link_note,
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from peerlane.fabric.tree import Node
-    from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.scene import Cell, Point, Port
-    from peerlane.report.topology.use import Usage
+    from peerlane.topology.grouping import Item
+    from peerlane.topology.scene import Cell, Point, Port
+    from peerlane.topology.use import Usage
 
 LINE = 15.0
 """From one line of text in a box to the next."""

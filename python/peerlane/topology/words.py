@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.report.topology.scene import shortened
+from peerlane.topology.scene import shortened
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Cable, Fibre, Network, Node, Upstream
-    from peerlane.report.topology.grouping import Item
-    from peerlane.report.topology.use import Uses
+    from peerlane.topology.grouping import Item
+    from peerlane.topology.use import Uses
 
 MOST_NAMED = 8
 """A tooltip names so many nodes of a group, and says how many others there are."""

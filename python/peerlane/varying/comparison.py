@@ -9,16 +9,16 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import __version__
-from peerlane.fabric.paths import join_path
+from peerlane.dotted import join_path
 from peerlane.fabric.variant import told
+from peerlane.figures.metrics import ENCODED, leaves
 from peerlane.results.reading import FileError, document_of
-from peerlane.varying.metrics import ENCODED, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from peerlane.varying.metrics import Scalar
+    from peerlane.figures.metrics import Scalar
 
     Json = Mapping[str, Any]
     Leaves = dict[tuple[str, ...], Scalar]

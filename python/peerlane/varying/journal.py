@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import __version__
-from peerlane.varying.table import difference
+from peerlane.figures.table import difference
 from peerlane.varying.work import SweepPoint
 
 if TYPE_CHECKING:

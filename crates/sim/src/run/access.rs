@@ -7,7 +7,7 @@ use protocol::Status;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
 
-use crate::observe::coherence;
+use crate::meters::coherence;
 use crate::plan::NodePlan;
 use crate::result::name_of;
 use crate::run::in_flight::InFlight;

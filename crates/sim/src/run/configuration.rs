@@ -8,8 +8,8 @@ use protocol::{ConfigRequest, ConfigSpace, FunctionId};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
 use crate::build::ends;
-use crate::plan::Plan;
 use crate::run::simulation::CHUNK;
+use crate::setup::Plan;
 use crate::{AccessError, Simulation};
 
 /// Bytes per line of a dump.

@@ -21,19 +21,19 @@ use packet::{Frame, Pcie};
 use protocol::QueuePairId;
 
 use crate::build::{self, errors, migration};
+use crate::meters::coherence::Watch;
+use crate::meters::meter::Meter;
 use crate::model::Model;
 use crate::observe::capture::Captures;
-use crate::observe::coherence::Watch;
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
-use crate::observe::meter::Meter;
 use crate::observe::series::Series;
 use crate::observe::waits::Waits;
-use crate::plan::Plan;
 use crate::result::wires::wires;
 use crate::result::{Refusals, Wires};
 use crate::scenario::{Models, ScenarioError};
-use crate::workload::{Loading, Patience, Watchers};
+use crate::setup::Plan;
+use crate::workload::{self, Loading, Patience, Watchers};
 
 use super::in_flight::Accesses;
 use super::spare::Spare;
@@ -124,7 +124,7 @@ impl Simulation {
 
     /// Builds the fabric of `plan`.
     pub fn new(plan: Plan) -> Self {
-        let (mut models, world) = build::fabric(&plan);
+        let (mut models, world) = build::fabric(&plan, &workload::requests(&plan.workloads, &plan));
         for one in &plan.workloads {
             let kind = one.workload.kind();
             kind.prepare(&one.own, &plan.fabric, &mut models);

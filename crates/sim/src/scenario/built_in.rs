@@ -7,7 +7,7 @@ use nvme::Nvme;
 use peerlane_device::{Declare, Model, Settings};
 
 /// The models of ours on the interface of models from outside.
-pub(super) fn built_in() -> &'static [ForeignModel] {
+pub(crate) fn built_in() -> &'static [ForeignModel] {
     &BUILT_IN
 }
 

@@ -1,20 +1,17 @@
 //! The fabric after enumeration: the topology, the width and speed of links, and addresses.
 
-use device::router::USER;
 use device::router::routing::{Grid, Routing};
 use device::{NicParameters, RouterParameters};
-use kernel::Quantity;
 use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{
-    CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, Plan,
-    Region,
+    CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, Region,
 };
 use crate::scenario::NodeKind;
-use crate::workload::Workload;
-use crate::workload::offer::OfferPlan;
-use crate::workload::traffic::{SourcePlan, TrafficPlan};
+use crate::workload::TreeTraffic;
+
+use super::Plan;
 
 /// A planned fabric, for display.
 #[derive(Clone, Debug, Serialize)]
@@ -185,33 +182,6 @@ pub struct TreeFibre {
     pub severed_at_ns: Option<f64>,
 }
 
-/// An open-loop workload.
-#[derive(Clone, Debug, Serialize)]
-pub struct TreeTraffic {
-    /// The workload's name.
-    pub id: String,
-    /// The network or controller that the messages go through.
-    pub network: String,
-    /// The choice of destinations for messages.
-    pub pattern: String,
-    /// The payload that each node offers, in bytes per second.
-    pub load: u64,
-    /// The payload of a message, in bytes.
-    pub message: u64,
-    /// The senders: "routers" or "hosts".
-    pub from: &'static str,
-    /// The receivers: "routers" or "hosts".
-    pub to: &'static str,
-    /// The hot node, by its number in the network.
-    pub hot_node: Option<u16>,
-    /// Share of the messages that go to the hot node in addition to its uniform share.
-    pub hot_share: Option<f64>,
-    /// The time from the beginning of the flows to the first messages.
-    pub start_ns: f64,
-    /// The time for which messages are offered.
-    pub duration_ns: f64,
-}
-
 impl Tree {
     /// The tree of `plan`.
     pub fn of(plan: &Plan) -> Self {
@@ -245,11 +215,7 @@ impl Tree {
             traffic: plan
                 .workloads
                 .iter()
-                .filter_map(|one| match &one.workload {
-                    Workload::Traffic(traffic) => Some(tree_traffic(plan, traffic)),
-                    Workload::Offer(offer) => Some(tree_offer(plan, offer)),
-                    _ => None,
-                })
+                .filter_map(|one| one.workload.kind().tree(plan))
                 .collect(),
         }
     }
@@ -308,55 +274,6 @@ fn tree_fibre(plan: &Plan, fibre: &FibrePlan) -> TreeFibre {
         delay_ns: fibre.flight.as_ns(),
         bit_error_rate: fibre.bit_error_rate,
         severed_at_ns: fibre.severed_at.map(kernel::Span::as_ns),
-    }
-}
-
-fn tree_traffic(plan: &Plan, traffic: &TrafficPlan) -> TreeTraffic {
-    let network = &plan.networks[traffic.network];
-    let from_hosts = |source: &SourcePlan| plan.nodes[source.node].member.is_none();
-    // Addresses of the network: what a host writes to is behind the window of its router.
-    let place = |number: usize, address: u64| {
-        let window = plan.nodes[network.routers[number]].bars[2].map_or(0, |bar| bar.base);
-        let base = if from_hosts(&traffic.sources[number]) {
-            window
-        } else {
-            0
-        };
-        network.window.locate(address - base)
-    };
-    let first = &traffic.sources[0];
-    let to_users = place(0, first.targets[0]).is_some_and(|(_, port)| port == USER);
-    let favoured = first.favoured;
-    let side = |hosts| if hosts { "hosts" } else { "routers" };
-    TreeTraffic {
-        id: traffic.id.clone(),
-        network: network.name.clone(),
-        pattern: traffic.pattern.show(),
-        load: traffic.load,
-        message: traffic.message,
-        from: side(from_hosts(first)),
-        to: side(!to_users),
-        hot_node: favoured.and_then(|(address, _)| place(0, address).map(|(node, _)| node)),
-        hot_share: favoured.map(|(_, share)| share),
-        start_ns: traffic.start.as_ns(),
-        duration_ns: traffic.duration.as_ns(),
-    }
-}
-
-fn tree_offer(plan: &Plan, offer: &OfferPlan) -> TreeTraffic {
-    let favoured = offer.sources[0].favoured;
-    TreeTraffic {
-        id: offer.id.clone(),
-        network: plan.controllers[offer.controller].name.clone(),
-        pattern: offer.pattern.show(),
-        load: offer.load,
-        message: offer.message,
-        from: "hosts",
-        to: "hosts",
-        hot_node: favoured.map(|(node, _)| node as u16),
-        hot_share: favoured.map(|(_, share)| share),
-        start_ns: offer.start.as_ns(),
-        duration_ns: offer.duration.as_ns(),
     }
 }
 

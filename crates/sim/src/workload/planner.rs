@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::scenario::{At, Scenario};
+use crate::plan::claims::Claims;
+use crate::plan::fabric::Attached;
+use crate::plan::memory::Memories;
+use crate::plan::network::Networks;
+use crate::plan::queue_pairs::QueuePairs;
+use crate::plan::{AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, NodePlan};
+use crate::scenario::FabricScenario;
 
-use super::claims::Claims;
-use super::fabric::Attached;
-use super::network::Networks;
-use super::queue_pairs::QueuePairs;
-use super::{ControllerPlan, IoPortPlan, NodePlan};
+use super::{Entries, Workload};
 
 /// Plans the workloads of a scenario: the methods for each kind are in the folder of that kind.
 pub(crate) struct Planner<'a> {
-    pub(crate) scenario: &'a Scenario,
+    pub(crate) scenario: &'a FabricScenario,
+    pub(crate) written: &'a Entries,
     pub(crate) nodes: &'a [NodePlan],
     pub(crate) networks: &'a mut Networks,
     pub(crate) names: BTreeMap<&'a str, usize>,
@@ -21,27 +24,52 @@ pub(crate) struct Planner<'a> {
     /// The network interface controllers in each tree.
     pub(crate) attached: Attached,
     /// The allocated bytes of memories.
-    pub(crate) claims: Claims,
+    pub(crate) claims: &'a mut Claims,
     /// The allocated queue pairs.
     pub(crate) pairs: QueuePairs,
+    pub(crate) buffers: &'a mut [BufferPlan],
+    /// The mappings of each host, for the requests from below whose addresses it translates.
+    pub(crate) identities: &'a [AddressMaps],
     pub(crate) controllers: &'a [ControllerPlan],
     pub(crate) io_ports: &'a [IoPortPlan],
+    /// The workloads that are planned so far.
+    pub(crate) workloads: Vec<Workload>,
+    /// The risks of the workloads.
+    pub(crate) warnings: Vec<String>,
 }
 
-/// The position of the first of `ids` that was already used, and the error message for it.
-pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
-    let mut lines = BTreeMap::new();
-    ids.enumerate().find_map(|(number, id)| {
-        let other = lines.insert(id.value.as_str(), id.line)?;
-        Some((number, already(other, id.line)))
-    })
-}
-
-/// The message that the id on `line` is already that of a table on line `other`.
-pub(crate) fn already(other: usize, line: usize) -> String {
-    if other == line {
-        "another table on this line has the same id; below each, write a variable in it, such as \"f{i}\"".to_owned()
-    } else {
-        format!("this id is already on line {other}; write another one")
+impl<'a> Planner<'a> {
+    pub(super) fn new(
+        scenario: &'a FabricScenario,
+        written: &'a Entries,
+        enumerated: &'a mut Enumerated,
+        memories: &'a mut Memories,
+    ) -> Self {
+        let (nodes, networks) = (&enumerated.nodes, &mut enumerated.networks);
+        let names = nodes.iter().enumerate();
+        let names = names.map(|(index, node)| (node.name.as_str(), index));
+        let mut routers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if networks.members[index].is_some() {
+                routers.entry(node.root).or_default().push(index);
+            }
+        }
+        Planner {
+            scenario,
+            written,
+            nodes,
+            networks,
+            names: names.collect(),
+            routers,
+            attached: Attached::of(nodes),
+            claims: &mut memories.claims,
+            pairs: QueuePairs::default(),
+            buffers: &mut memories.buffers,
+            identities: &memories.identities,
+            controllers: &enumerated.controllers.all,
+            io_ports: &enumerated.io_ports,
+            workloads: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }

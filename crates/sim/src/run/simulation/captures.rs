@@ -8,7 +8,7 @@ use crate::observe::pcap::Pcap;
 use crate::observe::perfetto::Perfetto;
 use crate::observe::trace::Trace;
 use crate::observe::vcd::Vcd;
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 /// A format of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::num::NonZeroU64;
 
 use super::Simulation;
+use crate::meters::coherence::{self, Incoherence, Watch};
 use crate::model::Model;
-use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::waits::Waits;
 
 impl Simulation {

@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use host::message::{self, Offer};
 use host::queue_pair::QueuePairPlace;
-use kernel::{Span, Stream, Time};
+use kernel::{Quantity, Span, Stream, Time};
+use protocol::QueuePairId;
 use transaction::{Arrivals, Spread};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::TrafficPattern;
+use crate::workload::traffic::section::TrafficPattern;
 
 use super::message::open;
 use super::traffic::result::{self, Offered};
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult, traffic};
+use super::{
+    Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, TreeTraffic, WorkloadResults, traffic,
+};
 
 /// One open-loop workload of a controller.
 #[derive(Clone, Debug)]
@@ -125,7 +128,28 @@ impl Kind for OfferPlan {
         Patience::new(self.start + self.duration, NETWORK_PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        self.sources.iter().map(|source| source.pair.id).collect()
+    }
+
+    fn tree(&self, plan: &FabricPlan) -> Option<TreeTraffic> {
+        let favoured = self.sources[0].favoured;
+        Some(TreeTraffic {
+            id: self.id.clone(),
+            network: plan.controllers[self.controller].name.clone(),
+            pattern: self.pattern.show(),
+            load: self.load,
+            message: self.message,
+            from: "hosts",
+            to: "hosts",
+            hot_node: favoured.map(|(node, _)| node as u16),
+            hot_share: favoured.map(|(_, share)| share),
+            start_ns: self.start.as_ns(),
+            duration_ns: self.duration.as_ns(),
+        })
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         let offered = Offered {
             id: &self.id,
             network: &seen.plan.controllers[self.controller].name,
@@ -133,6 +157,6 @@ impl Kind for OfferPlan {
             load: self.load,
             duration: self.duration,
         };
-        WorkloadResult::Traffic(result::of(&offered, own, seen))
+        to.traffic.push(result::of(&offered, own, seen));
     }
 }

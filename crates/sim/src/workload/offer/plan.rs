@@ -7,26 +7,24 @@ use kernel::{Bytes, Time};
 
 use crate::plan::ControllerPlan;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
-use crate::scenario::{ScenarioError, Traffic, TrafficPattern};
+use crate::scenario::ScenarioError;
 use crate::workload::message::plan as message;
+use crate::workload::planner::Planner;
 use crate::workload::traffic::plan::{Written, controller_of, error};
+use crate::workload::traffic::section::{Traffic, TrafficPattern};
 
 use super::{OfferPlan, OfferSource};
 
 impl Planner<'_> {
-    /// The workloads of controllers, below all flows.
-    pub(crate) fn offers(
-        &mut self,
-        controllers: &[ControllerPlan],
-    ) -> Result<Vec<OfferPlan>, ScenarioError> {
-        let mut plans = Vec::new();
-        for traffic in &self.scenario.traffic {
-            if let Some(controller) = controller_of(controllers, traffic) {
-                plans.push(self.offer(traffic, controller, &controllers[controller])?);
+    /// Plans the workloads of controllers, below all flows.
+    pub(crate) fn offers(&mut self) -> Result<(), ScenarioError> {
+        for traffic in &self.written.traffic {
+            if let Some(controller) = controller_of(self.controllers, traffic) {
+                let plan = self.offer(traffic, controller, &self.controllers[controller])?;
+                self.workloads.push(plan.into());
             }
         }
-        Ok(plans)
+        Ok(())
     }
 
     fn offer(

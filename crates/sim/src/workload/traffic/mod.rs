@@ -2,15 +2,19 @@
 
 pub(crate) mod plan;
 pub(super) mod result;
+pub mod section;
+pub(super) mod tree;
 
 use std::sync::Arc;
 
 use kernel::{Span, Stream, Time};
 use transaction::{Addresses, Arrivals, Content, Direction, Extent, Flow, Spread};
 
-use crate::scenario::TrafficPattern;
+use crate::plan::FabricPlan;
 
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, TreeTraffic, WorkloadResults};
+
+use section::TrafficPattern;
 
 pub use result::TrafficResult;
 
@@ -110,7 +114,11 @@ impl Kind for TrafficPlan {
         Patience::new(self.start + self.duration, NETWORK_PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+    fn tree(&self, plan: &FabricPlan) -> Option<TreeTraffic> {
+        Some(tree::of(self, plan))
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         let offered = result::Offered {
             id: &self.id,
             network: &seen.plan.networks[self.network].name,
@@ -118,6 +126,6 @@ impl Kind for TrafficPlan {
             load: self.load,
             duration: self.duration,
         };
-        WorkloadResult::Traffic(result::of(&offered, own, seen))
+        to.traffic.push(result::of(&offered, own, seen));
     }
 }

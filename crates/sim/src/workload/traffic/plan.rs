@@ -5,45 +5,39 @@ use std::sync::Arc;
 use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
-use crate::scenario::{
-    ArrivalKind, At, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern, advice,
-};
-
 use crate::plan::network::{Networks, port_to};
-use crate::plan::planner::already;
 use crate::plan::{ControllerPlan, NodePlan};
+use crate::scenario::{At, FabricScenario, ScenarioError, Sides, advice, already};
+use crate::workload::planner::Planner as Workloads;
+use crate::workload::traffic::section::{ArrivalKind, Side, Traffic, TrafficPattern};
 
 use super::{SourcePlan, TrafficPlan};
 
-/// The workloads of `scenario` between `nodes`.
-pub(crate) fn plan(
-    scenario: &Scenario,
-    nodes: &[NodePlan],
-    networks: &mut Networks,
-    controllers: &[ControllerPlan],
-) -> Result<Vec<TrafficPlan>, ScenarioError> {
-    let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
-    for (index, traffic) in scenario.traffic.iter().enumerate() {
-        let At { value: id, line } = &traffic.id;
-        let flows = scenario.flows.iter().map(|flow| &flow.id);
-        let above = scenario.traffic[..index].iter().map(|other| &other.id);
-        if let Some(other) = flows.chain(above).find(|other| other.value == *id) {
-            let message = format!("traffic {id:?}: {}", already(other.line, *line));
-            return Err(scenario.error(*line, message));
-        }
-        if controller_of(controllers, traffic).is_some() {
-            continue;
-        }
-        plans.push(
-            Planner {
+impl Workloads<'_> {
+    /// Plans the workloads of networks.
+    pub(super) fn traffic(&mut self) -> Result<(), ScenarioError> {
+        let (scenario, written, nodes) = (self.scenario, self.written, self.nodes);
+        for (index, traffic) in written.traffic.iter().enumerate() {
+            let At { value: id, line } = &traffic.id;
+            let flows = written.flows.iter().map(|flow| &flow.id);
+            let above = written.traffic[..index].iter().map(|other| &other.id);
+            if let Some(other) = flows.chain(above).find(|other| other.value == *id) {
+                let message = format!("traffic {id:?}: {}", already(other.line, *line));
+                return Err(scenario.error(*line, message));
+            }
+            if controller_of(self.controllers, traffic).is_some() {
+                continue;
+            }
+            let one = Planner {
                 scenario,
                 traffic,
                 nodes,
-            }
-            .plan(networks)?,
-        );
+            };
+            let plan = one.plan(self.networks)?;
+            self.workloads.push(plan.into());
+        }
+        Ok(())
     }
-    Ok(plans)
 }
 
 /// The controller of a workload, if it is not one of a network.
@@ -54,14 +48,17 @@ pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -
 
 /// Checked keys of a workload: load, duration and favoured node.
 pub(crate) struct Written<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a FabricScenario,
     traffic: &'a Traffic,
     pub(crate) load: Bandwidth,
     pub(crate) duration: Span,
 }
 
 impl<'a> Written<'a> {
-    pub(crate) fn of(scenario: &'a Scenario, traffic: &'a Traffic) -> Result<Self, ScenarioError> {
+    pub(crate) fn of(
+        scenario: &'a FabricScenario,
+        traffic: &'a Traffic,
+    ) -> Result<Self, ScenarioError> {
         let parameters = &traffic.parameters;
         let missing = |key: &str, is_there: bool, right: &str| {
             let is = if is_there {
@@ -135,7 +132,7 @@ impl<'a> Written<'a> {
 
 /// An error at a key of a workload.
 pub(crate) fn error(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     traffic: &Traffic,
     key: &str,
     message: &str,
@@ -149,7 +146,7 @@ pub(crate) fn error(
 }
 
 struct Planner<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a FabricScenario,
     traffic: &'a Traffic,
     nodes: &'a [NodePlan],
 }

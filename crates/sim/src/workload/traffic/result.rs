@@ -3,9 +3,9 @@
 use kernel::{Quantity, Span};
 use serde::Serialize;
 
-use crate::observe::latency::Latency;
-use crate::observe::meter::FlowMeter;
-use crate::scenario::TrafficPattern;
+use crate::meters::latency::Latency;
+use crate::meters::meter::FlowMeter;
+use crate::workload::traffic::section::TrafficPattern;
 use crate::workload::{Own, Seen};
 
 /// The result of an open-loop workload.
