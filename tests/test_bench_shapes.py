@@ -144,46 +144,42 @@ def test_times_that_overlap_are_noise() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (None, ["before.json", "no such file"]),
         ("", ["not JSON"]),
         ("\x00", ["not JSON"]),
         ("[" * 100_000, ["not JSON"]),
-        ("[]", ["no measurement of shapes"]),
-        ('{"schema": "peerlane-result/1"}', ["no measurement of shapes", "--save"]),
-        ('{"schema": "peerlane-shapes/1"}', ["another machine"]),
+        ("[]", ["its JSON is not an object", "bench shapes --save"]),
+        ('{"schema": "peerlane-result/1"}', ["is of `peerlane run`", "bench shapes --save"]),
+        ('{"schema": "peerlane-shapes/1"}', ["machine: field required"]),
     ],
 )
-def test_a_file_that_is_no_baseline_is_refused(
-    peerlane: Run, text: str | None, words: list[str]
-) -> None:
-    if text is not None:
-        Path("before.json").write_text(text, encoding="utf-8")
+def test_a_file_that_is_no_baseline_is_refused(peerlane: Run, text: str, words: list[str]) -> None:
+    Path("before.json").write_text(text, encoding="utf-8")
     peerlane(*QUICK, "--against", "before.json").refuses("--against", *words)
 
 
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ({"shape": 5}, ["a run has no shape"]),
-        ({"work": "many"}, ["work of endpoint is 'many'"]),
-        ({"work": 0}, ["work of endpoint is 0"]),
-        ({"events": -1}, ["events of endpoint"]),
-        ({"every_wall_seconds": 5}, ["every_wall_seconds of endpoint"]),
-        ({"every_wall_seconds": [float("nan")]}, ["every_wall_seconds of endpoint"]),
-        ({"instructions": []}, ["instructions of endpoint"]),
-        ({"valgrind": {"instructions": 1}}, ["l1_misses of endpoint"]),
+        ({"shape": 5}, ["runs.0.shape: input should be a valid string"]),
+        ({"work": "many"}, ["runs.0.work: input should be a valid integer"]),
+        ({"work": 0}, ["runs.0.work: input should be greater than 0"]),
+        ({"events": -1}, ["runs.0.events: "]),
+        ({"every_wall_seconds": 5}, ["runs.0.every_wall_seconds: "]),
+        ({"every_wall_seconds": [float("nan")]}, ["NaN is not a finite number"]),
+        ({"instructions": []}, ["runs.0.instructions: "]),
+        ({"valgrind": {"instructions": 1}}, ["runs.0.valgrind.l1_misses: "]),
     ],
 )
 def test_a_damaged_baseline_is_refused(
     peerlane: Run, stored: Callable[..., str], run: dict[str, Any], words: list[str]
 ) -> None:
-    peerlane(*QUICK, "--against", stored(run)).refuses("damaged", "--save", *words)
+    peerlane(*QUICK, "--against", stored(run)).refuses("before.json: ", *words)
 
 
 def test_a_baseline_of_something_else_is_refused(peerlane: Run, stored: Callable[..., str]) -> None:
     other = machine() | {"processor": "abacus"}
     peerlane(*QUICK, "--against", stored(machine=other)).refuses("another machine", "abacus")
-    peerlane(*QUICK, "--against", stored(runs=5)).refuses("no list of runs")
+    peerlane(*QUICK, "--against", stored(runs=5)).refuses("runs: input should be a valid array")
     peerlane(*QUICK[:3], "--against", stored()).refuses("with --quick")
 
 

@@ -261,7 +261,7 @@ def test_a_claim_has_what_its_status_needs() -> None:
         with pytest.raises(ValidationError, match=message):
             ClaimEntry.model_validate(fields)
     with pytest.raises(ValidationError, match="repeat"):
-        Claims.model_validate({"groups": [{"claims": [whole, whole]}]})
+        Claims.model_validate({"groups": ({"claims": [whole, whole]},)})
 
 
 def test_a_group_has_the_defaults_of_its_claims() -> None:
@@ -275,7 +275,7 @@ def test_a_group_has_the_defaults_of_its_claims() -> None:
             {"id": "a-2", "what": "two", "value": 2, "unit": "us"},
         ],
     }
-    one, two = Claims.model_validate({"groups": [group]}).entries
+    one, two = Claims.model_validate({"groups": (group,)}).entries
     assert (one.what, one.unit, two.what, two.unit) == ("rate of one", "ns", "rate of two", "us")
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from conftest import PAIR
 from peerlane.fabric.simulation import Simulation
-from peerlane.varying.comparison import ComparisonError, check_alike, compare, read_document
+from peerlane.results.reading import FileError, document_of
+from peerlane.varying.comparison import ComparisonError, check_alike, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,9 +180,9 @@ def test_who_wrote_a_result_is_no_change() -> None:
 
 def test_results_of_other_forms_and_versions_are_refused() -> None:
     text = json.dumps(Simulation(PAIR).run().to_json() | HEAD)
-    document = read_document(text, "a.json")
-    with pytest.raises(ComparisonError, match=r"form 'peerlane-result/2', which .* does not read"):
-        read_document(text.replace("result/1", "result/2"), "a.json")
+    document = document_of(text, "a.json")
+    with pytest.raises(FileError, match=r"does not read the form 'peerlane-result/2'"):
+        document_of(text.replace("result/1", "result/2"), "a.json")
     other = dict(document, version="0.0.1")
     with pytest.raises(ComparisonError, match=r"a has 0\.1\.0, b has 0\.0\.1; .* --any-version"):
         check_alike(document, other, ("a", "b"), any_version=False)
@@ -222,6 +223,6 @@ def test_what_is_no_result_is_refused(peerlane: Run, scenario: Write) -> None:
     peerlane("compare", "a.json", "none.json").refuses("none.json: no such file")
     peerlane("compare", "a.json", "a.json", "--json", "a.json").refuses("name another file")
     Path("list.json").write_text("[1]", encoding="utf-8")
-    peerlane("compare", "list.json", "a.json").refuses("list.json is no result")
+    peerlane("compare", "list.json", "a.json").refuses("list.json: its JSON is not an object")
     Path("bytes.json").write_bytes(bytes(range(256)))
     peerlane("compare", "bytes.json", "a.json").refuses("bytes.json is not text")

@@ -156,7 +156,7 @@ def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str
 
 def test_what_cannot_be_plotted_is_refused(peerlane: Run, scenario: Write) -> None:
     file = scenario()
-    peerlane("plot", file).refuses("fabric.toml is no table")
+    peerlane("plot", file).refuses("fabric.toml is not JSON: line 1", "name a file that")
     peerlane("plot", "none.csv").refuses("none.csv: no such file")
     peerlane("plot", file, "--out", "f.gif").refuses("ends with .svg, .png or .pdf")
     Path("t.csv").write_text("a,b\n1,x\n", encoding="utf-8")

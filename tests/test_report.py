@@ -156,14 +156,14 @@ def test_a_folder_with_other_files_is_refused(peerlane: Run, tmp_path: Path) -> 
     refused(peerlane, tmp_path, "holds other files (thesis.tex)", "empty folder")
     refused(peerlane, tmp_path / "thesis.tex", "is a file; name a folder")
     (tmp_path / CONTENTS).write_text('{"pages": [{"file": "../x"}]}')
-    refused(peerlane, tmp_path, "damaged")
+    refused(peerlane, tmp_path, "pages.0.title: field required")
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
 def test_the_contents_of_a_report_name_no_file_elsewhere(peerlane: Run, tmp_path: Path) -> None:
     entry = {"file": "../secret", "title": "t", "what": "w", "figures": [], "files": []}
     (tmp_path / CONTENTS).write_text(json.dumps({"made_by": "peerlane", "pages": [entry]}))
-    refused(peerlane, tmp_path, "damaged")
+    refused(peerlane, tmp_path, "has files outside of the folder")
 
 
 def test_a_folder_that_cannot_be_made_is_named(peerlane: Run, tmp_path: Path) -> None:

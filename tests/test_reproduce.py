@@ -13,7 +13,6 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from peerlane import ScenarioError
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.reproduction.calibration import moved, quantity, setting
@@ -24,6 +23,7 @@ from peerlane.reproduction.report import Report
 from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce_all
 from peerlane.reproduction.row import Row
 from peerlane.reproduction.tally import Count, Predictions
+from peerlane.results.reading import FileError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +146,7 @@ def test_a_figure_is_held_against_rows_that_are_predicted() -> None:
     ("text", "reason"),
     [
         ('title = "t', "expected.toml: Unterminated string"),
-        ('title = "t"\nsource = "s"\nfigures = []\nplot = 1', "plot: Extra inputs"),
+        ('title = "t"\nsource = "s"\nfigures = []\nplot = 1', "plot: extra inputs"),
         (
             """title = "t"\nsource = "s"\n[[figures]]\nname = "f"
             rows = [{ id = "f/1", what = "w", unit = "1", published = 1 }]""",
@@ -158,7 +158,7 @@ def test_a_file_of_rows_that_is_wrong_is_an_error_with_its_place(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     (tmp_path / "expected.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(ScenarioError, match=reason):
+    with pytest.raises(FileError, match=reason):
         Expected.load(tmp_path)
 
 

@@ -9,6 +9,7 @@ use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
+use crate::requests::place_of;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
@@ -90,7 +91,7 @@ impl Leaf for Dma {
 
     fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
         for (number, requester) in self.requesters_mut().enumerate() {
-            if [place(number), FunctionPlace::Own].contains(&function) {
+            if [place_of(number), FunctionPlace::Own].contains(&function) {
                 forget(requester, fx);
             }
         }
@@ -156,7 +157,7 @@ impl Dma {
         let requesters = iter::once(&mut self.requester).chain(&mut self.others);
         for (number, requester) in requesters.enumerate() {
             self.endpoint
-                .configure_requester_of(place(number), requester);
+                .configure_requester_of(place_of(number), requester);
         }
     }
 
@@ -187,7 +188,7 @@ impl Dma {
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes, offset) => {
-                    self.endpoint.record_timeout(place(number), fx);
+                    self.endpoint.record_timeout(place_of(number), fx);
                     fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
@@ -243,11 +244,4 @@ impl Dma {
             }
         }
     }
-}
-
-/// The place of function `number`.
-fn place(number: usize) -> FunctionPlace {
-    number
-        .checked_sub(1)
-        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }

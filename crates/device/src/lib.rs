@@ -15,6 +15,7 @@ mod leaf;
 pub mod nic;
 pub mod nvme;
 mod reflector;
+mod requests;
 pub mod router;
 pub mod sg_dma;
 

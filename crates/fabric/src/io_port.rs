@@ -358,13 +358,8 @@ impl IoPort {
         let Some(part) = own.then(|| self.outstanding.take(completion)).flatten() else {
             return self.refuse(packet, charge, Refusal::UnexpectedCompletion, fx);
         };
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = match completion.status {
-            Status::Successful => {
-                fx.store()[packet].payload()[lead..][..part.len as usize].to_vec()
-            }
-            _ => Vec::new(),
-        };
+        let data = part.data(completion, fx.store()[packet].payload());
+        let bytes = data.map(<[u8]>::to_vec).unwrap_or_default();
         fx.store().release(packet);
         self.link.free(charge, &mut At::new(fx, BELOW));
         self.answer(&part, &bytes, fx);

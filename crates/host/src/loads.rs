@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
+use protocol::{Completion, CompletionTimeout, FunctionId, Header};
 use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
 use crate::ThreadId;
@@ -76,12 +76,10 @@ impl Loads {
     pub(crate) fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Loaded> {
         let own = completion.requester == self.id;
         let part = own.then(|| self.open.take(completion)).flatten()?;
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = payload.get(lead..lead + part.len as usize);
-        let has_come = completion.status == Status::Successful;
+        let data = part.data(completion, payload);
         Some(Loaded {
             thread: part.what.thread,
-            bytes: bytes.filter(|_| has_come).map(<[u8]>::to_vec),
+            bytes: data.ok().map(<[u8]>::to_vec),
             last: part.last,
         })
     }

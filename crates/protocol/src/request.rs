@@ -163,6 +163,14 @@ impl MemoryRequest {
         PAGE as u64 - (address & PAGE_MASK)
     }
 
+    /// Number of the first of `len` bytes at `address` for one request: within a page, and with no more dwords than an aligned request
+    /// of `largest` bytes has.
+    #[inline]
+    pub fn first_len(address: u64, len: u64, largest: u32) -> u32 {
+        let largest = u64::from(largest) - address % 4;
+        len.min(largest).min(Self::room_at(address)) as u32
+    }
+
     /// Address of the first dword.
     #[inline]
     pub const fn address(&self) -> u64 {

@@ -405,9 +405,8 @@ impl Bridge {
             return false;
         };
         let Asked { request, stamp } = part.what;
-        let all = if completion.status == Status::Successful {
-            let lead = usize::from(completion.lower_address) % 4;
-            let bytes = packets[packet].payload()[lead..][..part.len as usize].to_vec();
+        let data = part.data(completion, packets[packet].payload());
+        let all = if let Ok(bytes) = data.map(<[u8]>::to_vec) {
             let range = (part.offset, part.len);
             answers(
                 &request,

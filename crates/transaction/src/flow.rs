@@ -261,16 +261,13 @@ impl Running {
     fn range_of(&self, left: u64, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
         let address = self.base + self.within;
-        let page = MemoryRequest::room_at(address);
         let largest = if flow.direction == Direction::Read {
             limits.max_read_request
         } else {
             limits.max_payload
         };
-        // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
-        let largest = u64::from(largest) - address % 4;
-        let len = left.min(largest).min(page).min(flow.region - self.within);
-        (address, len as u32)
+        let left = left.min(flow.region - self.within);
+        (address, MemoryRequest::first_len(address, left, largest))
     }
 
     /// Records that a packet of `len` bytes was created.

@@ -1,4 +1,4 @@
-//! Memory with real bytes. Only pages that were written use host memory.
+//! Memory with real bytes. Only pages that were written use host memory; a page that is filled with a pattern uses none until it is written.
 
 mod poison;
 
@@ -41,8 +41,22 @@ fn new_page() -> Box<MemoryPage> {
 #[derive(Clone, Debug)]
 enum Page {
     Own(Box<MemoryPage>),
+    /// A page of the bytes of a pattern from this offset on.
+    Filled(Pattern, u64),
     /// A page of shared bytes, from this offset on.
     Shared(Arc<dyn Backing>, usize),
+}
+
+impl Page {
+    /// Copies bytes from `start` on into `bytes`.
+    #[inline]
+    fn read(&self, start: usize, bytes: &mut [u8]) {
+        match self {
+            Page::Own(page) => bytes.copy_from_slice(&page[start..start + bytes.len()]),
+            Page::Filled(pattern, from) => pattern.fill(from + start as u64, bytes),
+            Page::Shared(backing, from) => backing.read(*from + start, bytes),
+        }
+    }
 }
 
 /// A memory that is zero until it is written.
@@ -140,6 +154,12 @@ impl Memory {
             match self.slot(page).get_or_insert_with(|| Page::Own(new_page())) {
                 Page::Own(page) => page[start..start + now.len()].copy_from_slice(now),
                 Page::Shared(backing, from) => backing.write(*from + start, now),
+                filled @ Page::Filled(..) => {
+                    let mut page = new_page();
+                    filled.read(0, &mut page[..]);
+                    page[start..start + now.len()].copy_from_slice(now);
+                    *filled = Page::Own(page);
+                }
             }
             at += now.len();
             rest = later;
@@ -170,13 +190,20 @@ impl Memory {
 
     /// Writes the first `size` bytes of `pattern` to `address` and on. The memory must contain the range.
     pub fn fill(&mut self, pattern: Pattern, size: u64, address: u64) {
-        let mut chunk = vec![0; PAGE];
+        self.heal(address, size);
         let mut offset = 0;
         while offset < size {
-            let len = (size - offset).min(PAGE as u64) as usize;
-            pattern.fill(offset, &mut chunk[..len]);
-            self.write(address + offset, &chunk[..len]);
-            offset += len as u64;
+            let at = address + offset;
+            let len = (size - offset).min(PAGE as u64 - at % PAGE as u64);
+            let page = self.slot(at as usize / PAGE);
+            if len == PAGE as u64 && !matches!(page, Some(Page::Shared(..))) {
+                *page = Some(Page::Filled(pattern, offset));
+            } else {
+                let mut bytes = vec![0; len as usize];
+                pattern.fill(offset, &mut bytes);
+                self.write(at, &bytes);
+            }
+            offset += len;
         }
     }
 
@@ -190,8 +217,7 @@ impl Memory {
             let len = rest.len().min(PAGE - start);
             let (now, later) = rest.split_at_mut(len);
             match self.pages.get(page) {
-                Some(Some(Page::Own(page))) => now.copy_from_slice(&page[start..start + len]),
-                Some(Some(Page::Shared(backing, from))) => backing.read(*from + start, now),
+                Some(Some(page)) => page.read(start, now),
                 _ => now.fill(0),
             }
             at += len;
@@ -238,6 +264,36 @@ mod tests {
         memory.unshare(PAGE as u64, 2 * PAGE as u64);
         memory.read(PAGE as u64 - 1, &mut back);
         assert_eq!(back, [3, 0]);
+    }
+
+    #[test]
+    fn a_pattern_is_read_as_it_was_filled_in_around_what_is_written_later() {
+        let pattern = Pattern::new(1, 2);
+        let (size, address) = (3 * PAGE, 1000);
+        let mut expected = vec![0; size];
+        pattern.fill(0, &mut expected);
+        let mut memory = Memory::new(5 * PAGE as u64);
+        memory.poison(address + PAGE as u64, 8);
+        memory.fill(pattern, size as u64, address);
+        assert!(!memory.is_poisoned(0, memory.size()));
+        let own = |memory: &Memory| {
+            let pages = memory.pages.iter();
+            pages
+                .filter(|page| matches!(page, Some(Page::Own(_))))
+                .count()
+        };
+        assert_eq!(own(&memory), 2, "the pages at both ends");
+        let written = 2 * PAGE - 4;
+        expected[written..written + 8].fill(7);
+        memory.write(address + written as u64, &[7; 8]);
+        assert_eq!(own(&memory), 3);
+        let mut back = vec![1; size + 2000];
+        memory.read(0, &mut back);
+        assert_eq!(back[..1000], [0; 1000]);
+        assert_eq!(back[1000..1000 + size], expected);
+        assert_eq!(back[1000 + size..], [0; 1000]);
+        memory.read(PAGE as u64 + 1100, &mut back[..9]);
+        assert_eq!(back[..9], expected[PAGE + 100..][..9]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use protocol::{Completion, CompletionTimeout, Tag};
+use protocol::{Completion, CompletionTimeout, Status, Tag};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
@@ -83,6 +83,18 @@ pub struct AnsweredPart<T> {
     pub len: u32,
     /// Whether the request is complete with this part.
     pub last: bool,
+}
+
+impl<T> AnsweredPart<T> {
+    /// The bytes of this part in the payload of its completion; the status of a completion without data.
+    pub fn data<'p>(&self, completion: &Completion, payload: &'p [u8]) -> Result<&'p [u8], Status> {
+        if completion.status != Status::Successful {
+            return Err(completion.status);
+        }
+        let lead = usize::from(completion.lower_address) % 4;
+        let bytes = payload.get(lead..lead + self.len as usize);
+        bytes.ok_or(Status::CompleterAbort)
+    }
 }
 
 impl<T: Copy> Outstanding<T> {
@@ -330,7 +342,7 @@ mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use protocol::{FunctionId, Status};
+    use protocol::FunctionId;
 
     const TIMEOUT: Span = Span::from_us(50);
     const QUARANTINE: Span = Span::from_us(20);

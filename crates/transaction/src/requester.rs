@@ -350,12 +350,8 @@ impl Requester {
             running.failed.get_or_insert(completion.status);
         }
         let whole = running.answered(request, bytes);
-        let lead = usize::from(completion.lower_address) % 4;
-        let intact = good
-            && running.take(
-                offset,
-                payload.get(lead..lead + bytes as usize).unwrap_or_default(),
-            );
+        let data = part.data(completion, payload);
+        let intact = data.is_ok_and(|data| running.take(offset, data));
         Some(Taken {
             flow: running.flow.id,
             bytes,

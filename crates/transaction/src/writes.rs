@@ -16,11 +16,10 @@ pub fn writes(
     let mut at = 0;
     while at < bytes.len() {
         let address = address + at as u64;
-        // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
-        let room = MemoryRequest::room_at(address).min(u64::from(largest) - address % 4);
-        let len = (bytes.len() - at).min(room as usize);
-        let header = Header::memory_write(requester, address, len as u32)
+        let len = MemoryRequest::first_len(address, (bytes.len() - at) as u64, largest);
+        let header = Header::memory_write(requester, address, len)
             .expect("a request stays within its page and the largest payload");
+        let len = len as usize;
         let stamp = Stamp {
             offset: stamp.offset + at as u64,
             last: stamp.last && at + len == bytes.len(),

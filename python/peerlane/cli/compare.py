@@ -12,8 +12,8 @@ from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.comparison import comparison
-from peerlane.results.reading import text_of
-from peerlane.varying.comparison import ComparisonError, check_alike, read_document
+from peerlane.results.reading import document_of, text_of
+from peerlane.varying.comparison import ComparisonError, check_alike
 from peerlane.varying.comparison import compare as compare_documents
 
 
@@ -45,8 +45,8 @@ def compare(
     """
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
+    documents = [document_of(text_of(path), path) for path in names]
     try:
-        documents = [read_document(text_of(path), str(path)) for path in (before, after)]
         check_alike(documents[0], documents[1], names, any_version=any_version)
     except ComparisonError as error:
         raise typer.BadParameter(str(error)) from None

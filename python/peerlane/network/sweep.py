@@ -15,6 +15,7 @@ from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
 from peerlane.results.collection import Collection
+from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
 from peerlane.varying.work import tables_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from peerlane.building.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
-    from peerlane.results.latency import Latency
 
 SHORTFALL = 0.05
 """A network is saturated if it accepts less than it is offered by this share, not by chance."""

@@ -6,14 +6,15 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 import peerlane
 from peerlane.report import vega
 from peerlane.report.charts.errors import Deviation, errors
 from peerlane.report.page import html, index_html
+from peerlane.results.reading import FileError, read, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +50,7 @@ class Contents(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    made_by: str = "peerlane"
+    made_by: Literal["peerlane"] = "peerlane"
     pages: tuple[Entry, ...] = ()
 
     @property
@@ -202,11 +203,11 @@ def _read(path: Path) -> Contents:
         ReportError: The file is of something else.
     """
     try:
-        found = Contents.model_validate_json(path.read_bytes())
-    except ValidationError:
-        found = None
-    if found is None or any(Path(name).is_absolute() or ".." in name for name in found.files):
+        found = read(Contents, text_of(path), str(path))
+    except FileError as error:
+        raise ReportError(f"{error}; name another folder, or remove the file") from None
+    if any(Path(name).is_absolute() or ".." in name for name in found.files):
         raise ReportError(
-            f"{path} is not of a report, or damaged; name another folder, or remove the file"
+            f"{path} has files outside of the folder; name another folder, or remove the file"
         )
     return found

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from peerlane import _core
-from peerlane.results.reading import FileError, lines_of
+from peerlane.results.reading import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,38 +97,28 @@ def flow_overheads(
         FileError: A line of the file is not a line of a trace.
     """
     counts: dict[tuple[str | None, str, str], _Count] = defaultdict(_Count)
-    for number, entry in lines_of(trace):
-        if "tlp" not in entry:
-            continue
-        if wrong := [key for key, kind in _TLP.items() if not _is_of(entry.get(key), kind)]:
-            raise FileError(
-                f"{trace}:{number}: no line of a packet trace, {wrong[0]} is missing or of another "
-                "type; write a file that 'peerlane run --trace' wrote"
-            )
-        if window_ns is None or _is_within(entry["ns"], window_ns):
-            counts[entry.get("flow"), entry["link"], entry["direction"]].add(entry)
+    for tlp in lines_of(_Tlp, trace, "tlp"):
+        if window_ns is None or _is_within(tlp.ns, window_ns):
+            counts[tlp.flow, tlp.link, tlp.direction].add(tlp)
     return tuple(
         FlowOverhead(flow, link, direction, count.tlps, dict(count.bytes), count.wire_ns)
         for (flow, link, direction), count in counts.items()
     )
 
 
-_TLP: dict[str, type | tuple[type, ...]] = {
-    "ns": (int, float),
-    "link": str,
-    "direction": str,
-    "header": str,
-    "length_ns": (int, float),
-    "bytes": int,
-    "replay": bool,
-    "nullified": bool,
-    "flow": (str, type(None)),
-}
-"""The fields of a TLP in a trace that this module reads, with their types."""
+@dataclass(frozen=True, slots=True)
+class _Tlp:
+    """The fields of a TLP in a trace that this module reads."""
 
-
-def _is_of(value: object, kind: type | tuple[type, ...]) -> bool:
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    ns: float
+    link: str
+    direction: str
+    header: str
+    length_ns: float
+    bytes: int
+    replay: bool
+    nullified: bool
+    flow: str | None = None
 
 
 class _Count:
@@ -139,14 +129,14 @@ class _Count:
         self.bytes = dict.fromkeys(LINK_PARTS[:4], 0)
         self.wire_ns = 0.0
 
-    def add(self, entry: Mapping[str, Any]) -> None:
-        header = len(entry["header"]) // 2
-        self.wire_ns += entry["length_ns"]
-        if entry["replay"] or entry["nullified"]:
-            self.bytes["replays"] += entry["bytes"] + header + _core.TLP_FRAMING_BYTES
+    def add(self, tlp: _Tlp) -> None:
+        header = len(tlp.header) // 2
+        self.wire_ns += tlp.length_ns
+        if tlp.replay or tlp.nullified:
+            self.bytes["replays"] += tlp.bytes + header + _core.TLP_FRAMING_BYTES
             return
         self.tlps += 1
-        self.bytes["payload"] += entry["bytes"]
+        self.bytes["payload"] += tlp.bytes
         self.bytes["headers"] += header
         self.bytes["framing"] += _core.TLP_FRAMING_BYTES
 

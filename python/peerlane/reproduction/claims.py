@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from peerlane.reproduction.catalogue import folder_of
+from peerlane.reproduction.expected import are_tables, listed
+from peerlane.results.reading import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,12 +67,11 @@ class ClaimEntry(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        several = {
-            key: tuple(fields[key]) if isinstance(fields[key], list | tuple) else (fields[key],)
-            for key in ("row", "where", "conversion")
-            if key in fields
-        }
+    def _one_or_several(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        if not are_tables([fields]):
+            return fields
+        keys = [key for key in ("row", "where", "conversion") if key in fields]
+        several = {key: tuple(listed(fields, key)) for key in keys}
         value = fields.get("value")
         many = {"value": tuple(value)} if isinstance(value, list) else {}
         return fields | several | many
@@ -107,13 +107,15 @@ class _Group(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _defaults(cls, fields: dict[str, Any]) -> dict[str, Any]:
+    def _defaults(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        if not are_tables([fields, *listed(fields, "claims")]):
+            return fields
         shared = {key: value for key, value in fields.items() if key != "claims"}
         form = str(shared.get("what", "{}"))
         return {
             "claims": tuple(
                 shared | one | {"what": form.replace("{}", str(one.get("what", "")))}
-                for one in fields.get("claims", ())
+                for one in listed(fields, "claims")
             )
         }
 
@@ -122,11 +124,6 @@ class Claims(_Strict):
     """All claims of a system's source."""
 
     groups: tuple[_Group, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lists(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields | {"groups": tuple(fields.get("groups", ()))}
 
     @model_validator(mode="after")
     def _different(self) -> Self:
@@ -142,11 +139,15 @@ class Claims(_Strict):
 
     @classmethod
     def load(cls, system: Traversable) -> Claims:
-        """Reads `claims.toml` in a system's folder; without one the system has no claims."""
+        """Reads `claims.toml` in a system's folder; without one the system has no claims.
+
+        Raises:
+            FileError: It says what cannot be; the message has the first fault.
+        """
         if not (system / "claims.toml").is_file():
             return cls(groups=())
-        text = (system / "claims.toml").read_text(encoding="utf-8")
-        return cls.model_validate(tomllib.loads(text))
+        text = (system / "claims.toml").read_bytes()
+        return read_toml(cls, text, f"{system.name}/claims.toml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -11,14 +10,14 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    ValidationError,
     model_validator,
 )
 
-from peerlane._core import ScenarioError
 from peerlane.reproduction.plots import Plot  # noqa: TC001 - pydantic reads it
+from peerlane.results.reading import read_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from importlib.resources.abc import Traversable
 
 Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
@@ -137,14 +136,17 @@ class Figure(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _defaults(cls, fields: dict[str, Any]) -> dict[str, Any]:
+    def _defaults(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        if not are_tables([fields, *listed(fields, "rows")]):
+            return fields
         shared = {key: value for key, value in fields.items() if key not in {"name", "rows"}}
-        rows = [shared | row for row in fields.get("rows", [])]
+        rows = [shared | row for row in listed(fields, "rows")]
         for row in rows:
-            row["what"] = str(row.get("what", "")).replace("{row}", row["id"].rpartition("/")[2])
-            if row.get("kind") in NEEDS_VALUE and row.keys().isdisjoint(VALUES):
+            place = str(row.get("id", "")).rpartition("/")[2]
+            row["what"] = str(row.get("what", "")).replace("{row}", place)
+            if str(row.get("kind")) in NEEDS_VALUE and row.keys().isdisjoint(VALUES):
                 del row["kind"]
-        return {"name": fields.get("name"), "rows": rows}
+        return {"name": fields.get("name"), "rows": _frozen(rows)}
 
 
 class Calibration(_Strict):
@@ -160,8 +162,8 @@ class Calibration(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_place_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return _listed(fields)
+    def _one_place_or_several(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        return _one_or_several(fields)
 
 
 class Source(_Strict):
@@ -181,8 +183,8 @@ class Source(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_place_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return _listed(fields)
+    def _one_place_or_several(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        return _one_or_several(fields)
 
 
 class CircuitGap(_Strict):
@@ -192,10 +194,30 @@ class CircuitGap(_Strict):
     note: str = Field(min_length=1)
 
 
-def _listed(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields, with the one key at `where` as a list of one."""
-    where = fields.get("where")
-    return fields | {"where": (where,)} if isinstance(where, str) else fields
+def are_tables(parts: Iterable[object]) -> bool:
+    """Whether all parts of a file are tables, so that a validator can look into them."""
+    return all(isinstance(part, dict) for part in parts)
+
+
+def listed(fields: object, key: str) -> list[Any]:
+    """The list at a key of a part of a file; a value that is none, as the only one of a list."""
+    found = fields.get(key, []) if isinstance(fields, dict) else []
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _one_or_several(fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+    """The fields, with all lists as tuples, and one key at `where` as a tuple of one."""
+    if not are_tables([fields]):
+        return fields
+    where = {"where": listed(fields, "where")} if "where" in fields else {}
+    return _frozen(fields | where)
+
+
+def _frozen(part: Any) -> Any:  # noqa: ANN401 - a part of a file
+    """The part with tuples for lists, as fields of values that a validator has made have them."""
+    if isinstance(part, dict):
+        return {key: _frozen(value) for key, value in part.items()}
+    return tuple(map(_frozen, part)) if isinstance(part, list | tuple) else part
 
 
 class Expected(_Strict):
@@ -288,18 +310,7 @@ class Expected(_Strict):
         """Reads `expected.toml` in a system's folder.
 
         Raises:
-            ScenarioError: It says what cannot be; the message has the first fault.
+            FileError: It says what cannot be; the message has the first fault.
         """
-        text = (system / "expected.toml").read_text(encoding="utf-8")
-        try:
-            return cls.model_validate(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            wrong = str(error)
-        except ValidationError as error:
-            first, *others = error.errors()
-            place = ".".join(map(str, first["loc"]))
-            said = first["msg"].removeprefix("Value error, ")
-            wrong = f"{place}: {said}" if place else said
-            if others:
-                wrong += f" (and {len(others)} more)"
-        raise ScenarioError(f"{system.name}/expected.toml: {wrong}")
+        text = (system / "expected.toml").read_bytes()
+        return read_toml(cls, text, f"{system.name}/expected.toml")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from peerlane.reproduction.expected import Kind
+from peerlane.reproduction.expected import Kind  # noqa: TC001 - pydantic reads it
 
 
 @dataclass(frozen=True, slots=True)

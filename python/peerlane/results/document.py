@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import ConfigDict, TypeAdapter
+    from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
-
-FORMS: dict[str, type] = {}
-"""The dataclasses of documents by the name of their form, each added where it is defined."""
 
 
 def renamed(**names: str) -> ConfigDict:
@@ -31,17 +31,56 @@ def decode(kind: type[T], text: str) -> T:
     return document
 
 
-def check(kind: type, text: str) -> str | None:
-    """The first place where a text does not fit its form, and the reason; `None` if it fits."""
+def decode_strictly(kind: type[T], text: str) -> T:
+    """Reads a document that may be damaged: each value has the type of its field.
+
+    Raises:
+        ValueError: The text does not have the form; the message has the first place, and the
+            reason.
+    """
     from pydantic import ValidationError  # noqa: PLC0415 - as below
 
     try:
-        _adapter(kind).validate_json(text, strict=True)
+        document: T = _adapter(kind).validate_json(text, strict=True, context=STRICT)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        return f"{place}: {first['msg'].lower()}" if place else first["msg"].lower()
-    return None
+        raise ValueError(_told(error.errors(include_url=False, include_input=False))) from None
+    return document
+
+
+def check(kind: type, text: str, *, is_of_other_version: bool) -> None:
+    """Checks a document as `decode_strictly` does.
+
+    In a document of another version of Peerlane fields may be missing, or be unknown.
+
+    Raises:
+        ValueError: The text does not have the form.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - as below
+
+    try:
+        _adapter(kind).validate_json(text, strict=True, context=STRICT)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        ignored = _OF_VERSIONS if is_of_other_version else ()
+        if found := [one for one in found if one["type"] not in ignored]:
+            raise ValueError(_told(found)) from None
+
+
+def _told(errors: Sequence[ErrorDetails]) -> str:
+    """The first of some errors in words, and the number of others."""
+    first, *others = errors
+    place = ".".join(map(str, first["loc"]))
+    said = first["msg"].removeprefix("Value error, ")
+    said = said if said != first["msg"] else said[:1].lower() + said[1:]
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{place}: {said}{more}" if place else f"{said}{more}"
+
+
+STRICT = {"strict": True}
+"""The context in which texts inside a document are checked, too, such as histograms."""
+
+_OF_VERSIONS = ("missing", "extra_forbidden", "unexpected_keyword_argument")
+"""Kinds of errors by which the documents of two versions differ."""
 
 
 def encode(document: object) -> dict[str, Any]:

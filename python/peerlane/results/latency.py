@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from peerlane import _core
-from peerlane.results.document import Document
+from peerlane.results.document import STRICT, Document
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, ValidationInfo
+    from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,24 @@ class Bucket:
     low_ns: float
     high_ns: float
     count: int
+
+
+class _Whole:
+    """Annotates the text of a histogram, which is decoded where a file is checked."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415 - comes with pydantic
+
+        def check(text: str, info: ValidationInfo) -> str:
+            if info.context == STRICT:
+                try:
+                    _core.histogram_buckets(text)
+                except ValueError:
+                    raise ValueError("it is no whole histogram") from None
+            return text
+
+        return core_schema.with_info_after_validator_function(check, handler(source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +62,7 @@ class Latency(Document):
     p999: float
     max: float
     mean: float
-    histogram_ps: str
+    histogram_ps: Annotated[str, _Whole]
 
     def quantile(self, share: float) -> float:
         """The latency in nanoseconds that `share` (0 to 1) of all latencies do not exceed.

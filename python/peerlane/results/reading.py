@@ -10,17 +10,21 @@ import csv
 import io
 import json
 import math
+import re
 import sys
-from dataclasses import dataclass
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from peerlane import _core
-from peerlane.results.document import FORMS, check
+from peerlane.results.document import check, decode_strictly
+from peerlane.results.forms import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from os import PathLike
+
+T = TypeVar("T")
 
 _MOST_BYTES = 1 << 30
 
@@ -40,11 +44,20 @@ def text_of(path: str | PathLike[str]) -> str:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise FileError(f"{path} is longer than {_MOST_BYTES >> 30} GiB")
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, source: str) -> str:
+    """The text of the content of a file.
+
+    Raises:
+        FileError: It is not text in UTF-8; the message names `source`.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise FileError(f"{path} is not text in UTF-8: line {line}, byte {error.start}") from None
+        raise FileError(f"{source} is not text in UTF-8: line {line}, byte {error.start}") from None
 
 
 def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
@@ -57,7 +70,7 @@ def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
     def refuse(literal: str) -> float:
         line = text.count("\n", 0, max(text.find(literal), 0)) + 1
         shown = literal if len(literal) <= _SHOWN else f"{literal[:_SHOWN]}..."
-        raise FileError(f"{source}: line {line}: {shown} is no number of a result, which is finite")
+        raise FileError(f"{source}: line {line}: {shown} is not a finite number")
 
     def number(literal: str) -> float:
         value = float(literal)
@@ -72,79 +85,96 @@ def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
         where = f"line {error.lineno}, column {error.colno}"
         raise FileError(f"{source} is not JSON: {where}: {error.msg.lower()}") from None
     except RecursionError:
-        raise FileError(f"{source} is not JSON of a result: it is nested too deep") from None
+        raise FileError(f"{source} is not JSON of Peerlane: it is nested too deep") from None
 
 
+_FORM = re.compile(r"peerlane-([a-z-]+)/1")
 _SHOWN = 24
 _DIGITS = 300
 """The most digits of an integer that is finite in double precision."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """A point of a sweep over keys."""
-
-    settings: dict[str, Any]
-    seed: int | None
-    status: str
-    error: str | None
-    metrics: dict[str, float | bool | str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Points:
-    """The fields of a sweep over keys that commands read."""
-
-    name: str
-    keys: list[str]
-    metrics: list[str]
-    points: list[_Point]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loads:
-    """The fields of a sweep of loads that commands read."""
-
-    name: str
-    points: list[dict[str, Any]]
-
-
-FORMS |= {"peerlane-points/1": _Points, "peerlane-sweep/1": _Loads}
-
-
-def document_of(text: str, source: str) -> dict[str, Any]:
-    """A document that `--json` wrote. A document of this version is checked against its form.
+def read(kind: type[T], text: str, source: str) -> T:
+    """A value of JSON that has the form of a kind.
 
     Raises:
-        FileError: The text is not a document; the message names `source`.
+        FileError: The text is not JSON, or does not have the form; the message names `source`.
     """
-    document = json_of(text, source)
+    json_of(text, source)
+    try:
+        return decode_strictly(kind, text)
+    except ValueError as error:
+        raise FileError(f"{source}: {error}") from None
+
+
+def read_toml(kind: type[T], content: bytes, source: str) -> T:
+    """A value of TOML that has the form of a kind.
+
+    Raises:
+        FileError: The content is not TOML, or does not have the form; the message names `source`.
+    """
+
+    def refuse(value: object) -> None:
+        raise FileError(f"{source}: {value} is a date; write a text in quotes")
+
+    try:
+        written = json.dumps(tomllib.loads(decoded(content, source)), default=refuse)
+    except RecursionError:
+        raise FileError(f"{source} is nested too deep") from None
+    except FileError:
+        raise
+    except ValueError as error:  # of TOML, or of an integer of thousands of digits
+        raise FileError(f"{source}: {error}") from None
+    return read(kind, written, source)
+
+
+def document_of(text: str, source: str, *kinds: str) -> dict[str, Any]:
+    """A document that `--json` wrote, with the form of its kind.
+
+    In a document of another version of Peerlane fields may be missing, or be unknown.
+
+    Args:
+        text: Its text.
+        source: Its name in messages.
+        kinds: The kinds of documents that are read; all, if there are none.
+
+    Raises:
+        FileError: The text is not such a document; the message names `source`.
+    """
+    wanted = [FORMS[kind] for kind in kinds or ("result",)]
+    commands = " or ".join(f"`{form.command} {form.option}`" for form in wanted)
+    advice = f"name a file that {commands} has written"
+    try:
+        document = json_of(text, source)
+    except FileError as error:
+        raise FileError(f"{error}; {advice}") from None
     if not isinstance(document, dict):
-        raise FileError(f"{source} is no result")
-    schema = FORMS.get(str(document.get("schema")))
-    if schema is not None and document.get("version") in {None, _core.__version__}:
-        wrong = check(schema, text)
-        if wrong is not None:
-            raise FileError(f"{source}: {wrong}")
-    for place, histogram in _histograms(document):
-        try:
-            _core.histogram_buckets(histogram)
-        except (ValueError, TypeError):
-            raise FileError(f"{source}: {place}: it is no whole histogram") from None
+        raise FileError(f"{source}: its JSON is not an object; {advice}")
+    if "schema" not in document:
+        raise FileError(f"{source} has no key 'schema', as each document of --json has; {advice}")
+    kind = kind_of(document)
+    if kind is None:
+        raise FileError(
+            f"{source}: schema: Peerlane {_core.__version__} does not read the form"
+            f" {str(document['schema'])[:_SHOWN]!r}; write it again with this version"
+        )
+    if kinds and kind not in kinds:
+        raise FileError(f"{source} is of `{FORMS[kind].command}`; {advice}")
+    version = document.get("version")
+    is_of_other = version is not None and version != _core.__version__
+    form = FORMS["reports" if kind == "report" and "systems" in document else kind].kind()
+    try:
+        check(form, text, is_of_other_version=is_of_other)
+    except ValueError as error:
+        told = f"; it is of Peerlane {str(version)[:_SHOWN]}" if is_of_other else ""
+        raise FileError(f"{source}: {error}{told}") from None
     return document
 
 
-def _histograms(part: object, place: str = "") -> Iterator[tuple[str, Any]]:
-    """All histograms of a document, with their paths."""
-    entries: dict[Any, Any] = dict(enumerate(part)) if isinstance(part, list) else {}
-    if isinstance(part, dict):
-        entries = part
-    for key, value in entries.items():
-        here = f"{place}.{key}" if place else str(key)
-        if key == "histogram_ps":
-            yield here, value
-        elif isinstance(value, dict | list):
-            yield from _histograms(value, here)
+def kind_of(document: Mapping[str, Any]) -> str | None:
+    """The kind of a document, by the name of its form; `None` of a form that is not known."""
+    found = _FORM.fullmatch(str(document.get("schema")))
+    return found[1] if found and found[1] in FORMS else None
 
 
 def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
@@ -175,22 +205,23 @@ def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
     return head, rest
 
 
-def lines_of(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The numbers and the objects of the lines of a trace.
+def lines_of(kind: type[T], path: str | PathLike[str], key: str) -> Iterator[T]:
+    """The lines of a packet trace that have a key, in the form of a kind.
 
     Raises:
         OSError: The file cannot be read.
-        FileError: A line is not an object in JSON.
+        FileError: A line is not an object in JSON, or does not have the form.
     """
     with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                entry = json_of(line.decode(), "the line")
-            except (ValueError, RecursionError):
-                entry = None
-            if not isinstance(entry, dict):
+                entry = json_of(text := line.decode(), "the line")
+                if not isinstance(entry, dict):
+                    raise FileError("the line is not an object")
+                if key in entry:
+                    yield decode_strictly(kind, text)
+            except ValueError as error:  # of UTF-8, too
                 raise FileError(
-                    f"{path}:{number}: no line of a packet trace, which is an object in JSON; "
-                    "write a file that 'peerlane run --trace' wrote"
-                )
-            yield number, entry
+                    f"{path}:{number}: no line of a packet trace: {error}; name a file that"
+                    " `peerlane run --trace` has written"
+                ) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from peerlane.dotted import join_path
 from peerlane.results import markup
 from peerlane.results.collection import By, Collection
-from peerlane.results.document import FORMS, Document, decode, encode
+from peerlane.results.document import Document, decode, encode
 from peerlane.results.explanation import Explanation, FlowExplanation
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
@@ -345,6 +345,3 @@ class RunResult(Document):
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets are blocked for ever: a deadlock")
         return faults + missed
-
-
-FORMS["peerlane-result/1"] = RunResult

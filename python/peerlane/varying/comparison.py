@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, fields
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from peerlane._core import __version__
 from peerlane.dotted import join_path
 from peerlane.fabric.variant import told
-from peerlane.figures.metrics import ENCODED, leaves
-from peerlane.results.reading import FileError, document_of
+from peerlane.figures.metrics import ENCODED, Scalar, leaves
+from peerlane.results.forms import FORMS
+from peerlane.results.reading import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
-
-    from peerlane.figures.metrics import Scalar
 
     Json = Mapping[str, Any]
     Leaves = dict[tuple[str, ...], Scalar]
 
 _HEAD = ("schema", "version", "scenario_digest", "command", "name")
 """Fields that say what made a document, and not what it measured."""
-_FORM = re.compile(r"peerlane-([a-z-]+)/1")
-"""The forms of documents that this version reads."""
-_COMMANDS = {
-    "result": "peerlane run",
-    "explanation": "peerlane explain",
-    "points": "peerlane sweep --vary",
-    "sweep": "peerlane sweep",
-    "repeat": "peerlane run --repeat",
-    "report": "peerlane reproduce",
-    "fabric": "peerlane show",
-    "video": "peerlane plan video",
-    "comparison": "peerlane compare",
-}
-"""The commands that write documents of these kinds."""
 _WIRES = ("links", "fibres")
 _SHARES = ("utilisation", "share")
 """Fields that are shares of a whole, which weigh as they are."""
@@ -94,43 +77,14 @@ class Comparison:
         }
 
 
-def read_document(text: str, source: str) -> Json:
-    """A document that `--json` has written.
-
-    Args:
-        text: Its text.
-        source: Its name in messages.
-
-    Raises:
-        ComparisonError: It is none, or of a form that this version does not read.
-    """
-    try:
-        document = document_of(text, source)
-    except FileError as error:
-        raise ComparisonError(
-            f"{error}; name a file that `peerlane run FILE --json` has written"
-        ) from None
-    form = document.get("schema")
-    if form is None and "flows" not in document:
-        raise ComparisonError(
-            f"{source} is no result; name a file that `peerlane run FILE --json` has written"
-        )
-    if form is not None and not _FORM.fullmatch(str(form)):
-        raise ComparisonError(
-            f"{source} has the form {form!r}, which Peerlane {__version__} does not read;"
-            " write it again with this version"
-        )
-    return document
-
-
 def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_version: bool) -> None:
     """Refuses documents of different kinds or versions.
 
     Raises:
         ComparisonError: They are.
     """
-    kinds = [_FORM.fullmatch(str(document.get("schema"))) for document in (before, after)]
-    commands = [_COMMANDS.get(kind[1], kind[1]) if kind else None for kind in kinds]
+    kinds = [kind_of(document) for document in (before, after)]
+    commands = [FORMS[kind].command if kind else None for kind in kinds]
     if None not in commands and commands[0] != commands[1]:
         raise ComparisonError(
             f"results of different commands: {names[0]} is of `{commands[0]}`, {names[1]} of"

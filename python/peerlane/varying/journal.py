@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from peerlane._core import __version__
+from peerlane.figures.metrics import Scalar  # noqa: TC001 - pydantic reads it
 from peerlane.figures.table import difference
-from peerlane.varying.work import SweepPoint
+from peerlane.results.reading import FileError, read
+from peerlane.varying.work import Status, SweepPoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +20,28 @@ if TYPE_CHECKING:
 
     from peerlane.varying.work import Point, Study
 
-_FIELDS = ("settings", "seed", "metrics", "status", "error")
-"""What a line has of an outcome; the time that it took is of another sweep."""
-_SCHEMA = "peerlane-sweep-journal/1"
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first line: the sweep whose points follow."""
+
+    schema: Literal["peerlane-sweep-journal/1"]
+    version: str
+    scenario: str
+    keys: list[str]
+    metrics: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A line for each outcome, and the seed that was asked for."""
+
+    settings: dict[str, Any]
+    seed: int
+    metrics: dict[str, Scalar]
+    status: Status
+    error: str | None
+    given_seed: int | None
 
 
 class JournalError(ValueError):
@@ -94,8 +116,16 @@ class Journal:
 
     def add(self, point: Point, outcome: SweepPoint) -> None:
         """Writes the outcome of a point, so that it is there even if this process ends now."""
-        fields = {name: getattr(outcome, name) for name in _FIELDS}
-        self._write({**fields, "given_seed": point.seed})
+        self._write(
+            _Done(
+                settings=dict(outcome.settings),
+                seed=outcome.seed,
+                metrics=dict(outcome.metrics),
+                status=outcome.status,
+                error=outcome.error,
+                given_seed=point.seed,
+            )
+        )
 
     def close(self) -> None:
         """Leaves the journal for a later sweep."""
@@ -117,54 +147,56 @@ class Journal:
     ) -> None:
         self.close()
 
-    def _write(self, fields: Mapping[str, Any]) -> None:
+    def _write(self, line: _Head | _Done) -> None:
         try:
-            self._file.write((json.dumps(fields, ensure_ascii=False) + "\n").encode())
+            self._file.write((json.dumps(asdict(line), ensure_ascii=False) + "\n").encode())
             self._file.flush()
         except OSError as error:
             error.filename = error.filename or str(self._path)
             raise
 
-    def _read(self, head: Mapping[str, Any], *, resume: bool) -> int:
+    def _read(self, head: _Head, *, resume: bool) -> int:
         """Reads the points; returns the length of the whole lines, as the last may be torn."""
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         try:
-            lines = [json.loads(line) for line in whole.splitlines()]
-            if lines and lines[0].get("schema") != _SCHEMA:
-                raise JournalError(f"{self._path} is no journal of a sweep; name another file")
-            points = lines[1:]
-            if points and not resume:
+            first, *others = whole.decode().splitlines() or [""]
+            there = read(_Head, first, f"{self._path}: line 1")
+            points = [
+                read(_Done, line, f"{self._path}: line {number}")
+                for number, line in enumerate(others, 2)
+            ]
+        except (FileError, UnicodeDecodeError) as error:
+            raise JournalError(
+                f"{self._path} is no journal of a sweep ({error}); remove the file to begin anew,"
+                " or name another output"
+            ) from None
+        if points and not resume:
+            raise JournalError(
+                f"{self._path} has {len(points)} points of an interrupted sweep; --resume goes on"
+                " with it; remove the file to begin anew"
+            )
+        for part, value in asdict(head).items():
+            if points and getattr(there, part) != value:
                 raise JournalError(
-                    f"{self._path} has {len(points)} points of an interrupted sweep; --resume goes"
-                    " on with it; remove the file to begin anew"
+                    f"{self._path} is of a sweep with another {part}; remove the file to begin"
+                    " anew, or name another output"
                 )
-            for part, value in head.items():
-                if points and lines[0].get(part) != value:
-                    raise JournalError(
-                        f"{self._path} is of a sweep with another {part}; remove the file to begin"
-                        " anew, or name another output"
-                    )
-            if not points:
-                return 0
-            for fields in points:
-                identity = _identity(fields["settings"], fields.pop("given_seed"))
-                self._done.setdefault(identity, []).append(SweepPoint(**fields))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, JournalError):
-                raise
-            raise JournalError(f"{self._path} is no journal of a sweep; remove the file") from None
-        return len(whole)
+        for point in points:
+            outcome = {key: value for key, value in asdict(point).items() if key != "given_seed"}
+            identity = _identity(point.settings, point.given_seed)
+            self._done.setdefault(identity, []).append(SweepPoint(**outcome))
+        return len(whole) if points else 0
 
 
-def _head(study: Study, keys: Sequence[str]) -> dict[str, Any]:
-    return {
-        "schema": _SCHEMA,
-        "version": __version__,
-        "scenario": hashlib.sha256(study.text.encode()).hexdigest(),
-        "keys": list(keys),
-        "metrics": list(study.metrics or ()),
-    }
+def _head(study: Study, keys: Sequence[str]) -> _Head:
+    return _Head(
+        schema="peerlane-sweep-journal/1",
+        version=__version__,
+        scenario=hashlib.sha256(study.text.encode()).hexdigest(),
+        keys=list(keys),
+        metrics=list(study.metrics or ()),
+    )
 
 
 def _identity(settings: Mapping[str, Any], seed: int | None) -> str:

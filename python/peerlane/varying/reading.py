@@ -10,7 +10,7 @@ from peerlane._core import ScenarioError
 from peerlane.dotted import join_path
 from peerlane.fabric.paths import is_key
 from peerlane.figures.metrics import ENCODED, leaves
-from peerlane.figures.plot import PlotError, plot_rows
+from peerlane.figures.plot import plot_rows
 from peerlane.figures.result import plot_result
 from peerlane.figures.table import check_ending
 from peerlane.results.reading import FileError, csv_of, document_of, json_of, text_of
@@ -28,7 +28,8 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
     """The figure of a table of a sweep (.csv, .parquet), or of the JSON of a sweep or a run.
 
     Raises:
-        PlotError: It is none of these, or has no such columns.
+        FileError: It is none of these.
+        PlotError: It has no such columns.
         MissingPackageError: matplotlib, or pandas for Parquet, is not installed.
         OSError: It cannot be read.
     """
@@ -36,33 +37,23 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
     if found.suffix in {".csv", ".parquet"}:
         rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
         return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
-    try:
-        document = document_of(text_of(found), str(path))
-    except FileError as error:
-        message = f"{path} is no table; name a .csv, .parquet or .json that Peerlane wrote"
-        raise PlotError(f"{message} ({error})") from None
-    return plot_document(document, x, y, str(path))
+    document = document_of(text_of(found), str(path), "result", "points", "sweep")
+    return plot_document(document, x, y)
 
 
-def plot_document(
-    document: Mapping[str, Any], x: str | None, y: Sequence[str], source: str = "the document"
-) -> Figure:
+def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) -> Figure:
     """The figure of the JSON of a sweep or a run.
 
     Raises:
-        PlotError: It is neither, or has no such columns.
+        PlotError: It has no such columns.
         MissingPackageError: matplotlib is not installed.
     """
     title = str(document.get("name", ""))
     if isinstance(points := document.get("points"), list):
-        if not all(map(_is_point, points)):
-            raise PlotError(f"{source} has points that are none of a sweep")
         rows = [point_row(point) for point in points]
         keys = document.get("keys", [])
         return plot_rows(rows, x, y or _usual(rows, keys), keys=keys, title=title)
-    if "flows" in document:
-        return plot_result(document, x, y, title)
-    raise PlotError(f"{source} is neither a result nor a sweep; it has {', '.join(document)}")
+    return plot_result(document, x, y, title)
 
 
 def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,14 +63,6 @@ def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
         return {**point["settings"], **point["metrics"], **ends}
     values = dict(leaves(point))
     return {join_path(parts): value for parts, value in values.items() if parts[-1] not in ENCODED}
-
-
-def _is_point(point: object) -> bool:
-    """Whether a value is a point of a sweep over keys or of loads."""
-    if not isinstance(point, dict) or not point:
-        return False
-    parts = [point.get(name) for name in ("settings", "metrics")]
-    return "settings" not in point or all(isinstance(part, dict) for part in parts)
 
 
 def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
@@ -100,10 +83,7 @@ def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _csv(path: Path) -> list[dict[str, Any]]:
-    try:
-        head, rows = csv_of(text_of(path), str(path))
-    except FileError as error:
-        raise PlotError(str(error)) from None
+    head, rows = csv_of(text_of(path), str(path))
     return [dict(zip(head, map(_value, row), strict=True)) for row in rows]
 
 
@@ -125,6 +105,6 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
     except (ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise PlotError(f"{path} is no Parquet file; name a table that Peerlane wrote") from None
+        raise FileError(f"{path} is no Parquet file; name a table that Peerlane wrote") from None
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
     return rows

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use kernel::Time;
 use packet::{PacketId, Packets};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
-use peerlane_device::{Failure, Misuse, Operation, Port, Request, Severity, Ticket};
+use peerlane_device::{Misuse, Operation, Port, Request, Severity, Ticket};
+use protocol::AtomicOperation;
 use transaction::{FunctionPlace, OutstandingLimits};
 
-use super::tags::Tags;
-use super::{function_of, place_of};
-use crate::leaf::Engine;
+use crate::Endpoint;
+use crate::requests::{Posted, Requests, place_of};
 
 /// The requests, timers and answers of a model.
 #[derive(Debug)]
@@ -23,18 +23,7 @@ pub(super) struct Core {
     pub(super) has_vectors: u16,
     /// The number of virtual functions that there are now.
     pub(super) virtual_functions: usize,
-    /// Posted requests and interrupts, oldest first, each with its place in the order of all requests.
-    pub(super) posted: VecDeque<(u64, Posted)>,
-    /// Number of requests so far.
-    requests: u64,
-    /// The slots of reads and atomic operations with parts that are not sent, oldest first.
-    pub(super) to_send: VecDeque<usize>,
-    /// Reads and atomic operations in progress.
-    pub(super) slots: Vec<Option<NonPosted>>,
-    pub(super) free_slots: Vec<usize>,
-    pub(super) tags: Tags,
-    /// Whether the next packet is a non-posted request, if there is one: they take turns with posted ones.
-    pub(super) is_turn_of_reads: bool,
+    pub(super) requests: Requests<Read, Write>,
     /// Reads of registers that the model has not answered.
     pub(super) open: BTreeMap<Ticket, Open>,
     /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
@@ -43,53 +32,29 @@ pub(super) struct Core {
     /// Timers with time, order, number and function.
     timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
     timers_set: u64,
-    /// Bytes of all requests in progress.
-    pub(super) bytes: u64,
 }
 
-/// A posted request of a model.
+/// A read or an atomic operation of a model, by its tag.
 #[derive(Debug)]
-pub(super) enum Posted {
-    Write {
-        place: FunctionPlace,
-        tag: Option<u64>,
-        address: u64,
-        bytes: Vec<u8>,
-        /// The number of bytes that are sent.
-        sent: usize,
-    },
-    Interrupt(FunctionPlace, u16),
-    Message(FunctionPlace, Severity),
+pub(super) struct Read {
+    pub(super) tag: u64,
+    len: u64,
+    /// The bytes that have come; empty before the first ones.
+    pub(super) bytes: Vec<u8>,
 }
 
-impl Posted {
-    pub(super) fn place(&self) -> FunctionPlace {
-        match self {
-            Posted::Write { place, .. }
-            | Posted::Interrupt(place, _)
-            | Posted::Message(place, _) => *place,
-        }
+impl Read {
+    pub(super) fn keep(&mut self, offset: u64, part: &[u8]) {
+        self.bytes.resize(self.len as usize, 0);
+        self.bytes[offset as usize..][..part.len()].copy_from_slice(part);
     }
 }
 
-/// A read or an atomic operation of a model.
+/// A write of a model, with a tag if the model waits for its end.
 #[derive(Debug)]
-pub(super) struct NonPosted {
-    /// The place in the order of all requests.
-    pub(super) order: u64,
-    pub(super) place: FunctionPlace,
-    pub(super) tag: u64,
-    pub(super) address: u64,
-    pub(super) len: u64,
-    /// The number of bytes that packets have asked for.
-    pub(super) asked: u64,
-    /// The number of bytes that have come or are lost.
-    pub(super) ended: u64,
-    /// The bytes that have come; empty before the first request.
+pub(super) struct Write {
+    pub(super) tag: Option<u64>,
     pub(super) bytes: Vec<u8>,
-    pub(super) failed: Option<Failure>,
-    /// The operation and its operands, if it is not a read.
-    pub(super) atomic: Option<(Operation, Vec<u8>)>,
 }
 
 /// A read of registers that waits for the model.
@@ -101,25 +66,18 @@ pub(super) struct Open {
 }
 
 impl Core {
-    pub(super) fn new(limits: OutstandingLimits) -> Self {
+    pub(super) fn new(limits: OutstandingLimits, endpoint: &Endpoint) -> Self {
         Core {
             now: Time::ZERO,
             failed: None,
             has_vectors: 0,
             virtual_functions: 0,
-            posted: VecDeque::new(),
-            requests: 0,
-            to_send: VecDeque::new(),
-            slots: Vec::new(),
-            free_slots: Vec::new(),
-            tags: Tags::new(limits),
-            is_turn_of_reads: false,
+            requests: Requests::new(limits, endpoint),
             open: BTreeMap::new(),
             answers: VecDeque::new(),
             tickets: 0,
             timers: BinaryHeap::new(),
             timers_set: 0,
-            bytes: 0,
         }
     }
 
@@ -143,29 +101,6 @@ impl Core {
         self.timers.pop().map(|Reverse((_, _, timer, _))| timer)
     }
 
-    pub(super) fn is_busy(&self) -> bool {
-        !self.posted.is_empty() || self.slots.len() > self.free_slots.len()
-    }
-
-    pub(super) fn engine(&self, now: Time) -> Engine {
-        if !self.is_busy() {
-            Engine::Idle
-        } else if self.waits_for_tags(now) {
-            Engine::Tags
-        } else {
-            Engine::Busy
-        }
-    }
-
-    /// Whether there are requests to send, and no function with one has a free tag.
-    fn waits_for_tags(&self, now: Time) -> bool {
-        let mut waiting = self
-            .to_send
-            .iter()
-            .filter_map(|slot| self.slots[*slot].as_ref());
-        !self.to_send.is_empty() && waiting.all(|one| !self.tags.is_open(one.place, now))
-    }
-
     /// Drops all requests, timers and unanswered reads of some functions.
     pub(super) fn forget(
         &mut self,
@@ -173,19 +108,7 @@ impl Core {
         packets: &mut Packets,
     ) {
         let is_kept = |one: FunctionPlace| !is_forgotten(one);
-        self.posted.retain(|(_, posted)| is_kept(posted.place()));
-        let slots = &mut self.slots;
-        for slot in slots.iter_mut() {
-            if slot.as_ref().is_some_and(|one| !is_kept(one.place)) {
-                *slot = None;
-            }
-        }
-        self.to_send.retain(|slot| slots[*slot].is_some());
-        self.free_slots = (0..slots.len())
-            .rev()
-            .filter(|slot| slots[*slot].is_none())
-            .collect();
-        self.tags.forget(|one| !is_kept(one));
+        self.requests.forget(&is_forgotten);
         let mut release = |open: &Open| {
             let kept = is_kept(open.place);
             if !kept {
@@ -196,65 +119,15 @@ impl Core {
         self.open.retain(|_, open| release(open));
         self.answers.retain(|(open, _)| release(open));
         self.timers
-            .retain(|Reverse((_, _, _, function))| is_kept(place_of(*function)));
-        self.bytes = self.waiting_bytes();
+            .retain(|Reverse((_, _, _, function))| is_kept(place_of((*function).into())));
     }
 
-    fn waiting_bytes(&self) -> u64 {
-        let posted = self.posted.iter().map(|(_, posted)| match posted {
-            Posted::Write { bytes, .. } => bytes.len() as u64,
-            Posted::Interrupt(..) | Posted::Message(..) => 0,
-        });
-        let reads = self.slots.iter().flatten().map(|one| one.len);
-        posted.chain(reads).sum()
-    }
-
-    fn waiting(&self) -> usize {
-        self.posted.len() + self.slots.len() - self.free_slots.len()
-    }
-
-    /// Counts the bytes of one more request, unless too many requests or bytes are in progress.
-    fn take_in(&mut self, bytes: u64) -> Result<(), Misuse> {
-        if self.waiting() >= MOST_WAITING || self.bytes + bytes > MOST_WAITING_BYTES {
+    /// Checks that one more request with so many bytes may be in progress.
+    fn check_room(&self, bytes: u64) -> Result<(), Misuse> {
+        let requests = &self.requests;
+        if requests.waiting() >= MOST_WAITING || requests.bytes() + bytes > MOST_WAITING_BYTES {
             return Err(Misuse::TooMany);
         }
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    fn post(&mut self, request: Posted) {
-        self.requests += 1;
-        self.posted.push_back((self.requests, request));
-    }
-
-    /// Takes in a read, or an atomic operation with its operands.
-    fn begin(
-        &mut self,
-        place: FunctionPlace,
-        tag: u64,
-        (address, len): (u64, u64),
-        atomic: Option<(Operation, Vec<u8>)>,
-    ) -> Result<(), Misuse> {
-        self.take_in(len)?;
-        self.requests += 1;
-        let request = NonPosted {
-            order: self.requests,
-            place,
-            tag,
-            address,
-            len,
-            asked: 0,
-            ended: 0,
-            bytes: Vec::new(),
-            failed: None,
-            atomic,
-        };
-        let slot = self.free_slots.pop().unwrap_or(self.slots.len());
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
-        self.slots[slot] = Some(request);
-        self.to_send.push_back(slot);
         Ok(())
     }
 }
@@ -269,10 +142,17 @@ impl Port for Core {
         if usize::from(function) > self.virtual_functions {
             return Err(Misuse::NoSuchFunction);
         }
-        let place = place_of(function);
+        let place = place_of(function.into());
+        let read = |tag, len| Read {
+            tag,
+            len,
+            bytes: Vec::new(),
+        };
         match request {
             Request::Read { tag, address, len } => {
-                self.begin(place, tag, (address, len), None)?;
+                self.check_room(len)?;
+                let read = read(tag, len);
+                self.requests.begin(place, read, (address, len), None);
             }
             Request::Atomic {
                 tag,
@@ -281,33 +161,32 @@ impl Port for Core {
                 operands,
             } => {
                 let len = (operands.len() / operation.operands()) as u64;
-                let atomic = Some((operation, operands.to_vec()));
-                self.begin(place, tag, (address, len), atomic)?;
+                self.check_room(len)?;
+                let atomic = Some((operation_of(operation), operands.to_vec()));
+                let read = read(tag, len);
+                self.requests.begin(place, read, (address, len), atomic);
             }
             Request::Write {
                 tag,
                 address,
                 bytes,
             } => {
-                self.take_in(bytes.len() as u64)?;
-                self.post(Posted::Write {
-                    place,
-                    tag,
-                    address,
-                    bytes: bytes.to_vec(),
-                    sent: 0,
-                });
+                let range = (address, bytes.len() as u64);
+                self.check_room(range.1)?;
+                let bytes = bytes.to_vec();
+                self.requests.write(place, Write { tag, bytes }, range);
             }
             Request::Interrupt { vector } => {
                 if vector >= self.has_vectors {
                     return Err(Misuse::NoSuchVector);
                 }
-                self.take_in(0)?;
-                self.post(Posted::Interrupt(place, vector));
+                self.check_room(0)?;
+                self.requests.post(place, Posted::Interrupt(vector));
             }
             Request::Message { severity } => {
-                self.take_in(0)?;
-                self.post(Posted::Message(place, severity));
+                self.check_room(0)?;
+                let message = Posted::Message(severity_of(severity));
+                self.requests.post(place, message);
             }
             Request::Timer { timer, after_fs } => {
                 if self.timers.len() >= MOST_WAITING {
@@ -315,7 +194,7 @@ impl Port for Core {
                 }
                 let due = Time::from_fs(timer_due(self.now.as_fs(), after_fs)?);
                 self.timers_set += 1;
-                let timer = (due, self.timers_set, timer, function_of(place));
+                let timer = (due, self.timers_set, timer, function);
                 self.timers.push(Reverse(timer));
             }
             Request::Answer { ticket, bytes } => {
@@ -332,5 +211,21 @@ impl Port for Core {
             }
         }
         Ok(())
+    }
+}
+
+fn operation_of(operation: Operation) -> AtomicOperation {
+    match operation {
+        Operation::FetchAdd => AtomicOperation::FetchAdd,
+        Operation::Swap => AtomicOperation::Swap,
+        Operation::CompareAndSwap => AtomicOperation::CompareAndSwap,
+    }
+}
+
+fn severity_of(severity: Severity) -> protocol::Severity {
+    match severity {
+        Severity::Correctable => protocol::Severity::Correctable,
+        Severity::NonFatal => protocol::Severity::NonFatal,
+        Severity::Fatal => protocol::Severity::Fatal,
     }
 }

@@ -1,14 +1,12 @@
 //! A device whose model comes from outside: written in Python, or loaded from a library.
 //!
 //! The [`Model`] has the registers and the behaviour; PCI Express is the part of the device around it. [`Core`] keeps the requests of the
-//! model, and the device makes packets of them: it cuts requests, has the tags, and gives completions to the model. A model that fails, or
+//! model, and the device makes [packets](crate::requests) of them, and gives their completions to the model. A model that fails, or
 //! whose calls do not end at one time, is not called again. Its device then refuses all accesses, and the run ends.
 
 mod core;
 mod model;
-mod sending;
 mod service;
-mod tags;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -20,6 +18,7 @@ use protocol::Bar;
 use transaction::{FunctionPlace, Memory};
 
 use crate::leaf::{self, Engine, one_port};
+use crate::requests::{Ended, Sent, number_of};
 use crate::{Endpoint, EndpointConfig, Leaf};
 use core::Core;
 pub use model::{ForeignModel, ForeignParameters, Maker};
@@ -66,23 +65,23 @@ impl Leaf for Foreign {
     }
 
     fn engine(&self, now: Time) -> Engine {
-        self.core.engine(now)
+        self.core.requests.engine(now)
     }
 
     fn deadline(&mut self, now: Time) -> Time {
-        self.core.tags.next_change(now)
+        self.core.requests.deadline(now)
     }
 
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         let is_reset = |one| place == FunctionPlace::Own || one == place;
         self.core.forget(is_reset, fx.store());
-        let function = function_of(place);
+        let function = number_of(place) as u8;
         // A model may begin work at a reset, also as a virtual function that is gone, whose work is dropped.
         self.core.virtual_functions = usize::from(u8::MAX);
         self.call(fx.now(), |model, shell| model.reset(function, shell));
         self.apply_registers();
         let there = self.core.virtual_functions;
-        let is_gone = |one| usize::from(function_of(one)) > there;
+        let is_gone = |one| number_of(one) > there;
         self.core.forget(is_gone, fx.store());
     }
 
@@ -117,7 +116,7 @@ impl Leaf for Foreign {
         if due < Time::NEVER {
             self.endpoint.wake_engine(due, fx);
         }
-        let deadline = self.core.tags.next_change(fx.now());
+        let deadline = self.core.requests.deadline(fx.now());
         self.endpoint.wake_engine_in_background(deadline, fx);
     }
 }
@@ -134,8 +133,7 @@ impl Foreign {
         let outstanding = config.parameters.outstanding(tags, timeout);
         let made = parameters.make(name);
         let endpoint = Endpoint::new(config);
-        let mut core = Core::new(outstanding);
-        core.tags.apply_registers(&endpoint);
+        let mut core = Core::new(outstanding, &endpoint);
         let model = match made {
             Ok(model) => Some(Mutex::new(model)),
             Err(why) => {
@@ -184,12 +182,12 @@ impl Foreign {
 
     /// Whether a request of the model waits to be sent or to be answered.
     pub fn is_busy(&self) -> bool {
-        self.core.is_busy()
+        self.core.requests.waiting() > 0
     }
 
     /// Takes over the tags of the functions, and the number of virtual ones that there are now.
     fn apply_registers(&mut self) {
-        self.core.tags.apply_registers(&self.endpoint);
+        self.core.requests.apply_registers(&self.endpoint);
         let functions = self.endpoint.functions();
         self.core.virtual_functions = functions.virtual_places().count();
     }
@@ -224,6 +222,49 @@ impl Foreign {
         }
     }
 
+    /// Sends a packet, if one may be sent. Returns whether the queues have changed.
+    fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let fill = |write: &core::Write, offset: u64, into: &mut [u8], _: &Memory| {
+            into.copy_from_slice(&write.bytes[offset as usize..][..into.len()]);
+        };
+        match self.core.requests.send(&mut self.endpoint, fx, fill) {
+            Sent::Nothing => return false,
+            Sent::Packet => {}
+            Sent::Write(write) => {
+                if let Some(tag) = write.tag {
+                    self.call(fx.now(), |model, shell| model.sent(tag, shell));
+                }
+            }
+            Sent::Ended(ended) => self.end(&ended, fx.now()),
+        }
+        true
+    }
+
+    /// Ends requests that have timed out; returns whether there were any.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        let requests = |device: &mut Self, fx: &mut Effects<'_, Self>| {
+            let requests = &mut device.core.requests;
+            requests.give_up(|_| None, &mut device.endpoint, fx)
+        };
+        while let Some(ended) = requests(self, fx) {
+            if let Some(ended) = ended {
+                self.end(&ended, fx.now());
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// Reports the end of a read or an atomic operation to the model.
+    fn end(&mut self, ended: &Ended<core::Read>, now: Time) {
+        let read = &ended.what;
+        let outcome = ended.failed.map_or(Ok(&*read.bytes), Err);
+        self.call(now, |model, shell| {
+            model.completed(read.tag, outcome, shell);
+        });
+    }
+
     /// Calls the model for each timer whose time has come; returns whether there was one.
     fn expire_timers(&mut self, now: Time) -> bool {
         let mut any = false;
@@ -242,22 +283,6 @@ impl fmt::Debug for Foreign {
             .field("endpoint", &self.endpoint)
             .field("core", &self.core)
             .finish_non_exhaustive()
-    }
-}
-
-/// The number of the function at `place`, as models count functions.
-fn function_of(place: FunctionPlace) -> u8 {
-    match place {
-        FunctionPlace::Virtual(number) => number as u8 + 1,
-        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
-    }
-}
-
-/// The place of the function that models count as `number`.
-fn place_of(number: u8) -> FunctionPlace {
-    match number.checked_sub(1) {
-        Some(number) => FunctionPlace::Virtual(number.into()),
-        None => FunctionPlace::Own,
     }
 }
 

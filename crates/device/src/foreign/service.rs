@@ -1,14 +1,14 @@
 //! Packets that arrive: accesses to the registers of the model, and completions of its requests.
 
 use kernel::Effects;
-use packet::{Observation, PacketId, Refusal};
-use peerlane_device::{Access, Answer, Failure, Ticket};
-use protocol::{Completion, Kind, MemoryRequest, Status};
-use transaction::{AnsweredPart, FunctionPlace, written};
+use packet::{PacketId, Refusal};
+use peerlane_device::{Access, Answer, Ticket};
+use protocol::{Completion, Kind, MemoryRequest};
+use transaction::{FunctionPlace, Memory, written};
 
-use super::core::Open;
-use super::tags::Part;
-use super::{Foreign, PAGE, function_of};
+use super::core::{Open, Read};
+use super::{Foreign, PAGE};
+use crate::requests::number_of;
 
 /// The registers that a request is for.
 #[derive(Clone, Copy, Debug)]
@@ -188,98 +188,20 @@ impl Foreign {
     }
 
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
-        let requester = self.endpoint.functions().place_of(completion.requester);
-        let part = requester.and_then(|place| self.core.tags.take(place, completion));
-        let Some(part) = part else {
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnexpectedCompletion, fx);
+        let keep = |read: &mut Read, offset: u64, bytes: &[u8], _: &mut Memory| {
+            read.keep(offset, bytes);
         };
-        let failure = match completion.status {
-            Status::Successful => None,
-            Status::CompleterAbort => Some(Failure::Aborted),
-            Status::Poisoned => Some(Failure::Poisoned),
-            _ => Some(Failure::Unsupported),
-        };
-        let lead = usize::from(completion.lower_address) % 4;
-        let payload = fx.store()[packet].payload();
-        let data = payload.get(lead..lead + part.len as usize);
-        match data.filter(|_| failure.is_none()) {
-            Some(data) => self.keep(&part, data),
-            None => self.lose(&part, failure.unwrap_or(Failure::Aborted)),
+        let requests = &mut self.core.requests;
+        let ended = requests.take(packet, completion, &mut self.endpoint, fx, keep);
+        if let Some(ended) = ended {
+            self.end(&ended, fx.now());
         }
-        fx.store().release(packet);
-        self.end_part(&part, fx);
-    }
-
-    fn keep(&mut self, part: &AnsweredPart<Part>, data: &[u8]) {
-        if let Some(one) = &mut self.core.slots[part.what.slot] {
-            let at = (part.what.offset + u64::from(part.offset)) as usize;
-            one.bytes[at..at + data.len()].copy_from_slice(data);
-        }
-    }
-
-    /// Notes the failure of a part. Nothing more is asked for of a request that has failed.
-    fn lose(&mut self, part: &AnsweredPart<Part>, why: Failure) {
-        let slot = part.what.slot;
-        if let Some(one) = &mut self.core.slots[slot] {
-            one.failed.get_or_insert(why);
-            self.core.to_send.retain(|other| *other != slot);
-        }
-    }
-
-    /// Ends a request of which nothing was sent.
-    pub(super) fn fail(&mut self, what: Part, why: Failure, fx: &mut Effects<'_, Self>) {
-        let part = AnsweredPart {
-            what,
-            offset: 0,
-            len: 0,
-            last: true,
-        };
-        self.lose(&part, why);
-        self.end_part(&part, fx);
-    }
-
-    /// Counts a part that has come or is lost; the last one ends the request.
-    fn end_part(&mut self, part: &AnsweredPart<Part>, fx: &mut Effects<'_, Self>) {
-        let slot = part.what.slot;
-        let Some(one) = &mut self.core.slots[slot] else {
-            return;
-        };
-        one.ended += u64::from(part.len);
-        // A request that has failed ends when none of its packets is outstanding, even if not all of it was asked for.
-        let is_over = one.ended == one.len || one.failed.is_some() && one.ended == one.asked;
-        if !is_over {
-            return;
-        }
-        let Some(one) = self.core.slots[slot].take() else {
-            return;
-        };
-        self.core.free_slots.push(slot);
-        self.core.bytes -= one.len;
-        let outcome = one.failed.map_or(Ok(&*one.bytes), Err);
-        self.call(fx.now(), |model, shell| {
-            model.completed(one.tag, outcome, shell);
-        });
-    }
-
-    /// Ends requests that have timed out; returns whether there were any.
-    pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
-        while let Some(part) = self.core.tags.give_up(fx.now()) {
-            self.endpoint.record_timeout(part.what.place, fx);
-            fx.observe(Observation::gave_up(part.len));
-            self.lose(&part, Failure::TimedOut);
-            self.end_part(&part, fx);
-            any = true;
-        }
-        any
     }
 }
 
 fn access(target: Target, from: usize, len: usize, ticket: Ticket) -> Access {
     Access {
-        function: function_of(target.place),
+        function: number_of(target.place) as u8,
         bar: target.bar,
         offset: target.offset + from as u64,
         len: len as u32,

@@ -225,9 +225,9 @@ impl Buffers {
         let address = self.ring + first * ENTRY;
         let count = (most - have)
             .min(self.given - self.asked)
-            .min(self.entries - first)
-            .min(MemoryRequest::room_at(address) / ENTRY)
-            .min(AT_ONCE);
+            .min(self.entries - first);
+        let largest = (AT_ONCE * ENTRY) as u32;
+        let count = u64::from(MemoryRequest::first_len(address, count * ENTRY, largest)) / ENTRY;
         self.asked += count;
         self.coming += count;
         Some((address, (count * ENTRY) as u32))

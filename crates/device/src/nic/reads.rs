@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag, TrafficClass};
+use protocol::{Completion, FunctionId, Header, QueuePairId, Tag, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
 
 use super::NicParameters;
@@ -128,12 +128,8 @@ impl Reads {
         };
         let content = &packets[packet];
         let words = content.bytes().len().div_ceil(16) as u32;
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = if completion.status == Status::Successful {
-            content.payload()[lead..][..part.len as usize].to_vec()
-        } else {
-            Vec::new()
-        };
+        let data = part.data(completion, content.payload());
+        let bytes = data.map(<[u8]>::to_vec).unwrap_or_default();
         let service = self.cycle * u64::from(words + self.handling_cycles);
         self.busy_until = now.max(self.busy_until + service);
         self.complete(part, bytes);

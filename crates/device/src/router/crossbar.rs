@@ -70,6 +70,19 @@ pub(super) enum Exits {
 }
 
 impl Exits {
+    /// The output and the virtual channel of the route that the network keeps free of circles: the packet can always wait for this channel.
+    /// It is the only channel of a packet without adaptive routing.
+    pub(super) fn escape(self) -> Option<(usize, u8)> {
+        let Exits::On(hops) = self else {
+            return None;
+        };
+        let (fibre, channels) = hops.iter().next()?;
+        Some((
+            FIRST_FIBRE + usize::from(fibre),
+            channels.trailing_zeros() as u8,
+        ))
+    }
+
     /// The numbers of these outputs.
     pub(super) fn outputs(self) -> impl Iterator<Item = usize> {
         let (out, hops) = match self {
@@ -88,12 +101,18 @@ impl Exits {
 pub(super) struct Input {
     pub(super) free_at: Time,
     pub(super) wake: Time,
+    /// The queue of the input that alone may use the path: its first packet has a claim, and the space that it claimed is there.
+    pub(super) reserved: Option<usize>,
+    /// The queue after the one that was served last, which is the first to try when the path is free again.
+    pub(super) next: usize,
 }
 
 /// An output, with the queues that request it, one bit each.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) asked: u64,
+    /// The queues whose first packet claims its channel, one bit each.
+    pub(super) claims: u64,
     /// The queue after the one that was served last, where round robin begins.
     next: u32,
     pub(super) free_at: Time,
@@ -117,6 +136,8 @@ impl Input {
         Input {
             free_at: Time::ZERO,
             wake: Time::NEVER,
+            reserved: None,
+            next: 0,
         }
     }
 }
@@ -125,6 +146,7 @@ impl Output {
     pub(super) fn new() -> Self {
         Output {
             asked: 0,
+            claims: 0,
             next: 0,
             free_at: Time::ZERO,
             wake: Time::NEVER,
@@ -134,19 +156,15 @@ impl Output {
     /// The queues that request the output, in round-robin order; those of `later` come after all others.
     pub(super) fn in_turn(&self, later: u64) -> impl Iterator<Item = u32> + use<> {
         let next = self.next;
-        let mut left = (self.asked & !later).rotate_right(next);
-        let mut last = (self.asked & later).rotate_right(next);
-        std::iter::from_fn(move || {
-            if left == 0 {
-                left = std::mem::take(&mut last);
-            }
-            if left == 0 {
-                return None;
-            }
-            let bit = left.trailing_zeros();
-            left &= left - 1;
-            Some((bit + next) % u64::BITS)
-        })
+        let first = members((self.asked & !later).rotate_right(next));
+        let last = members((self.asked & later).rotate_right(next));
+        first.chain(last).map(move |bit| (bit + next) % u64::BITS)
+    }
+
+    /// Removes the request of a queue and its claim.
+    pub(super) fn withdraw(&mut self, queue: usize) {
+        self.asked &= !(1 << queue);
+        self.claims &= !(1 << queue);
     }
 
     /// The queue that was served last.
@@ -157,6 +175,15 @@ impl Output {
     pub(super) fn served(&mut self, queue: u32) {
         self.next = (queue + 1) % u64::BITS;
     }
+}
+
+/// The queues of a set, one bit each.
+pub(super) fn members(mut set: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let member = set.trailing_zeros();
+        set &= set.checked_sub(1)?;
+        Some(member)
+    })
 }
 
 #[cfg(test)]

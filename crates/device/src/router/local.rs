@@ -40,7 +40,7 @@ pub(super) struct Local {
     room: u32,
     cycle: Span,
     lanes: u32,
-    packet_size: u64,
+    packet_size: u32,
     /// Packets that leave by PCI Express, with the time at which the last part of each is here.
     leaving: VecDeque<(Time, PacketId)>,
     /// TLPs made from packets that leave.
@@ -73,7 +73,7 @@ impl Local {
             source: Requester::new(endpoint.id(), limits),
             source_due: Time::ZERO,
             programs: Vec::new(),
-            packet_size: optical.packet_size.0,
+            packet_size: optical.packet_size.0 as u32,
             held: None,
             width: parameters.local_width,
             queues: parameters.injection_queues as usize,

@@ -5,6 +5,7 @@
 //! their input, in the buffer of their virtual channel, until the crossbar forwards them: cut-through, one packet at a time from
 //! each input and to each output.
 
+mod claims;
 mod crossbar;
 mod local;
 mod parameters;
@@ -24,7 +25,7 @@ use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
-use crossbar::{Entry, Exits, Input, Output, Queue};
+use crossbar::{Entry, Exits, Input, Output, Queue, members};
 
 pub use crossbar::Arbitration;
 use local::Local;
@@ -309,7 +310,7 @@ impl Router {
     /// The time at which a queue's path into the crossbar is free: the queues of a fibre share one, as do the node's queues with a
     /// `local_width` of 1.
     fn input_free_at(&mut self, input: usize, queue: usize) -> &mut Time {
-        if input == OWN && self.is_wide {
+        if self.has_own_path(input) {
             &mut self.queues[queue].free_at
         } else {
             &mut self.inputs[input].free_at
@@ -369,7 +370,8 @@ impl Router {
 
     /// Continues an input that is free again, or has first packets that are ready.
     fn go_on(&mut self, input: usize, fx: &mut Effects<'_, Self>) {
-        for queue in 0..self.stride {
+        let next = self.inputs[input].next;
+        for queue in (next..self.stride).chain(0..next) {
             if !self.queues[self.number(input, queue)].entries.is_empty() {
                 self.ask(input, queue, fx);
                 self.try_outputs(input, queue, fx);
@@ -398,14 +400,9 @@ impl Router {
         for packet in unsure {
             lose(packet, Refusal::Unacknowledged, fx);
         }
-        let asked = std::mem::take(&mut self.outputs[FIRST_FIBRE + fibre].asked);
-        for number in (0..u64::BITS).filter(|number| asked >> number & 1 == 1) {
-            let (input, queue) = self.place(number);
-            for output in &mut self.outputs {
-                output.asked &= !(1 << number);
-            }
-            self.queues[self.number(input, queue)].exits = None;
-            self.wake_input(input, fx.now(), fx);
+        for number in members(self.outputs[FIRST_FIBRE + fibre].asked) {
+            self.withdraw(number as usize);
+            self.wake_input(self.place(number).0, fx.now(), fx);
         }
     }
 

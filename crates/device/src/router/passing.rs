@@ -1,5 +1,7 @@
 //! The passage of packets through the crossbar: which packet is next, in which virtual channel, and how long it takes.
 
+use std::ops::ControlFlow;
+
 use kernel::{Effects, Span, Time};
 use link::At;
 use link::optical::{OpticalEnd, Outgoing};
@@ -28,26 +30,44 @@ impl Router {
     }
 
     /// The next queue with a packet that may leave by `output` now, and the packet's virtual channel.
-    pub(super) fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
-        let arbitration = self.arbitration;
-        let later = match arbitration {
+    fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
+        if let ControlFlow::Break(chosen) = self.next_claimed(output, now) {
+            return chosen;
+        }
+        let in_turn = self.outputs[output].in_turn(self.later());
+        if self.arbitration != Arbitration::OldestFirst {
+            return self.first_open(output, in_turn, now);
+        }
+        let mut by_age: Vec<u32> = in_turn.collect();
+        by_age.sort_by_key(|number| {
+            let first = self.queues[*number as usize].entries.front();
+            first.map(|entry| entry.born)
+        });
+        self.first_open(output, by_age.into_iter(), now)
+    }
+
+    /// The first of these queues with a packet that may leave now. Packets that lack space claim it in their turn.
+    fn first_open(
+        &mut self,
+        output: usize,
+        queues: impl Iterator<Item = u32>,
+        now: Time,
+    ) -> Option<(u32, u8)> {
+        for number in queues {
+            if let Some(channel) = self.channel_for(output, number, now) {
+                return Some((number, channel));
+            }
+            self.claim(output, number);
+        }
+        None
+    }
+
+    /// The queues that an output serves after all others.
+    pub(super) fn later(&self) -> u64 {
+        match self.arbitration {
             Arbitration::TransitFirst => (1 << self.stride) - 1,
             Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
-        };
-        let waits = self.outputs[output].in_turn(later);
-        let mut open =
-            waits.filter_map(|number| Some((number, self.channel_for(output, number, now)?)));
-        if arbitration != Arbitration::OldestFirst {
-            return open.next();
         }
-        let all: Vec<(u32, u8)> = open.collect();
-        let age = |(number, _): &(u32, u8)| {
-            self.queues[*number as usize]
-                .entries
-                .front()
-                .map(|entry| entry.born)
-        };
-        all.into_iter().min_by_key(age)
     }
 
     /// The queues of an input.
@@ -73,21 +93,21 @@ impl Router {
 
     /// The virtual channel in which the first packet of queue `number` may leave by `output` now.
     pub(super) fn channel_for(&mut self, output: usize, number: u32, now: Time) -> Option<u8> {
-        let (input, queue) = self.place(number);
-        if *self.input_free_at(input, queue) > now {
+        if !self.has_path(number, now) {
             return None;
         }
-        let queue = &self.queues[self.number(input, queue)];
+        let queue = &self.queues[number as usize];
         let Some(Exits::On(hops)) = queue.exits else {
             return Some(0);
         };
         let cycles = queue.entries.front()?.cycles;
         let fibre = output - FIRST_FIBRE;
         let (_, allowed) = hops.iter().find(|(hop, _)| usize::from(*hop) == fibre)?;
+        let unclaimed = allowed & !self.claimed_channels(output, number);
         let end = self.fibres[fibre].as_mut()?;
         let channels = (0..self.stride as u8)
             .rev()
-            .filter(|c| allowed >> c & 1 == 1);
+            .filter(|c| unclaimed >> c & 1 == 1);
         // The highest channels are the adaptive ones; among the channels with space, the one with the most space is taken.
         let open = channels.filter(|channel| end.may_send(*channel, cycles));
         let best = open.max_by_key(|channel| (end.room(*channel), *channel));
@@ -126,6 +146,7 @@ impl Router {
             }
         };
         *self.input_free_at(input, queue) = now + length;
+        self.inputs[input].next = (queue + 1) % self.stride;
         if self.queue_gap > Span::ZERO {
             self.queues[self.number(input, queue)].rests_until = now + length + self.queue_gap;
         }
@@ -146,9 +167,7 @@ impl Router {
         let entry = place.entries.pop_front()?;
         self.has_room |= input == OWN;
         place.cycles -= entry.cycles;
-        for output in place.exits.take().into_iter().flat_map(Exits::outputs) {
-            self.outputs[output].asked &= !(1 << number);
-        }
+        self.withdraw(number);
         Some(entry)
     }
 

@@ -119,7 +119,7 @@ impl Running {
     }
 
     /// The next action at `now`, where packets carry up to `largest` bytes.
-    pub(super) fn next(&mut self, now: Time, largest: u64) -> Wish {
+    pub(super) fn next(&mut self, now: Time, largest: u32) -> Wish {
         while let Some((_, source, bytes)) = self.arriving.pop_front_if(|(due, ..)| *due <= now) {
             *self.received.entry(source).or_default() += bytes;
         }
@@ -222,10 +222,9 @@ impl Running {
     }
 }
 
-/// Length of the packet that begins `at` bytes into a message: it stays within a page at the destination.
-fn piece(message: &Message, at: u64, largest: u64) -> u64 {
-    let room = MemoryRequest::room_at(message.to_offset + at);
-    (message.len - at).min(room).min(largest)
+/// Length of the packet that begins `at` bytes into a message: it is a request at the destination.
+fn piece(message: &Message, at: u64, largest: u32) -> u64 {
+    MemoryRequest::first_len(message.to_offset + at, message.len - at, largest).into()
 }
 
 const LEGAL: &str = "a piece of a message stays within its page";

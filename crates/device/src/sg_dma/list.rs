@@ -177,11 +177,11 @@ impl List {
         if *unasked == 0 || *under_way > 0 || come.len() as u64 >= most {
             return None;
         }
-        let page = MemoryRequest::room_at(*address);
-        let len = ((*unasked).min(most) * DESCRIPTOR).min(page);
-        let range = (*address, len as u32);
-        *address = address.wrapping_add(len);
-        *under_way = len / DESCRIPTOR;
+        let wanted = (*unasked).min(most) * DESCRIPTOR;
+        let len = MemoryRequest::first_len(*address, wanted, largest);
+        let range = (*address, len);
+        *address = address.wrapping_add(len.into());
+        *under_way = u64::from(len) / DESCRIPTOR;
         *unasked -= *under_way;
         Some(range)
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
-use protocol::{FunctionId, Header, Status, TrafficClass};
+use protocol::{FunctionId, Header, MemoryRequest, Status, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, Pattern};
 
 use super::list::{List, Lookup};
@@ -98,7 +98,8 @@ impl Reader {
             Lookup::Awaited => return Offer::Nothing,
         };
         let address = range.address;
-        let take = range.first_request(limits.max_read_request.min(fifo.size() as u32));
+        let largest = limits.max_read_request.min(fifo.size() as u32);
+        let take = MemoryRequest::first_len(address, range.len.into(), largest);
         let room = fifo.room() - self.reserved >= take as usize;
         if !room || self.awaited.len() >= limits.requests || !outstanding.fits(address, take, now) {
             return Offer::Nothing;

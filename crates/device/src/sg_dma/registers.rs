@@ -22,7 +22,7 @@
 //! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits. All are 0 after reset, but what `crossed` presets. In
 //! a circuit reserved words stay 0 and counters are read-only, where the model has memory.
 
-use protocol::{MemoryRequest, TrafficClass};
+use protocol::TrafficClass;
 use transaction::Memory;
 
 /// Size of BAR 2 in bytes.
@@ -214,14 +214,6 @@ impl Descriptor {
         bytes[..8].copy_from_slice(&self.address.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.len.to_le_bytes());
         bytes
-    }
-
-    /// Number of its first bytes for one request: at most `largest`, within a page (PCIe Base 2.2.7), with no more dwords than an
-    /// aligned request.
-    pub fn first_request(self, largest: u32) -> u32 {
-        let page = MemoryRequest::room_at(self.address);
-        let largest = largest - (self.address % 4) as u32;
-        self.len.min(largest).min(page as u32)
     }
 
     /// Reads a descriptor.

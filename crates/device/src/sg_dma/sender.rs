@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
-use protocol::{FunctionId, Header, TrafficClass};
+use protocol::{FunctionId, Header, MemoryRequest, TrafficClass};
 use transaction::Pattern;
 
 use super::list::{List, Lookup};
@@ -97,7 +97,7 @@ impl Sender {
             Lookup::End => return Offer::Ended(self.end()),
         };
         let address = range.address;
-        let take = range.first_request(self.payload);
+        let take = MemoryRequest::first_len(address, range.len.into(), self.payload);
         if matches!(&source, Source::Fifo(fifo) if fifo.len() < take as usize) {
             return Offer::Nothing;
         }

@@ -2,25 +2,71 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Gt, MinLen
+from pydantic import ConfigDict
 
 from peerlane import _core
 from peerlane.benchmark.shapes.measure import Measured, machine
+from peerlane.results.document import decode_strictly
+from peerlane.results.reading import FileError, document_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SCHEMA = "peerlane-shapes/1"
-_SAVE = "name a file that `peerlane bench shapes --save` has written"
 _NOISE = {"instructions": 0.002, "L1 misses": 0.01, "L2 misses": 0.02, "peak memory": 0.02}
 """Changes up to these shares are noise: of counters, and of the pages that memory is taken in."""
 _FEWEST_RUNS = 3
 """Runs of a measurement whose times show a range. Our choice."""
-_MOST_BYTES = 1 << 24
-"""The longest file that is read: a measurement of all shapes has some kilobytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine of a measurement."""
+
+    processor: str
+    cores: int | None
+    system: str
+
+    def __str__(self) -> str:
+        return f"{self.processor}, {self.cores} cores, {self.system}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of valgrind for each unit of work."""
+
+    instructions: Annotated[float, Ge(0)]
+    l1_misses: Annotated[float, Ge(0)]
+    l2_misses: Annotated[float, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The fields of a measured shape that others follow from."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    shape: str
+    work: Annotated[int, Gt(0)]
+    events: Annotated[int, Gt(0)]
+    every_wall_seconds: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)]
+    peak_bytes: Annotated[int, Ge(0)]
+    instructions: Annotated[int, Ge(0)] | None = None
+    valgrind: Counted | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """A measurement of shapes. An earlier version did not store the profile of its build."""
+
+    machine: Machine
+    divisor: Annotated[int, Gt(0)]
+    runs: tuple[Run, ...]
+    build: str | None = None
+    changes: tuple[dict[str, Any], ...] = ()
 
 
 class BaselineError(ValueError):
@@ -65,29 +111,30 @@ def read_baseline(path: str, divisor: int) -> tuple[str | None, dict[str, Measur
         store it, and the shapes.
 
     Raises:
-        BaselineError: It cannot be read, is none, or is of another machine, build or other work.
+        BaselineError: It is none, or is of another machine, build or other work.
+        OSError: It cannot be read.
     """
-    document = _document(path)
-    there, here = document.get("machine"), machine()
-    if there != here:
+    text = text_of(path)
+    try:
+        document_of(text, path, "shapes")
+        stored = decode_strictly(Shapes, text)
+    except FileError as error:
+        raise BaselineError(str(error)) from None
+    here = Machine(**machine())
+    if stored.machine != here:
         raise BaselineError(
-            f"{path} was measured on another machine ({_told(there)}; this one is {_told(here)});"
+            f"{path} was measured on another machine ({stored.machine}; this one is {here});"
             " times of two machines do not compare: measure the earlier version here with --save"
         )
-    build = document.get("build")
-    if build not in (None, _core.BUILD_PROFILE):
+    if stored.build not in {None, _core.BUILD_PROFILE}:
         raise BaselineError(
-            f"{path} was measured with a build of the profile {build!r}, and this is one of"
+            f"{path} was measured with a build of the profile {stored.build!r}, and this is one of"
             f" {_core.BUILD_PROFILE!r}: build both alike, and measure the earlier one with --save"
         )
-    if document.get("divisor") != divisor:
+    if stored.divisor != divisor:
         other = "without" if divisor > 1 else "with"
         raise BaselineError(f"{path} was measured {other} --quick; measure {other} it now, too")
-    runs = document.get("runs")
-    if not isinstance(runs, list):
-        raise BaselineError(f"{path} is damaged: it has no list of runs; {_SAVE}")
-    found = (_measured(path, run) for run in runs)
-    return build, {one.shape: one for one in found}
+    return stored.build, {run.shape: Measured(**asdict(run)) for run in stored.runs}
 
 
 def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change]:
@@ -140,64 +187,3 @@ def _counted(before: Measured, now: Measured) -> list[tuple[str, float | None, f
     if before.instructions is None or now.instructions is None:
         return []
     return [("instructions", before.instructions_per_unit, now.instructions_per_unit)]
-
-
-def _document(path: str) -> dict[str, Any]:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise BaselineError(f"{path}: {(error.strerror or str(error)).lower()}; {_SAVE}") from None
-    try:
-        document = json.loads(content) if len(content) <= _MOST_BYTES else None
-    except (ValueError, RecursionError):
-        raise BaselineError(f"{path} is not JSON; {_SAVE}") from None
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise BaselineError(f"{path} is no measurement of shapes; {_SAVE}")
-    return document
-
-
-def _measured(path: str, run: object) -> Measured:
-    """One run of a document, with every number of the right kind."""
-    fields = run if isinstance(run, dict) else {}
-    shape = fields.get("shape")
-    if not isinstance(shape, str):
-        raise BaselineError(f"{path} is damaged: a run has no shape; {_SAVE}")
-
-    def number(fields: dict[str, Any], key: str) -> float:
-        value = fields.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise BaselineError(
-                f"{path} is damaged: {key} of {shape} is {value!r}, no number; {_SAVE}"
-            )
-        return value
-
-    def positive(value: float, key: str) -> float:
-        if not 0 < value < float("inf"):
-            raise BaselineError(f"{path} is damaged: {key} of {shape} is {value!r}; {_SAVE}")
-        return value
-
-    every = fields.get("every_wall_seconds")
-    every = every if isinstance(every, list) and every else [None]
-    times = [number({"every_wall_seconds": one}, "every_wall_seconds") for one in every]
-    valgrind = fields.get("valgrind")
-    if valgrind is not None:
-        counted = valgrind if isinstance(valgrind, dict) else {}
-        valgrind = {key: number(counted, key) for key in ("instructions", "l1_misses", "l2_misses")}
-    instructions = fields.get("instructions")
-    return Measured(
-        shape=shape,
-        work=int(positive(number(fields, "work"), "work")),
-        events=int(positive(number(fields, "events"), "events")),
-        every_wall_seconds=tuple(positive(one, "every_wall_seconds") for one in times),
-        peak_bytes=int(number(fields, "peak_bytes")),
-        instructions=None if instructions is None else int(number(fields, "instructions")),
-        valgrind=valgrind,
-    )
-
-
-def _told(one: object) -> str:
-    """A machine in a message."""
-    if not isinstance(one, dict):
-        return "which it does not say"
-    return f"{one.get('processor')}, {one.get('cores')} cores, {one.get('system')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ import tomli_w
 
 from peerlane.reproduction.catalogue import folder_of, scenario_text
 from peerlane.reproduction.sensitivity.inputs import parameters, profiles
+from peerlane.results.document import Document
+from peerlane.results.reading import FileError, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,33 +107,57 @@ def load(system: str) -> Record | None:
     """What is known of a system; nothing without the file.
 
     Raises:
-        ValueError: The file is no such record.
+        FileError: The file is no such record.
     """
     path = folder_of(system) / FILE
     if not path.is_file():
         return None
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        digests = found["digests"]
-        return Record(
-            digests["scenario"],
-            digests["profiles"],
-            digests["defaults"],
-            {one.pop("name"): _figure(one, found["inputs"]) for one in found["figures"]},
-        )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{system}/{FILE} is not readable ({error}); {advice(system)}") from error
+        found = read_toml(_File, path.read_bytes(), f"{system}/{FILE}")
+    except FileError as error:
+        raise FileError(f"{error}; {advice(system)}") from None
+    return Record(**asdict(found.digests), figures=dict(map(found.figure, found.figures)))
+
+
+@dataclass(frozen=True)
+class _Digests(Document):
+    scenario: str
+    profiles: dict[str, str]
+    defaults: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Figure(Document):
+    """A figure as the file has it: with the inputs that it does not share with all others."""
+
+    name: str
+    experiments: str
+    rows: dict[str, float]
+    moved: dict[str, dict[str, float]]
+    little: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    axes: list[str] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _File(Document):
+    """The file, in which figures share the inputs."""
+
+    digests: _Digests
+    inputs: dict[str, str]
+    figures: list[_Figure]
+
+    def figure(self, one: _Figure) -> tuple[str, Figure]:
+        """A figure with its name, and with all inputs that were tried."""
+        tried = {name: value for name, value in self.inputs.items() if name not in one.untried}
+        fields = asdict(one)
+        return fields.pop("name"), Figure(inputs=tried, **fields)
 
 
 def advice(system: str) -> str:
     """What to do about a record that is missing or stale."""
     return f"write it by `peerlane reproduce {system} --sensitivity --save`"
-
-
-def _figure(one: dict[str, Any], inputs: dict[str, str]) -> Figure:
-    untried = one.get("untried", [])
-    tried = {name: value for name, value in inputs.items() if name not in untried}
-    return Figure(inputs=tried, **one)
 
 
 def text(system: str, record: Record) -> str:

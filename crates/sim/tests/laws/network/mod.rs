@@ -3,6 +3,7 @@
 mod any_network;
 mod begun_again;
 mod bit_errors;
+mod claims;
 mod collectives;
 mod deadlock;
 mod native;

@@ -1,0 +1,308 @@
+//! The requests of one function of a device, in their order and of any length, cut by the rules of PCI Express.
+
+use std::collections::VecDeque;
+
+use kernel::Effects;
+use packet::Stamp;
+use peerlane_device::Failure;
+use protocol::{AtomicOperation, Header, MemoryRequest, Severity, TrafficClass};
+use transaction::{AnsweredPart, FunctionPlace, Memory};
+
+use super::Tags;
+use crate::Endpoint;
+use crate::endpoint::Device;
+
+/// The requests of one function. `P` is the purpose of a read, `W` that of a write.
+#[derive(Debug)]
+pub(crate) struct Lane<P, W> {
+    /// Posted requests, oldest first, each with its place in the order of all requests.
+    posted: VecDeque<(u64, Posted<W>)>,
+    /// The slots of reads and atomic operations with parts that are not sent, oldest first.
+    to_send: VecDeque<usize>,
+    /// Reads and atomic operations in progress.
+    slots: Vec<Option<NonPosted<P>>>,
+    free: Vec<usize>,
+    /// Bytes of all requests in progress.
+    bytes: u64,
+}
+
+/// A posted request.
+#[derive(Debug)]
+pub(crate) enum Posted<W> {
+    Write {
+        what: W,
+        address: u64,
+        len: u64,
+        /// The number of bytes that are sent.
+        sent: u64,
+    },
+    Interrupt(u16),
+    /// A message about an internal error of the device.
+    Message(Severity),
+}
+
+/// An operation that changes a value in memory and returns it, with its operands.
+pub(crate) type Atomic = (AtomicOperation, Vec<u8>);
+
+/// A read or an atomic operation.
+#[derive(Debug)]
+struct NonPosted<P> {
+    /// The place in the order of all requests.
+    order: u64,
+    what: P,
+    address: u64,
+    len: u64,
+    /// The number of bytes that packets have asked for.
+    asked: u64,
+    /// The number of bytes that have come or are lost.
+    ended: u64,
+    failed: Option<Failure>,
+    atomic: Option<Atomic>,
+}
+
+/// The part of a read or an atomic operation that one packet asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    slot: usize,
+    offset: u64,
+}
+
+/// A read or an atomic operation that has ended, and the reason if it has failed.
+#[derive(Debug)]
+pub(crate) struct Ended<P> {
+    pub(crate) what: P,
+    pub(crate) failed: Option<Failure>,
+}
+
+impl<P, W> Lane<P, W> {
+    pub(super) fn new() -> Self {
+        Lane {
+            posted: VecDeque::new(),
+            to_send: VecDeque::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Number of requests that are not sent, or not answered.
+    pub(super) fn waiting(&self) -> usize {
+        self.posted.len() + self.slots.len() - self.free.len()
+    }
+
+    /// Bytes of these requests.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether a read or an atomic operation has parts that are not sent.
+    pub(super) fn has_to_read(&self) -> bool {
+        !self.to_send.is_empty()
+    }
+
+    /// Adds a read, or an atomic operation.
+    pub(super) fn begin(
+        &mut self,
+        (order, what): (u64, P),
+        (address, len): (u64, u64),
+        atomic: Option<Atomic>,
+    ) {
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(NonPosted {
+            order,
+            what,
+            address,
+            len,
+            asked: 0,
+            ended: 0,
+            failed: None,
+            atomic,
+        });
+        self.to_send.push_back(slot);
+        self.bytes += len;
+    }
+
+    /// Adds a posted request.
+    pub(super) fn post(&mut self, order: u64, posted: Posted<W>) {
+        if let Posted::Write { len, .. } = &posted {
+            self.bytes += len;
+        }
+        self.posted.push_back((order, posted));
+    }
+
+    /// The place in the order of the next posted request that may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3), and
+    /// wait for earlier writes.
+    pub(super) fn next_post(&self, place: FunctionPlace, endpoint: &Endpoint) -> Option<u64> {
+        let (order, posted) = self.posted.front()?;
+        let is_write = matches!(posted, Posted::Write { .. });
+        (!is_write || endpoint.is_bus_master_at(place)).then_some(*order)
+    }
+
+    /// The place in the order of the next read or atomic operation that may be sent, if it gets a tag, and its next range. It overtakes no
+    /// posted request (PCIe Base 2.4.1).
+    pub(super) fn next_read(
+        &self,
+        place: FunctionPlace,
+        endpoint: &Endpoint,
+    ) -> Option<(u64, (u64, u32))> {
+        let one = self.slots[*self.to_send.front()?].as_ref()?;
+        let mut posted = self.posted.front().into_iter();
+        let is_behind_posted = posted.any(|(order, _)| *order < one.order);
+        let may_send = !is_behind_posted && endpoint.is_bus_master_at(place);
+        may_send.then(|| (one.order, one.next_range(endpoint)))
+    }
+
+    /// Sends the next packet of the oldest read or atomic operation. An atomic operation without permission is not sent, and fails
+    /// (PCIe Base 7.5.3.16).
+    pub(super) fn send_read<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        tags: &mut Tags<Part>,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<Ended<P>> {
+        let slot = *self.to_send.front()?;
+        let one = self.slots[slot].as_mut()?;
+        if one.atomic.is_some() && !endpoint.is_atomic_requester_at(place) {
+            one.failed = Some(Failure::NotEnabled);
+            self.to_send.pop_front();
+            return self.end(slot);
+        }
+        let range = one.next_range(endpoint);
+        let part = Part {
+            slot,
+            offset: one.asked,
+        };
+        one.asked += u64::from(range.1);
+        let is_asked = one.asked == one.len;
+        let stamp = Stamp::default();
+        let packet = match &one.atomic {
+            None => {
+                let stamp = (TrafficClass::default(), stamp);
+                tags.read(part, (place, range), stamp, endpoint, fx)
+            }
+            Some((operation, operands)) => {
+                let of_function = tags.of(place)?;
+                let tag = of_function.begin(part, range, fx.now());
+                let transaction = (endpoint.id_of(place), tag);
+                let header = Header::atomic(transaction, *operation, range.0, range.1);
+                let header = header.expect("an atomic operation has a legal width and place");
+                let packet = fx.store().claim();
+                fx.store()[packet]
+                    .write(header, stamp)
+                    .copy_from_slice(operands);
+                packet
+            }
+        };
+        if is_asked {
+            self.to_send.pop_front();
+        }
+        endpoint.hand_over(packet, fx);
+        None
+    }
+
+    /// Sends the next packet of the oldest posted request. `fill` puts the bytes of a write from an offset on into a packet; they may come
+    /// from the memory behind BAR 0. Returns a write whose last packet this was.
+    pub(super) fn send_posted<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+        fill: impl FnOnce(&W, u64, &mut [u8], &Memory),
+    ) -> Option<W> {
+        let (_, posted) = self.posted.front_mut()?;
+        let packet = match posted {
+            Posted::Write {
+                what,
+                address,
+                len,
+                sent,
+            } => {
+                let (from, left) = (*address + *sent, *len - *sent);
+                let part = MemoryRequest::first_len(from, left, endpoint.max_payload());
+                let header = Header::memory_write(endpoint.id_of(place), from, part)
+                    .expect("a write request stays within its page and the largest payload");
+                let packet = fx.store().claim();
+                let lead = (from % 4) as usize;
+                let bytes = fx.store()[packet].write(header, Stamp::default());
+                let bytes = &mut bytes[lead..lead + part as usize];
+                fill(what, *sent, bytes, endpoint.bar());
+                *sent += u64::from(part);
+                endpoint.hand_over(packet, fx);
+                if *sent < *len {
+                    return None;
+                }
+                self.bytes -= *len;
+                None
+            }
+            Posted::Interrupt(vector) => endpoint.interrupt(place, *vector, fx),
+            Posted::Message(severity) => endpoint.own_error(place, *severity, fx),
+        };
+        if let Some(packet) = packet {
+            endpoint.hand_over(packet, fx);
+        }
+        match self.posted.pop_front()?.1 {
+            Posted::Write { what, .. } => Some(what),
+            Posted::Interrupt(_) | Posted::Message(_) => None,
+        }
+    }
+
+    /// Takes a part that has come, whose bytes `keep` gets with their offset in the request, or that is lost. Returns the request if it has
+    /// ended. Nothing more is asked for of a request that has failed.
+    pub(super) fn take(
+        &mut self,
+        part: &AnsweredPart<Part>,
+        data: Result<&[u8], Failure>,
+        keep: impl FnOnce(&mut P, u64, &[u8]),
+    ) -> Option<Ended<P>> {
+        let slot = part.what.slot;
+        let one = self.slots[slot].as_mut()?;
+        match data {
+            Ok(bytes) => {
+                let offset = part.what.offset + u64::from(part.offset);
+                keep(&mut one.what, offset, bytes);
+            }
+            Err(why) => {
+                one.failed.get_or_insert(why);
+                self.to_send.retain(|other| *other != slot);
+            }
+        }
+        one.ended += u64::from(part.len);
+        self.end(slot)
+    }
+
+    /// Ends the request in this slot if it is over. A request that has failed ends when none of its packets is outstanding, even if not all
+    /// of it was asked for.
+    fn end(&mut self, slot: usize) -> Option<Ended<P>> {
+        let is_over = |one: &mut NonPosted<P>| {
+            one.ended == one.len || one.failed.is_some() && one.ended == one.asked
+        };
+        let one = self.slots[slot].take_if(is_over)?;
+        self.free.push(slot);
+        self.bytes -= one.len;
+        Some(Ended {
+            what: one.what,
+            failed: one.failed,
+        })
+    }
+
+    /// The purpose of the request to which a part belongs.
+    pub(super) fn of(&self, part: &Part) -> Option<&P> {
+        self.slots[part.slot].as_ref().map(|one| &one.what)
+    }
+}
+
+impl<P> NonPosted<P> {
+    /// The address and the length of the next packet.
+    fn next_range(&self, endpoint: &Endpoint) -> (u64, u32) {
+        let (address, left) = (self.address + self.asked, self.len - self.asked);
+        let largest = match self.atomic {
+            Some(_) => return (address, left as u32),
+            None => endpoint.max_read_request(),
+        };
+        (address, MemoryRequest::first_len(address, left, largest))
+    }
+}

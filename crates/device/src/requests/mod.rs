@@ -1,0 +1,241 @@
+//! The requests of a device: their order, their packets, their tags, and what becomes of them.
+//!
+//! A device asks for reads, writes and atomic operations of any length. They leave in order as far as PCI Express demands it: functions do
+//! not wait for each other, and reads take turns with posted requests. [`Tags`] serves engines that decide about each packet.
+
+mod lane;
+mod tags;
+
+use kernel::{Effects, Time};
+use packet::{FlowId, PacketId};
+use peerlane_device::Failure;
+use protocol::{Completion, Status};
+use transaction::{FunctionPlace, Memory, OutstandingLimits};
+
+use crate::Endpoint;
+use crate::endpoint::Device;
+use crate::leaf::Engine;
+pub(crate) use lane::{Atomic, Ended, Posted};
+use lane::{Lane, Part};
+pub(crate) use tags::Tags;
+
+/// The requests of a device. `P` is the purpose of a read or an atomic operation, `W` that of a write; both come back with its end.
+#[derive(Debug)]
+pub(crate) struct Requests<P, W> {
+    /// Those of each function, the physical one first.
+    lanes: Vec<Lane<P, W>>,
+    tags: Tags<Part>,
+    /// Number of requests so far.
+    count: u64,
+    /// Whether the next packet is a non-posted request, if there is one: they take turns with posted ones.
+    is_turn_of_reads: bool,
+}
+
+/// The outcome of an attempt to send a packet.
+#[derive(Debug)]
+pub(crate) enum Sent<P, W> {
+    /// No packet may be sent.
+    Nothing,
+    /// A packet was sent, or an interrupt was taken from the queue.
+    Packet,
+    /// The last packet of a write was sent.
+    Write(W),
+    /// A request has ended without a packet.
+    Ended(Ended<P>),
+}
+
+impl<P, W> Requests<P, W> {
+    /// No requests yet, of a device with this endpoint.
+    pub(crate) fn new(limits: OutstandingLimits, endpoint: &Endpoint) -> Self {
+        Requests {
+            lanes: vec![Lane::new()],
+            tags: Tags::new(limits, endpoint),
+            count: 0,
+            is_turn_of_reads: false,
+        }
+    }
+
+    /// Applies the registers.
+    pub(crate) fn apply_registers(&mut self, endpoint: &Endpoint) {
+        self.tags.apply_registers(endpoint);
+    }
+
+    fn lane(&mut self, place: FunctionPlace) -> (u64, &mut Lane<P, W>) {
+        let number = number_of(place);
+        if number >= self.lanes.len() {
+            self.lanes.resize_with(number + 1, Lane::new);
+        }
+        self.count += 1;
+        (self.count, &mut self.lanes[number])
+    }
+
+    /// Adds a read, or an atomic operation with its operands.
+    pub(crate) fn begin(
+        &mut self,
+        place: FunctionPlace,
+        what: P,
+        range: (u64, u64),
+        atomic: Option<Atomic>,
+    ) {
+        let (order, lane) = self.lane(place);
+        lane.begin((order, what), range, atomic);
+    }
+
+    /// Adds a write.
+    pub(crate) fn write(&mut self, place: FunctionPlace, what: W, (address, len): (u64, u64)) {
+        let sent = 0;
+        let write = Posted::Write {
+            what,
+            address,
+            len,
+            sent,
+        };
+        self.post(place, write);
+    }
+
+    /// Adds a posted request.
+    pub(crate) fn post(&mut self, place: FunctionPlace, posted: Posted<W>) {
+        let (order, lane) = self.lane(place);
+        lane.post(order, posted);
+    }
+
+    /// Number of requests that are not sent, or not answered.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lanes.iter().map(Lane::waiting).sum()
+    }
+
+    /// Bytes of these requests.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lanes.iter().map(Lane::bytes).sum()
+    }
+
+    /// The state of the engine, which waits for tags if no function with a read to send has a free one.
+    pub(crate) fn engine(&self, now: Time) -> Engine {
+        let lanes = self.lanes.iter().enumerate();
+        let mut to_read = lanes.filter(|(_, lane)| lane.has_to_read()).peekable();
+        if self.waiting() == 0 {
+            Engine::Idle
+        } else if to_read.peek().is_some()
+            && to_read.all(|(number, _)| !self.tags.is_open(place_of(number), now))
+        {
+            Engine::Tags
+        } else {
+            Engine::Busy
+        }
+    }
+
+    /// Sends a packet, if one may be sent. `fill` puts the bytes of a write from an offset on into a packet; they may come from the memory
+    /// behind BAR 0.
+    pub(crate) fn send<C: Device>(
+        &mut self,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+        fill: impl FnOnce(&W, u64, &mut [u8], &Memory),
+    ) -> Sent<P, W> {
+        if !endpoint.is_open(fx) {
+            return Sent::Nothing;
+        }
+        let lanes = || self.lanes.iter().enumerate();
+        let post = lanes()
+            .filter_map(|(number, lane)| {
+                Some((lane.next_post(place_of(number), endpoint)?, number))
+            })
+            .min();
+        let read = lanes()
+            .filter_map(|(number, lane)| {
+                let place = place_of(number);
+                let (order, range) = lane.next_read(place, endpoint)?;
+                let fits = self.tags.fits(place, range, fx.now());
+                fits.then_some((order, number))
+            })
+            .min();
+        if let Some((_, number)) = read.filter(|_| self.is_turn_of_reads || post.is_none()) {
+            self.is_turn_of_reads = false;
+            let (lane, place) = (&mut self.lanes[number], place_of(number));
+            let ended = lane.send_read(place, &mut self.tags, endpoint, fx);
+            return ended.map_or(Sent::Packet, Sent::Ended);
+        }
+        let Some((_, number)) = post else {
+            return Sent::Nothing;
+        };
+        self.is_turn_of_reads = true;
+        let written = self.lanes[number].send_posted(place_of(number), endpoint, fx, fill);
+        written.map_or(Sent::Packet, Sent::Write)
+    }
+
+    /// Takes a completion. `keep` gets its bytes, with their offset in the request, and the memory behind BAR 0. Returns the request if it
+    /// has ended.
+    pub(crate) fn take<C: Device>(
+        &mut self,
+        packet: PacketId,
+        completion: &Completion,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+        keep: impl FnOnce(&mut P, u64, &[u8], &mut Memory),
+    ) -> Option<Ended<P>> {
+        let (place, part) = self.tags.take(packet, completion, endpoint, fx)?;
+        let data = part.data(completion, fx.store()[packet].payload());
+        let memory = endpoint.bar_mut();
+        let ended = self.lanes[number_of(place)].take(
+            &part,
+            data.map_err(failure),
+            |what, offset, bytes| keep(what, offset, bytes, memory),
+        );
+        fx.store().release(packet);
+        ended
+    }
+
+    /// Removes a part of a request that has timed out, and reports that, for the flow of the request if it has one. Returns whether there was
+    /// such a part, and the request if it has ended.
+    pub(crate) fn give_up<C: Device>(
+        &mut self,
+        flow: impl Fn(&P) -> Option<FlowId>,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<Option<Ended<P>>> {
+        let lanes = &mut self.lanes;
+        let flow = |place, part: &Part| flow(lanes[number_of(place)].of(part)?);
+        let (place, part) = self.tags.give_up(flow, endpoint, fx)?;
+        let lane = &mut lanes[number_of(place)];
+        Some(lane.take(&part, Err(Failure::TimedOut), |_, _, _| {}))
+    }
+
+    /// The next time at which a request times out, or a tag that may be needed leaves its quarantine.
+    pub(crate) fn deadline(&mut self, now: Time) -> Time {
+        self.tags.next_change(now)
+    }
+
+    /// Drops all requests of some functions. Their tags rest.
+    pub(crate) fn forget(&mut self, is_forgotten: impl Fn(FunctionPlace) -> bool) {
+        for (number, lane) in self.lanes.iter_mut().enumerate() {
+            if is_forgotten(place_of(number)) {
+                *lane = Lane::new();
+            }
+        }
+        self.tags.forget(is_forgotten);
+    }
+}
+
+/// The failure of a request whose completion has this status.
+fn failure(status: Status) -> Failure {
+    match status {
+        Status::CompleterAbort => Failure::Aborted,
+        Status::Poisoned => Failure::Poisoned,
+        _ => Failure::Unsupported,
+    }
+}
+
+/// The number of the function at `place`; the physical one is 0.
+pub(crate) fn number_of(place: FunctionPlace) -> usize {
+    match place {
+        FunctionPlace::Virtual(number) => number + 1,
+        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
+    }
+}
+
+/// The place of function `number`.
+pub(crate) fn place_of(number: usize) -> FunctionPlace {
+    number
+        .checked_sub(1)
+        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
+}

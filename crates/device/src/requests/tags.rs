@@ -1,0 +1,131 @@
+//! The tags of a device's requests, and their answers. The tags of each function are its own, because a tag belongs to a Requester ID (PCIe
+//! Base 2.2.6.2).
+
+use kernel::{Effects, Time};
+use packet::{FlowId, Observation, PacketId, Refusal, Stamp};
+use protocol::{Completion, Header, TrafficClass};
+use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
+
+use super::{number_of, place_of};
+use crate::Endpoint;
+use crate::endpoint::Device;
+
+/// The outstanding requests of each function that has existed, the physical one first. `P` is the purpose of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Tags<P> {
+    limits: OutstandingLimits,
+    functions: Vec<Outstanding<P>>,
+}
+
+impl<P: Copy> Tags<P> {
+    /// The tags of the functions of `endpoint`.
+    pub(crate) fn new(limits: OutstandingLimits, endpoint: &Endpoint) -> Self {
+        let functions = vec![Outstanding::new(limits)];
+        let mut tags = Tags { limits, functions };
+        tags.apply_registers(endpoint);
+        tags
+    }
+
+    /// Applies the registers. The tags of functions that are gone stay, since completions may still arrive.
+    pub(crate) fn apply_registers(&mut self, endpoint: &Endpoint) {
+        let there = 1 + endpoint.functions().virtual_places().count();
+        if there > self.functions.len() {
+            let limits = self.limits;
+            self.functions
+                .resize_with(there, || Outstanding::new(limits));
+        }
+        for (number, of_function) in self.functions.iter_mut().enumerate() {
+            of_function.allow(endpoint.requests_allowed_at(place_of(number)));
+        }
+    }
+
+    /// The outstanding requests of a function.
+    pub(crate) fn of(&mut self, place: FunctionPlace) -> Option<&mut Outstanding<P>> {
+        self.functions.get_mut(number_of(place))
+    }
+
+    /// Whether the function has a free tag.
+    pub(crate) fn is_open(&self, place: FunctionPlace, now: Time) -> bool {
+        let of_function = self.functions.get(number_of(place));
+        of_function.is_some_and(|one| one.is_open(now))
+    }
+
+    /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at `address`.
+    pub(crate) fn fits(&self, place: FunctionPlace, (address, len): (u64, u32), now: Time) -> bool {
+        let of_function = self.functions.get(number_of(place));
+        of_function.is_some_and(|one| one.fits(address, len, now))
+    }
+
+    /// The read request of a function for a range of addresses, which must [fit](Self::fits) and be within a page.
+    pub(crate) fn read<C: Device>(
+        &mut self,
+        what: P,
+        (place, range): (FunctionPlace, (u64, u32)),
+        (traffic_class, stamp): (TrafficClass, Stamp),
+        endpoint: &Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> PacketId {
+        let of_function = self.of(place).expect("a function that reads has tags");
+        let tag = of_function.begin(what, range, fx.now());
+        let read = Header::memory_read(endpoint.id_of(place), tag, range.0, range.1)
+            .expect("a read request stays within its page");
+        let header = Header {
+            traffic_class,
+            ..read
+        };
+        let packet = fx.store().claim();
+        fx.store()[packet].write(header, stamp);
+        packet
+    }
+
+    /// The part of a request that a completion answers. Refuses an unexpected completion.
+    pub(crate) fn take<C: Device>(
+        &mut self,
+        packet: PacketId,
+        completion: &Completion,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<(FunctionPlace, AnsweredPart<P>)> {
+        let place = endpoint.functions().place_of(completion.requester);
+        let part = place.and_then(|place| Some((place, self.of(place)?.take(completion)?)));
+        if part.is_none() {
+            endpoint.refuse(packet, Refusal::UnexpectedCompletion, fx);
+        }
+        part
+    }
+
+    /// The next time at which a request times out, or a tag that may be needed leaves its quarantine.
+    pub(crate) fn next_change(&mut self, now: Time) -> Time {
+        let all = self.functions.iter_mut();
+        all.map(|one| one.next_change(now))
+            .min()
+            .unwrap_or(Time::NEVER)
+    }
+
+    /// Removes a request that has timed out, and reports that, for its flow if it has one.
+    pub(crate) fn give_up<C: Device>(
+        &mut self,
+        flow: impl FnOnce(FunctionPlace, &P) -> Option<FlowId>,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<(FunctionPlace, AnsweredPart<P>)> {
+        let mut all = self.functions.iter_mut().enumerate();
+        let (number, part) =
+            all.find_map(|(number, one)| Some((number, one.give_up(fx.now())?)))?;
+        let place = place_of(number);
+        endpoint.record_timeout(place, fx);
+        fx.observe(match flow(place, &part.what) {
+            // The requester reports the bytes of a flow when its request has ended.
+            Some(flow) => Observation::timed_out(flow, 0, 0),
+            None => Observation::gave_up(part.len),
+        });
+        Some((place, part))
+    }
+
+    /// Removes the requests of some functions, whose tags rest.
+    pub(crate) fn forget(&mut self, is_forgotten: impl Fn(FunctionPlace) -> bool) {
+        for (number, one) in self.functions.iter_mut().enumerate() {
+            one.forget(|_| is_forgotten(place_of(number)));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+"""The forms of the documents that `--json` writes: a line for each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache
+from importlib import import_module
+
+from peerlane.results.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of a kind of document: the command that writes it, and its dataclass."""
+
+    command: str
+    where: str
+    """The module of the dataclass, and its name: it is loaded with the first such document."""
+    option: str = "--json"
+    """The option of the command that writes the document."""
+
+    def kind(self) -> type:
+        """The dataclass of the whole document, with its first fields."""
+        return _with_head(self.where)
+
+
+FORMS = {
+    "result": Form("peerlane run", "peerlane.results.run:RunResult"),
+    "explanation": Form("peerlane explain", "peerlane.results.explanation:Explanation"),
+    "points": Form("peerlane sweep --vary", "peerlane.documents:Points"),
+    "sweep": Form("peerlane sweep", "peerlane.documents:Sweep"),
+    "repeat": Form("peerlane run --repeat", "peerlane.documents:Repeated"),
+    "report": Form("peerlane reproduce", "peerlane.documents:Report"),
+    "reports": Form("peerlane reproduce", "peerlane.documents:Reports"),
+    "claims": Form("peerlane reproduce --claims", "peerlane.reproduction.claims:ClaimList"),
+    "fabric": Form("peerlane show", "peerlane.fabric.tree:Tree"),
+    "video": Form("peerlane plan video", "peerlane.documents:Video"),
+    "comparison": Form("peerlane compare", "peerlane.varying.comparison:Comparison"),
+    "shapes": Form(
+        "peerlane bench shapes", "peerlane.benchmark.shapes.baseline:Shapes", option="--save"
+    ),
+}
+"""The kinds of documents: `peerlane-KIND/1` is the `schema` of each."""
+
+_HEAD = (
+    ("schema", str, None),
+    ("version", str | None, None),
+    ("scenario_digest", str | None, None),
+    ("command", tuple[str, ...] | None, None),
+)
+"""The first fields of every document, as `peerlane.cli.head` makes them."""
+
+
+@cache
+def _with_head(where: str) -> type:
+    module, _, name = where.partition(":")
+    kind: type = getattr(import_module(module), name)
+    known = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    head = [(key, of, field(default=usual)) for key, of, usual in _HEAD if key not in known]
+    if not head:
+        return kind
+    bases = (kind,) if issubclass(kind, Document) else (kind, Document)
+    return make_dataclass(kind.__name__, head, bases=bases, frozen=True, kw_only=True)
