@@ -22,6 +22,7 @@ class Record:
     control: str = "RlxdOrd+ ExtTag+ PhantFunc- AuxPwr- NoSnoop+"
     control2: str = "IDOReq- IDOCompl-"
     power: str = "Disabled"
+    errors: str = "CorrErr+ NonFatalErr+ FatalErr+ UnsupReq-"
     more: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -47,7 +48,7 @@ class Record:
                 f"\tCapabilities: [70] Express (v2) {self.kind}, MSI 00",
                 "\t\tDevCap:\tMaxPayload 512 bytes, PhantFunc 0, Latency L0s <4us, L1 <64us",
                 "\t\t\tExtTag+ AttnBtn- AttnInd- PwrInd- RBE+ FLReset+ SlotPowerLimit 75.000W",
-                "\t\tDevCtl:\tCorrErr+ NonFatalErr+ FatalErr+ UnsupReq-",
+                f"\t\tDevCtl:\t{self.errors}",
                 f"\t\t\t{self.control}",
                 "\t\t\tMaxPayload 256 bytes, MaxReadReq 512 bytes",
                 "\t\tDevSta:\tCorrErr- NonFatalErr- FatalErr- UnsupReq- AuxPwr- TransPend-",

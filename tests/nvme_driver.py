@@ -155,6 +155,7 @@ class Drive:
         prp: tuple[int, int] = (0, 0),
         words: Sequence[int] = (),
         flags: int = 0,
+        reserved: int = 0,
         id: int | None = None,  # noqa: A002 - the field of the specification
     ) -> int:
         """Writes an entry without ringing the doorbell; its command identifier."""
@@ -162,7 +163,7 @@ class Drive:
             pair.ids = (pair.ids + 1) % 0xFFFF
             id = pair.ids  # noqa: A001 - as above
         padded = [*words, *[0] * (6 - len(words))]
-        entry = struct.pack("<BBHIQQQQ6I", opcode, flags, id, namespace, 0, 0, *prp, *padded)
+        entry = struct.pack("<BBHIQQQQ6I", opcode, flags, id, namespace, reserved, 0, *prp, *padded)
         self.thread.set(pair.submissions + 64 * pair.tail, entry)
         pair.tail = (pair.tail + 1) % pair.entries
         return id
@@ -235,9 +236,21 @@ class Drive:
         return await self.command(self.pairs[number], READ, namespace=1, prp=prp, words=words)
 
 
+MANY_QUEUES: dict[str, Any] = {
+    "io_queues": 16,
+    "queue_entries": 1024,
+    "commands": 128,
+    "tags": 256,
+    "ready_time": "100 us",
+    "msix_vectors": 65,
+    "msix_bar": 4,
+}
+"""A drive for many cores, whose queues have interrupts of their own."""
+
+
 def drive_of(**settings: Any) -> Drive:
     fabric = Fabric("nvme").links(generation=4, lanes=4).host("h0", memory="64 MiB")
-    fabric.switch("s0", "h0").device("ssd", "s0", model="nvme-drive", **settings)
+    fabric.switch("s0", "h0").device("ssd", "s0", model="nvme", **MANY_QUEUES | settings)
     simulation = fabric.simulation()
     return Drive(simulation, simulation.host_thread("h0"), "ssd")
 

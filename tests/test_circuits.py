@@ -389,3 +389,109 @@ def test_a_build_with_few_circuits_says_how_the_others_come_in(
 ) -> None:
     told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
     told.refuses("make gateware")
+
+
+def errors_of(fabric: Fabric) -> list[tuple[str, str, str | None, int]]:
+    """The log of errors after a run: where, what, the severity, and how often."""
+    result = fabric.run()
+    assert result.stopped_circuits == ()
+    logged = [(one.where, one.what, one.severity, one.count) for one in result.incidents]
+    return sorted(logged, key=str)
+
+
+def to_user(user: str, implementation: str) -> Fabric:
+    """Writes of a peer to an engine with this user circuit, whose host hears of errors."""
+    fabric = pair(size="64 KiB").set("b", user=user, implementation=implementation)
+    return fabric.set("h0", error_reporting=True)
+
+
+@needs_all_circuits
+def test_writes_that_no_part_takes_are_the_same_errors_of_circuit_and_model() -> None:
+    logs = [errors_of(to_user("loopback", one)) for one in ("model", "rtl")]
+    assert logs[0] == logs[1]
+    assert ("b", "Unsupported Request", "non-fatal", 128) in logs[0]
+
+
+@needs_all_circuits
+def test_writes_that_are_dropped_are_errors_of_circuit_and_model() -> None:
+    counts = []
+    for one in ("model", "rtl"):
+        result = to_user("matrix", one).run()
+        (flow,) = result.flows
+        dropped = result.incidents["b", "Completer Abort"]
+        assert dropped.severity == "non-fatal"
+        assert result.errors["b", "completer abort"].count == dropped.count
+        assert sum(size for _, size in flow.missing) == 512 * dropped.count
+        counts.append(dropped.count)
+    assert counts[0] == counts[1] > 100
+
+
+@needs_circuits
+def test_a_read_of_bar_0_of_the_engine_is_refused_before_the_run() -> None:
+    fabric = Fabric("read").host("h0", memory="16 MiB").switch("s0", "h0")
+    fabric.device("a", "s0").device("b", "s0", model="sg-dma", bar="1 MiB", datapath="8 B")
+    for direction in ("read", "both"):
+        fabric.without_flows().flow("a", "b", size="4 KiB", direction=direction)
+        assert all(flow.completed for flow in fabric.set("b", implementation="model").run().flows)
+        with pytest.raises(ScenarioError, match=r"direction: the circuit of b .* Unsupported"):
+            fabric.set("b", implementation="rtl").run()
+
+
+DEVICE_STATUS = 0x7A
+"""The register of the configuration space."""
+
+
+@needs_circuits
+def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function() -> None:
+    simulation = pair("b").simulation()
+    simulation.run()
+    node = simulation.tree().nodes["b"]
+    window, *_ = node.regions
+    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0
+    with pytest.raises(RuntimeError, match="unsupported request"):
+        simulation.read("h0", window.base, 4)
+    # Correctable, because the completion informs the requester (PCIe Base 6.2.3.2.4.1).
+    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
+
+
+@needs_circuits
+def test_lost_completions_are_the_same_errors_of_circuit_and_model() -> None:
+    logs = []
+    for one in ("model", "rtl"):
+        fabric = Fabric("lost").host("h0", memory="16 MiB", ecrc=True, max_payload="512 B")
+        fabric.switch("s0", "h0", profile="plx", max_payload="512 B").set(
+            "h0", error_reporting=True
+        )
+        fabric.device("b", "s0", model="sg-dma", datapath="8 B", max_payload="512 B")
+        fabric.flow("b", "h0", size="64 KiB", direction="read").set("b", implementation=one)
+        logs.append(errors_of(fabric.incident("damage", "s0", at="12 us")))
+    assert logs[0] == logs[1]
+    assert ("b", "Completion Timeout", "non-fatal", 1) in logs[0]
+
+
+def with_reset(direction: str, at: str, implementation: str) -> Fabric:
+    """A transfer during which the function is reset, and another one after that."""
+    fabric = Fabric("reset").host("h0", memory="16 MiB").switch("s0", "h0", profile="plx")
+    fabric.device("a", "s0", model="sg-dma", datapath="8 B", implementation=implementation)
+    fabric.flow("a", "h0", id="first", size="256 KiB", direction=direction)
+    fabric.flow(
+        "a", "h0", id="again", size="64 KiB", direction=direction, offset="1 MiB", start="101 ms"
+    )
+    return fabric.incident("function-level-reset", "a", at=at, drivers=True)
+
+
+@needs_circuits
+@pytest.mark.parametrize("direction", ["write", "read"])
+@pytest.mark.parametrize("at", ["20 us", "61 us", "100 us", "133 us"])
+def test_a_transfer_that_a_function_level_reset_ends_is_whole_when_it_is_done_again(
+    direction: str, at: str
+) -> None:
+    logs = []
+    for one in ("model", "rtl"):
+        result = with_reset(direction, at, one).run()
+        assert [flow.completed and flow.intact for flow in result.flows] == [True, True]
+        assert result.stopped_circuits == ()
+        assert result.incidents["a", "Function Level Reset"].count == 1
+        logs.append([one.what for one in result.incidents if one.severity])
+    assert logs == [[], []]
+    assert result.flows["first"].restarts == 1, "the circuit was reset within the transfer"

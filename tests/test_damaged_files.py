@@ -209,6 +209,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another kind": lambda _: b'{"schema": "peerlane-other/1", "version": "0.1.0"}\n',
     "another form": lambda content: re.sub(rb'("peerlane[a-z-]*)(/1)?"', rb'\1/2"', content),
     "TOML": lambda _: SCENARIO.encode(),
+    "an empty object": lambda _: b"{}\n",
 }
 
 

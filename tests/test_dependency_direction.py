@@ -17,7 +17,7 @@ ALLOWED = {
     "locktable": set[str](),
     "peerlane-device": set[str](),
     "library": {"peerlane-device"},
-    "nvme": {"peerlane-device"},
+    "nvme": {"kernel", "peerlane-device"},
     "cosim": set[str](),
     "session": set[str](),
     "opae": {"session"},
@@ -35,6 +35,7 @@ ALLOWED = {
         "transaction",
         "coherence",
         "cosim",
+        "nvme",
         "peerlane-device",
     },
     "host": {
@@ -46,6 +47,7 @@ ALLOWED = {
         "fabric",
         "device",
         "locktable",
+        "nvme",
     },
     "sim": {
         "protocol",

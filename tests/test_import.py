@@ -302,15 +302,18 @@ def test_root_ports_beyond_those_of_a_host_are_left_out_when_nothing_is_below() 
     start = text.index("00:1c.0 ")
     empty = text[start : text.index("\n\n", start) + 2]
     more = "".join(
-        empty.replace("00:1c.0", f"40:{number >> 3:02x}.{number & 7}").replace(
+        empty.replace("00:1c.0", f"{domain:04x}:40:{number >> 3:02x}.{number & 7}").replace(
             "primary=00, secondary=02, subordinate=02",
             f"primary=40, secondary={0x41 + number:02x}, subordinate={0x41 + number:02x}",
         )
+        for domain in range(1, 5)
         for number in range(64)
     )
     scenario = imported((text + more).encode())
     assert "\nports = 2\n" in scenario
-    assert len(re.findall(r"^# not here: 40:.*: nothing is below$", scenario, re.MULTILINE)) == 64
+    assert (
+        len(re.findall(r"^# not here: .*:40:.*: nothing is below$", scenario, re.MULTILINE)) == 256
+    )
 
 
 WRONG = {

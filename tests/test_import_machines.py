@@ -60,11 +60,26 @@ def test_a_device_of_one_domain_writes_to_one_of_another() -> None:
     assert result.flows[0].intact
 
 
-def test_what_is_too_large_for_one_host_is_several() -> None:
-    many = [one for number in range(70) for one in domain(f"{number:04x}", None, "Vendor: Card")]
-    found = tables(many)
-    assert [host["ports"] for host in found["hosts"].values()] == [60, 10]
-    assert list(found["hosts"]) == ["host-0000", "host-003c"]
+def many(count: int) -> list[Record]:
+    return [one for number in range(count) for one in domain(f"{number:04x}", 0, "Vendor: Card")]
+
+
+def test_a_host_has_as_many_root_ports_as_a_large_server() -> None:
+    found = tables(many(120))
+    assert [host["ports"] for host in found["hosts"].values()] == [120]
+
+
+def test_what_is_too_large_for_one_host_is_several_and_a_warning(
+    peerlane: Run, tmp_path: Path
+) -> None:
+    found = tables(many(260))
+    assert [host["ports"] for host in found["hosts"].values()] == [127, 127, 6]
+    assert list(found["hosts"]) == ["host-0000", "host-007f", "host-00fe"]
+    (tmp_path / "machine.txt").write_text(listing(many(260)), encoding="utf-8")
+    ran = peerlane("import", "lspci", "machine.txt", "-o", "m.toml")
+    assert ran.status == 0
+    assert ran.err.startswith("warning: a host here has at most 127 root ports and 255 buses")
+    assert "3 hosts, which share no memory" in ran.err
 
 
 def test_the_time_of_an_import_is_linear_in_domains() -> None:
@@ -183,6 +198,34 @@ def test_power_states_are_those_that_both_ends_have_enabled() -> None:
     assert found["devices"]["dev-01-00.0"]["l0s_exit_latency"] == "512 ns"
     assert "l1_exit_latency" not in found["devices"]["dev-81-00.0"]
     assert "aspm_l1" not in tables(changed("01:00.0", power="L1 Enabled"))["hosts"]["host"]
+
+
+def test_error_messages_are_kept() -> None:
+    """They are enabled for all functions of a host where any function of the machine has them."""
+    off = [replace(one, errors="CorrErr- NonFatalErr- FatalErr- UnsupReq-") for one in server()]
+    assert "error_reporting" not in tables(off)["hosts"]["host"]
+    for errors in ("NonFatalErr+", "Report errors: Correctable- Non-Fatal+ Fatal-"):
+        some = [replace(one, errors=errors) if one.slot == "01:00.0" else one for one in off]
+        assert tables(some)["hosts"]["host"]["error_reporting"] is True
+        assert "error_reporting = true  # only by 1 of 4 functions" in imported(some)
+    assert tables(server())["hosts"]["host"]["error_reporting"] is True
+
+
+def test_ecrc_is_kept_and_masks_are_counted() -> None:
+    more = (
+        "Capabilities: [100 v2] Advanced Error Reporting",
+        "\tUEMsk:\tDLP- SDES- TLP- FCP- CmpltTO+ CmpltAbrt- UnxCmplt- RxOF- MalfTLP-",
+        "\t\tECRC- UnsupReq+ ACSViol- UncorrIntErr+ BlockedTLP- AtomicOpBlocked-",
+        "\tCEMsk:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr+",
+        "\tAERCap:\tFirst Error Pointer: 00, ECRCGenCap+ ECRCGenEn+ ECRCChkCap+ ECRCChkEn+",
+    )
+    text = imported(changed("01:00.0", more=more))
+    assert tomllib.loads(text)["hosts"]["host"]["ecrc"] is True
+    assert "2 error masks" in text
+    whole = imported(changed("01:00.0", more=more), with_left_out=True)
+    assert "UEMsk: CmpltTO of 01:00.0: not here" in whole
+    assert "UEMsk: UnsupReq of 01:00.0: not here" in whole
+    assert "ecrc" not in tables(server())["hosts"]["host"]
 
 
 def test_the_trigger_of_containment_is_kept() -> None:

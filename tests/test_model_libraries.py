@@ -206,17 +206,17 @@ def test_a_model_for_another_version_of_the_interface_is_refused(
         "static const unsigned table[64] = {99, 8};\n"
         "const void *peerlane_device_model(void) { return table; }\n"
     )
-    right = "was built for version 99 of the device interface, and this Peerlane has version 1"
+    right = "was built for version 99 of the device interface, and this Peerlane has version 2"
     with pytest.raises(ValueError, match=right):
         Library(library)
 
 
 def test_a_table_of_another_size_is_refused(c_library: Callable[[str], Path]) -> None:
     library = c_library(
-        "static const unsigned table[64] = {1, 8};\n"
+        "static const unsigned table[64] = {2, 8};\n"
         "const void *peerlane_device_model(void) { return table; }\n"
     )
-    right = r"table says that it has 8 bytes, and a table of version 1 .* has 80; build it"
+    right = r"table says that it has 8 bytes, and a table of version 2 .* has 80; build it"
     with pytest.raises(ValueError, match=right):
         Library(library)
 
@@ -267,7 +267,7 @@ static uint32_t read(void *of, const void *access, uint8_t *into, const struct s
 static const struct {
     uint32_t version, size;
     const void *describe, *make, *destroy, *reset, *read, *write, *completed, *sent, *expired;
-} table = {1, 80, describe, make, nothing, nothing, read, nothing, nothing, nothing, nothing};
+} table = {2, 80, describe, make, nothing, nothing, read, nothing, nothing, nothing, nothing};
 const void *peerlane_device_model(void) { return &table; }
 """
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -13,6 +13,7 @@ from peerlane import (
     Device,
     Fabric,
     HostThread,
+    Malformed,
     ModelError,
     Parameter,
     RequestError,
@@ -20,7 +21,7 @@ from peerlane import (
     Simulation,
     registered_models,
 )
-from peerlane.models.device import declaration
+from peerlane.models.device import Defect, declaration
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
@@ -490,3 +491,44 @@ def test_registers_of_a_model_are_not_in_a_memory_of_the_simulator() -> None:
     simulation = fabric(MySsd).simulation()
     with pytest.raises(ValueError, match=r"holds|belong to its model"):
         simulation.memory("ssd", base(simulation), 4)
+
+
+class Wrong(Device):
+    """Answers its registers by completions with a defect."""
+
+    bars = {0: "4 KiB"}
+    defect = Parameter("tag", help="The defect.")
+
+    def on_read(self, bar: int, offset: int, length: int) -> Malformed | Awaitable[Malformed]:
+        wrong = Malformed(0x55, self.defect)  # type: ignore[arg-type]
+        return self.later(wrong) if offset else wrong
+
+    async def later(self, wrong: Malformed) -> Malformed:
+        await self.sleep(10)
+        return wrong
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+@pytest.mark.parametrize("defect", get_args(Defect))
+def test_a_bench_names_the_defect_of_a_completion(defect: str, offset: int) -> None:
+    bench = Bench(Wrong, defect=defect)
+    said = rf"malformed completion on purpose \({defect}\): read of 4 bytes at {offset:#x}"
+    with pytest.raises(RuntimeError, match=said):
+        bench.read(0, offset)
+
+
+def test_a_defect_that_does_not_exist_is_an_error_with_those_that_do() -> None:
+    with pytest.raises(ModelError, match='"crc" is no defect of a completion; write one of "byte'):
+        Bench(Wrong, defect="crc").read(0, 0)
+
+
+def test_software_gets_all_ones_for_a_completion_with_another_tag() -> None:
+    simulation = fabric(Wrong).simulation()
+    thread = simulation.host_thread("h0")
+
+    async def driver() -> int:
+        return await thread.load(base(simulation), 4)
+
+    assert thread.run(driver()) == 0xFFFFFFFF
+    found = [error.what for error in simulation.result().errors]
+    assert found == ["unexpected completion", "completion timeout"]

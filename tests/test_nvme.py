@@ -1,4 +1,4 @@
-"""The model `nvme-drive` under a driver that follows the specification, NVM Express 1.4."""
+"""The model `nvme` under a driver that follows the specification, NVM Express 1.4."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from nvme_driver import (
     GET_FEATURES,
     INTMC,
     INTMS,
+    MANY_QUEUES,
     NORMAL_SHUTDOWN,
     PAGE,
     READ,
@@ -181,7 +182,7 @@ def test_shutdown_ends_after_the_write_cache_is_empty_and_a_reset_begins_anew() 
         assert await drive.load(CSTS) == READY
         assert (await drive.read(0, 8, (page, 0))).status == 0
 
-    run(program, media_write_latency="2 ms")
+    run(program, program_latency="2 ms")
 
 
 def test_a_flush_waits_for_the_dies_and_a_write_through_too() -> None:
@@ -199,7 +200,7 @@ def test_a_flush_waits_for_the_dies_and_a_write_through_too() -> None:
         assert flush > 1_900_000 - cached
         assert through > 2_000_000
 
-    run(program, media_write_latency="2 ms")
+    run(program, program_latency="2 ms")
 
 
 def test_media_times_latency_of_one_read_and_channels_side_by_side() -> None:
@@ -224,7 +225,7 @@ def test_media_times_latency_of_one_read_and_channels_side_by_side() -> None:
         return taken[0]
 
     latency = 1_000_000
-    settings = {"media_read_latency": "1 ms", "channels": 4, "dies": 1}
+    settings = {"media_read_latency": "1 ms", "channels": 4, "dies": 1, "queue_entries": 128}
     assert latency < time(1, **settings) < 1.1 * latency
     assert latency < time(4, **settings) < 1.1 * latency
     assert 4 * latency < time(16, **settings) < 4.4 * latency
@@ -364,7 +365,7 @@ def test_a_function_level_reset_takes_all_but_the_blocks() -> None:
         assert (await drive.write(3, 8, (page, 0))).status == 0
         state = State.of(drive)
         for slot in range(8):
-            drive.submit(pair, READ, namespace=1, prp=(page, 0), words=[8 * slot, 0, 7])
+            drive.submit(pair, READ, namespace=1, prp=(page, 0), words=[800 + 8 * slot, 0, 7])
         await drive.ring(pair)
         await drive.thread.work(10_000)
         function_level_reset(drive)
@@ -421,18 +422,21 @@ class State:
 
 def test_scenarios_set_its_parameters_and_wrong_ones_get_a_message() -> None:
     def scenario(line: str) -> str:
-        return f'[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "nvme-drive"\n{line}\n'
+        return f'[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "nvme"\n{line}\n'
 
-    Simulation(scenario("mdts = 8"))
+    Simulation(scenario('max_transfer = "1 MiB"'))
     for line, message in [
-        ("mdts = 9", "<text>:5: devices.d.mdts: 9 is out of range; write a value from 1 up to 8"),
-        ("mdst = 5", 'unknown key "mdst" in devices.d; did you mean "mdts"'),
+        (
+            "dies = 65",
+            "<text>:5: devices.d.dies: 65 is out of range; write a value from 1 up to 64",
+        ),
+        ('strip = "4 KiB"', 'unknown key "strip" in devices.d; did you mean "stripe"'),
         ("ready_time = 3", "devices.d.ready_time"),
     ]:
         with pytest.raises(ScenarioError, match=re.escape(message)):
             Simulation(scenario(line))
     with pytest.raises(ValueError, match="is the name of a built-in model"):
-        Simulation(scenario(""), models={"nvme-drive": Other})
+        Simulation(scenario(""), models={"nvme": Other})
 
 
 class Other(Device):
@@ -442,7 +446,9 @@ class Other(Device):
 def test_two_drives_have_serial_numbers_and_identifiers_of_their_own() -> None:
     fabric = Fabric("nvme").host("h0").switch("s0", "h0")
     for name in ("a", "b"):
-        fabric.device(name, "s0", model="nvme-drive", lbads=12, capacity="16 MiB")
+        fabric.device(
+            name, "s0", model="nvme", block_size="4 KiB", capacity="16 MiB", **MANY_QUEUES
+        )
     simulation = fabric.simulation()
     found = []
     for name in ("a", "b"):

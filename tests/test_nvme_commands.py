@@ -1,4 +1,4 @@
-"""The commands of the model `nvme-drive`: PRPs, queues, logs, features, events and errors."""
+"""The commands of the model `nvme`: PRPs, queues, logs, features, events and errors."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from nvme_driver import (
     INVALID_PRP,
     LOG,
     LOG_PAGE,
+    MANY_QUEUES,
     NOT_SAVEABLE,
     OUT_OF_RANGE,
     PAGE,
@@ -47,6 +48,7 @@ from nvme_driver import (
     pattern,
     run,
 )
+from peerlane import Fabric
 
 
 def test_identify_has_what_a_driver_needs() -> None:
@@ -247,6 +249,26 @@ def test_data_where_no_memory_is_ends_with_a_transfer_error_and_the_drive_goes_o
         assert await drive.load(CSTS) == READY
 
     run(program)
+
+
+@pytest.mark.parametrize("reserved", [1, 2, 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF])
+def test_reserved_dwords_that_name_a_flow_or_none_change_no_data(reserved: int) -> None:
+    async def program(drive: Drive) -> None:
+        await drive.bring_up()
+        pair, page = drive.pairs[1], drive.memory(PAGE)
+        drive.thread.set(page, pattern(1, PAGE))
+        for opcode in (WRITE, READ):
+            done = await drive.command(
+                pair, opcode, namespace=1, prp=(page, 0), words=[0, 0, 7], reserved=reserved
+            )
+            assert done.status == 0
+        assert drive.thread.look(page, PAGE) == pattern(1, PAGE)
+
+    fabric = Fabric("nvme").host("h0", memory="64 MiB").switch("s0", "h0")
+    fabric.device("ssd", "s0", model="nvme", **MANY_QUEUES).device("e", "s0")
+    simulation = fabric.flow("e", "h0", size="4 KiB", offset="32 MiB").simulation()
+    drive = Drive(simulation, simulation.host_thread("h0"), "ssd")
+    drive.thread.run(program(drive))
 
 
 def test_a_command_identifier_in_use_is_a_conflict() -> None:

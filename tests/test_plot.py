@@ -166,3 +166,32 @@ def test_what_cannot_be_plotted_is_refused(peerlane: Run, scenario: Write) -> No
     peerlane("plot", "empty.csv").refuses("the table has no rows")
     Path("t.svg").write_text("", encoding="utf-8")
     peerlane("plot", "t.svg").refuses("t.svg is the file that the command reads")
+
+
+@pytest.mark.parametrize("name", [".", "..", "/", ""])
+def test_a_folder_cannot_be_plotted(peerlane: Run, name: str) -> None:
+    peerlane("plot", name).refuses("is a directory")
+
+
+def test_a_field_that_is_no_sample_is_refused(peerlane: Run, scenario: Write) -> None:
+    assert peerlane("run", scenario(), "--interval", "1us", "--json", "r.json").status == 0
+    for field in ("id", "direction"):
+        ran = peerlane("plot", "r.json", "--y", f"series.links.{field}")
+        ran.refuses(f"no samples series.links.{field}", "series.links.utilisation")
+    peerlane("plot", "r.json", "--y", "x").refuses("it has flows, links")
+
+
+@pytest.mark.parametrize("wrong", ["a", "b"])
+def test_a_number_that_no_scale_has_is_refused(peerlane: Run, wrong: str) -> None:
+    rows = {"a": "1e308,1\n-1e308,2\n", "b": "1,1e308\n2,-1e308\n"}
+    Path("t.csv").write_text(f"a,b\n{rows[wrong]}", encoding="utf-8")
+    peerlane("plot", "t.csv").refuses(f"{wrong} has the number 1e+308", "1e150")
+    Path("t.csv").write_text("a,b\n1e150,-1e150\n2,-1e-320\n", encoding="utf-8")
+    assert peerlane("plot", "t.csv").status == 0
+
+
+def test_a_table_of_one_column_has_nothing_to_plot(peerlane: Run) -> None:
+    Path("t.csv").write_text("a\n1\n", encoding="utf-8")
+    peerlane("plot", "t.csv").refuses("over a; there is no other column")
+    Path("t.csv").write_text("a,b\n1,x\n", encoding="utf-8")
+    peerlane("plot", "t.csv").refuses("over a; the other columns are b")

@@ -153,17 +153,19 @@ mod circuits {
             let parameters = circuit.parameters_at(width);
             let bare = Module::bare(top, &model, &parameters);
             let folder = self.translate(gateware, circuit, &bare);
-            ports::check(top, width, &folder.join(format!("V{top}.h")));
+            let left_out = ports::check(top, width, &folder.join(format!("V{top}.h")));
             let rest = Rest::of(&gateware.join(&circuit.folder), &gateware.join(COMMON))
                 .unwrap_or_else(|error| fail(&error));
             for (model, options) in [(traced(&model), TRACED), (model, FAST)] {
-                let leaf = Module::registered(top, &model, &parameters, width, options);
+                let leaf =
+                    Module::registered(top, &model, &parameters, (width, &left_out), options);
                 let folder = self.translate(gateware, circuit, &leaf);
-                let mut shortcuts = Shortcuts::default();
+                let mut traits = Traits::default();
                 if options == FAST {
-                    shortcuts = Shortcuts::of(&model, &folder, rest.as_ref());
+                    traits = Traits::of(&model, &folder, rest.as_ref());
                 }
-                self.compile(&model, name, &folder, options == TRACED, &shortcuts);
+                traits.resets_function = !left_out.contains(&"flr_i");
+                self.compile(&model, name, &folder, options == TRACED, &traits);
             }
         }
 
@@ -208,7 +210,7 @@ mod circuits {
             name: &str,
             folder: &Path,
             is_traced: bool,
-            shortcuts: &Shortcuts,
+            traits: &Traits,
         ) {
             let sources = fs::read_dir(folder)
                 .into_iter()
@@ -239,7 +241,7 @@ mod circuits {
             if is_traced {
                 compiler.define("CIRCUIT_TRACED", None).opt_level(1);
             }
-            shortcuts.define(model, &mut compiler);
+            traits.define(model, &mut compiler);
             compiler
                 .out_dir(&objects)
                 .include(folder)
@@ -333,7 +335,7 @@ mod circuits {
             top: &str,
             model: &str,
             parameters: &BTreeMap<String, u64>,
-            width: u32,
+            (width, left_out): (u32, &[&str]),
             options: &'static [&'static str],
         ) -> Self {
             let mut text =
@@ -347,7 +349,11 @@ mod circuits {
                 }
                 let of_type = format!("logic [{}:0]", bits - 1);
                 write!(text, ",\n  {direction} {of_type} {port}").unwrap();
-                if direction == "output" {
+                if left_out.contains(&port) {
+                    if direction == "output" {
+                        writeln!(registers, "  assign {port} = '0;").unwrap();
+                    }
+                } else if direction == "output" {
                     write!(pins, ",\n    .{port}").unwrap();
                 } else {
                     writeln!(registers, "  {of_type} {port}_q;").unwrap();
@@ -377,16 +383,18 @@ mod circuits {
         }
     }
 
-    /// The ways to evaluate a circuit that take less than Verilator's own.
+    /// The properties of a circuit for which its driver is compiled: ways to evaluate it that take less than Verilator's own, and its ports.
     #[derive(Default)]
-    struct Shortcuts {
+    struct Traits {
         edges: Option<Edges>,
         /// There are copies for cycles with units at rest.
         copies: bool,
+        /// The circuit has ports for the function-level reset.
+        resets_function: bool,
     }
 
-    impl Shortcuts {
-        /// The ways for a translated circuit; adds the copies to its generated code.
+    impl Traits {
+        /// The ways to evaluate a translated circuit; adds the copies to its generated code.
         fn of(model: &str, folder: &Path, rest: Option<&Rest>) -> Self {
             let edges = Edges::of(model, folder);
             let copies = match (&edges, rest) {
@@ -398,13 +406,20 @@ mod circuits {
                     "cargo::warning=the code that Verilator wrote for {model} has a form that is not known: the circuit has no copies for units at rest, and is slower"
                 );
             }
-            Shortcuts { edges, copies }
+            Traits {
+                edges,
+                copies,
+                resets_function: false,
+            }
         }
 
         /// Defines their macros of the driver.
         fn define(&self, model: &str, compiler: &mut cc::Build) {
             if let Some(edges) = &self.edges {
                 edges.define(model, compiler);
+            }
+            if self.resets_function {
+                compiler.define("CIRCUIT_FLR", None);
             }
             if self.copies {
                 compiler.define("CIRCUIT_COPIES", Some(&*format!("{model}_copies")));

@@ -42,6 +42,16 @@ package peerlane_pkg;
   localparam logic [2:0] RESULT_TIMEOUT = 3'h6; // no completion came in time
   localparam logic [2:0] RESULT_DESCRIPTOR = 3'h7; // a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more
 
+  // The errors that a circuit reports (`err_kind_o`).
+  localparam logic [2:0] ERROR_UNSUPPORTED_REQUEST = 3'h0; // no part of the circuit serves the request
+  localparam logic [2:0] ERROR_COMPLETER_ABORT = 3'h1; // the circuit could not carry the request out, or has dropped it
+  localparam logic [2:0] ERROR_UNEXPECTED_COMPLETION = 3'h2; // a completion that belongs to no request, or does not fit it
+  localparam logic [2:0] ERROR_COMPLETION_TIMEOUT = 3'h3; // no completion came in time for the request with this tag
+  localparam logic [2:0] ERROR_POISONED_TLP = 3'h4; // a packet with poisoned data
+  localparam logic [2:0] ERROR_MALFORMED_TLP = 3'h5; // a packet that breaks a rule of its form
+  localparam logic [2:0] ERROR_CORRECTED_INTERNAL = 3'h6; // an error in the circuit itself that it has corrected
+  localparam logic [2:0] ERROR_UNCORRECTED_INTERNAL = 3'h7; // an error in the circuit itself that it could not correct
+
   // Sizes in bytes.
   localparam int HEADER_SHORT = 12; // a header with a 32-bit address, or of a completion
   localparam int HEADER_WIDE = 16; // a header with a 64-bit address

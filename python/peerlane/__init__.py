@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.filter import Filter
     from peerlane.fabric.simulation import ScenarioWarning, Simulation
     from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
-    from peerlane.models.device import Bar, Device
+    from peerlane.models.device import Bar, Device, Malformed
     from peerlane.models.engine import RequestError, Signal, Task
     from peerlane.models.loading import Library
     from peerlane.models.outside import BarAccess, OutsideDevice
@@ -83,6 +83,7 @@ __all__ = [
     "LinkResult",
     "LinkSeries",
     "LoadPoint",
+    "Malformed",
     "Message",
     "ModelError",
     "Network",
@@ -136,7 +137,7 @@ _NAMES = {
         "Tree",
         "Upstream",
     ),
-    "peerlane.models.device": ("Bar", "Device"),
+    "peerlane.models.device": ("Bar", "Device", "Malformed"),
     "peerlane.models.engine": ("RequestError", "Signal", "Task"),
     "peerlane.models.loading": ("Library",),
     "peerlane.models.outside": ("BarAccess", "OutsideDevice"),

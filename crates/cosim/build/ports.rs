@@ -17,6 +17,9 @@ pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
         ("max_payload_i", 3),
         ("max_read_request_i", 3),
         ("bus_master_i", 1),
+        ("ext_tag_i", 1),
+        ("flr_i", 1),
+        ("flr_done_o", 1),
         ("rx_valid_i", 1),
         ("rx_ready_o", 1),
         ("rx_np_ok_o", 1),
@@ -36,6 +39,9 @@ pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
         ("irq_valid_o", 1),
         ("irq_ready_i", 1),
         ("irq_vector_o", 11),
+        ("err_valid_o", 1),
+        ("err_kind_o", 3),
+        ("err_header_o", 128),
         ("active_o", 1),
     ]
     .into_iter()
@@ -48,6 +54,19 @@ pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
         (name, (direction, bits))
     })
     .collect()
+}
+
+/// The groups of ports that a circuit may leave out, each of them as a whole.
+const OPTIONAL: [&[&str]; 3] = [
+    &["ext_tag_i"],
+    &["flr_i", "flr_done_o"],
+    &["err_valid_o", "err_kind_o", "err_header_o"],
+];
+
+/// Whether a circuit with the ports `has` has left out the whole group of the port `name`.
+fn is_left_out(name: &str, has: &BTreeMap<&str, Port>) -> bool {
+    let mut groups = OPTIONAL.iter().filter(|group| group.contains(&name));
+    groups.any(|group| !group.iter().any(|port| has.contains_key(port)))
 }
 
 /// The ports in a header of Verilator, in lines such as `VL_IN8(&rx_bytes_i,3,0);`.
@@ -85,6 +104,7 @@ pub fn fault(header: &str, width: u32) -> Option<String> {
     };
     for (name, port) in &needs {
         match has.get(name) {
+            None if is_left_out(name, &has) => {}
             None => return Some(format!("it has no port {name} ({})", show(port))),
             Some(other) if other != port => {
                 return Some(format!(
@@ -100,8 +120,16 @@ pub fn fault(header: &str, width: u32) -> Option<String> {
     Some(format!("it has a port {other}, which a leaf does not have"))
 }
 
-/// Stops the build if the ports of the circuit `top` are not those of a leaf.
-pub fn check(top: &str, width: u32, header: &Path) {
+/// The ports of a leaf that a circuit without a fault has left out.
+pub fn left_out(header: &str, width: u32) -> Vec<&'static str> {
+    let has = declared(header);
+    let mut names: Vec<_> = documented(width).into_keys().collect();
+    names.retain(|name| !has.contains_key(name));
+    names
+}
+
+/// The ports that the circuit `top` has left out. Stops the build if its other ports are not those of a leaf.
+pub fn check(top: &str, width: u32, header: &Path) -> Vec<&'static str> {
     let text = fs::read_to_string(header).unwrap_or_default();
     if let Some(fault) = fault(&text, width) {
         println!(
@@ -109,4 +137,5 @@ pub fn check(top: &str, width: u32, header: &Path) {
         );
         std::process::exit(1);
     }
+    left_out(&text, width)
 }

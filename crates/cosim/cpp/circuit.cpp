@@ -1,6 +1,6 @@
 // Drives one module with the ports of a leaf. Compiled twice for each circuit and width, which the build gives as CIRCUIT_CLASS,
 // CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL. CIRCUIT_TRACED is the copy that can write waveforms, which is slower: all signals have a
-// place in memory there. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the circuit sees nothing but rising edges of its
+// place in memory there. CIRCUIT_FLR is there if the circuit has ports for the function-level reset. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the circuit sees nothing but rising edges of its
 // two clocks: the function of the generated code that works on edges, and the bits of the edges for it. CIRCUIT_COPIES is the list of copies of
 // that function for cycles with units at rest, if there are any.
 
@@ -36,7 +36,9 @@ namespace {
 using Top = CIRCUIT_CLASS;
 constexpr size_t WIDTH = sizeof(std::declval<Top>().rx_data_i);
 constexpr unsigned RESET_CYCLES = 4;
-enum Kind : uint32_t { TAKEN, SENT, INTERRUPT, REQUEST_TAKEN };
+enum Kind : uint32_t { TAKEN, SENT, INTERRUPT, REQUEST_TAKEN, ERROR };
+// Bytes of the header of an error.
+constexpr size_t HEADER = 16;
 
 // A TLP that waits for the circuit.
 struct Tlp {
@@ -122,6 +124,8 @@ public:
         m_top->max_payload_i = settings.max_payload;
         m_top->max_read_request_i = settings.max_read_request;
         m_top->bus_master_i = settings.bus_master;
+        m_top->ext_tag_i = settings.ext_tag;
+        m_top->flr_i = settings.flr;
         load();
     }
 
@@ -142,11 +146,14 @@ public:
 
     bool is_sending() const { return m_is_sending; }
 
+    bool is_reset_done() const { return m_top->flr_done_o; }
+
     bool is_active() const { return m_top->active_o || m_taken != 0 || m_is_sending; }
 
     // The clock stands still while there is nothing to do.
     void run(uint64_t until, circuit_events& into) {
         m_events.clear();
+        m_headers.clear();
         // The bytes of a TLP that is not complete are kept.
         memmove(m_sent.data(), m_sent.data() + m_begin, m_end - m_begin);
         m_end -= m_begin;
@@ -165,6 +172,8 @@ public:
         into.count = m_events.size();
         into.bytes = m_sent.data();
         into.size = m_begin;
+        into.headers = m_headers.data();
+        into.headers_size = m_headers.size();
         into.cycle = m_cycle;
         into.stopped = has_stopped() ? m_printed.c_str() : nullptr;
     }
@@ -195,6 +204,7 @@ private:
 #ifdef CIRCUIT_TRACED
         if (m_waves) dump();
 #endif
+        if (m_top->err_valid_o) report();
         if (m_top->rx_valid_i && m_top->rx_ready_o) take();
         if (m_top->tx_valid_o && m_top->tx_ready_i) gather();
         if (m_top->irq_valid_o) m_events.push_back({m_cycle, m_cycle, 0, 0, m_top->irq_vector_o, INTERRUPT});
@@ -260,6 +270,13 @@ private:
         m_front->pop();
         m_front = nullptr;
         m_taken = 0;
+    }
+
+    // The circuit has reported an error.
+    void report() {
+        const auto* header = reinterpret_cast<const uint8_t*>(&m_top->err_header_o);
+        m_events.push_back({m_cycle, m_cycle, m_headers.size(), HEADER, m_top->err_kind_o, ERROR});
+        m_headers.insert(m_headers.end(), header, header + HEADER);
     }
 
     // The circuit has sent a beat.
@@ -377,6 +394,7 @@ private:
     bool m_is_sending = false;
     uint64_t m_first_sent = 0;
     std::vector<circuit_event> m_events;
+    std::vector<uint8_t> m_headers;
     // The bytes that were sent: TLPs up to `m_begin`, and the one under way up to `m_end`.
     std::vector<uint8_t> m_sent = std::vector<uint8_t>(1024);
     size_t m_begin = 0;
@@ -396,6 +414,11 @@ extern "C" const circuit_model CIRCUIT_MODEL = {
 #else
     .is_traced = false,
 #endif
+#ifdef CIRCUIT_FLR
+    .resets_function = true,
+#else
+    .resets_function = false,
+#endif
     .create = [](uint64_t period_ps) -> void* { return new Circuit(period_ps); },
     .destroy = [](void* circuit) { delete &of(circuit); },
     .reset = [](void* circuit) { of(circuit).reset(); },
@@ -406,6 +429,7 @@ extern "C" const circuit_model CIRCUIT_MODEL = {
     .run = [](void* circuit, uint64_t until, circuit_events* into) { of(circuit).run(until, *into); },
     .is_sending = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_sending(); },
     .is_active = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_active(); },
+    .is_reset_done = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->is_reset_done(); },
     .short_cycles = [](const void* circuit) { return static_cast<const Circuit*>(circuit)->short_cycles(); },
     .open_waves = [](void* circuit, const char* path) { of(circuit).open_waves(path); },
     .close_waves = [](void* circuit) { of(circuit).close_waves(); },

@@ -13,7 +13,7 @@ struct circuit_event {
     // The label of the TLP, or the vector of the interrupt.
     uint32_t label;
     // 0: the circuit has taken a posted TLP or a completion; 1: it has sent a TLP; 2: it has requested an interrupt; 3: it has taken a
-    // non-posted request.
+    // non-posted request; 4: it has reported an error, whose kind is in `label`, and the place of whose header is in `offset`.
     uint32_t kind;
 };
 
@@ -23,6 +23,9 @@ struct circuit_events {
     uint64_t count;
     const uint8_t* bytes;
     uint64_t size;
+    // The headers of errors, 16 bytes each.
+    const uint8_t* headers;
+    uint64_t headers_size;
     // The next cycle.
     uint64_t cycle;
     // Why the circuit has stopped; null if it goes on.
@@ -36,6 +39,9 @@ struct circuit_settings {
     uint8_t max_payload;
     uint8_t max_read_request;
     uint8_t bus_master;
+    uint8_t ext_tag;
+    // The function is being reset.
+    uint8_t flr;
 };
 
 // A circuit at one width.
@@ -45,6 +51,8 @@ struct circuit_model {
     uint64_t width;
     // Whether the circuit can write waveforms; each circuit has a copy that can, and a faster one that cannot.
     bool is_traced;
+    // Whether the circuit has ports for the function-level reset. Without them, `reset` resets its function.
+    bool resets_function;
     void* (*create)(uint64_t period_ps);
     void (*destroy)(void*);
     // Applies reset for some cycles, and forgets the TLPs that wait.
@@ -61,6 +69,8 @@ struct circuit_model {
     bool (*is_sending)(const void*);
     // Whether the circuit needs its clock although no TLP waits for it.
     bool (*is_active)(const void*);
+    // Whether the circuit has ended the function-level reset.
+    bool (*is_reset_done)(const void*);
     // The number of cycles in which units at rest were not evaluated.
     uint64_t (*short_cycles)(const void*);
     // Writes waveforms from the current cycle on to a file that can be written, if it is traced.

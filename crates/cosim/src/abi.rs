@@ -18,6 +18,7 @@ pub struct Event {
 pub const TAKEN: u32 = 0;
 pub const SENT: u32 = 1;
 pub const REQUEST_TAKEN: u32 = 3;
+pub const ERROR: u32 = 4;
 
 /// The events of one call of [`Model::run`].
 #[repr(C)]
@@ -26,6 +27,8 @@ pub struct Events {
     pub count: u64,
     pub bytes: *const u8,
     pub size: u64,
+    pub headers: *const u8,
+    pub headers_size: u64,
     pub cycle: u64,
     pub stopped: *const c_char,
 }
@@ -37,6 +40,8 @@ pub struct Settings {
     pub max_payload: u8,
     pub max_read_request: u8,
     pub bus_master: u8,
+    pub ext_tag: u8,
+    pub flr: u8,
 }
 
 /// A circuit at one width.
@@ -46,6 +51,7 @@ pub struct Model {
     pub name: *const c_char,
     pub width: u64,
     pub is_traced: bool,
+    pub resets_function: bool,
     pub create: unsafe extern "C" fn(u64) -> *mut c_void,
     pub destroy: unsafe extern "C" fn(*mut c_void),
     pub reset: unsafe extern "C" fn(*mut c_void),
@@ -55,6 +61,7 @@ pub struct Model {
     pub run: unsafe extern "C" fn(*mut c_void, u64, *mut Events),
     pub is_sending: unsafe extern "C" fn(*const c_void) -> bool,
     pub is_active: unsafe extern "C" fn(*const c_void) -> bool,
+    pub is_reset_done: unsafe extern "C" fn(*const c_void) -> bool,
     pub short_cycles: unsafe extern "C" fn(*const c_void) -> u64,
     pub open_waves: unsafe extern "C" fn(*mut c_void, *const c_char),
     pub close_waves: unsafe extern "C" fn(*mut c_void),

@@ -21,6 +21,10 @@ pub struct Settings {
     pub max_read_request: u8,
     /// Bus Master Enable.
     pub bus_master: bool,
+    /// Extended Tag Field Enable.
+    pub ext_tag: bool,
+    /// Whether the function is being reset.
+    pub flr: bool,
 }
 
 /// An instance of a circuit, with a clock and a context of its own.
@@ -47,6 +51,8 @@ pub enum Happening<'c> {
     Sent(&'c [u8]),
     /// The circuit has requested the interrupt of its vector.
     Interrupt,
+    /// The circuit has reported an error with this header of a TLP.
+    Error(&'c [u8]),
 }
 
 /// Whether a circuit can write waveforms.
@@ -78,22 +84,26 @@ pub struct Tlp<'b> {
 pub struct Events<'c> {
     events: &'c [abi::Event],
     bytes: &'c [u8],
+    headers: &'c [u8],
 }
 
 /// The cycles of the first and of the last beat.
 pub type Beats = (u64, u64);
 
 impl<'c> Events<'c> {
-    /// The events in the order of their last beats: the beats, the label of the TLP or the vector of the interrupt, and what has
-    /// happened.
+    /// The events in the order of their last beats: the beats, the label of the TLP, the vector of the interrupt or the kind of the
+    /// error, and what has happened.
     pub fn iter(&self) -> impl Iterator<Item = (Beats, u32, Happening<'c>)> {
-        let bytes = self.bytes;
+        let (bytes, headers) = (self.bytes, self.headers);
         self.events.iter().map(move |event| {
             let happening = match event.kind {
                 abi::TAKEN => Happening::Taken,
                 abi::REQUEST_TAKEN => Happening::RequestTaken,
                 abi::SENT => {
                     Happening::Sent(&bytes[event.offset as usize..][..event.size as usize])
+                }
+                abi::ERROR => {
+                    Happening::Error(&headers[event.offset as usize..][..event.size as usize])
                 }
                 _ => Happening::Interrupt,
             };
@@ -167,6 +177,8 @@ impl Circuit {
             max_payload: settings.max_payload,
             max_read_request: settings.max_read_request,
             bus_master: settings.bus_master.into(),
+            ext_tag: settings.ext_tag.into(),
+            flr: settings.flr.into(),
         };
         // SAFETY: the instance is of this model, and the settings are read during the call only.
         unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
@@ -209,6 +221,8 @@ impl Circuit {
             count: 0,
             bytes: ptr::null(),
             size: 0,
+            headers: ptr::null(),
+            headers_size: 0,
             cycle: 0,
             stopped: ptr::null(),
         };
@@ -225,8 +239,18 @@ impl Circuit {
             });
         }
         // SAFETY: the events and bytes stay until the instance runs again, for which it must be borrowed as mutable.
-        let (events, bytes) = unsafe { (all(seen.first, seen.count), all(seen.bytes, seen.size)) };
-        Ok(Events { events, bytes })
+        let (events, bytes, headers) = unsafe {
+            (
+                all(seen.first, seen.count),
+                all(seen.bytes, seen.size),
+                all(seen.headers, seen.headers_size),
+            )
+        };
+        Ok(Events {
+            events,
+            bytes,
+            headers,
+        })
     }
 
     /// The name of the circuit.
@@ -248,6 +272,17 @@ impl Circuit {
     pub fn is_sending(&self) -> bool {
         // SAFETY: the instance is of this model.
         unsafe { (self.model.is_sending)(self.instance.as_ptr()) }
+    }
+
+    /// Whether the circuit has ports for the function-level reset. Without them, [`reset`](Self::reset) resets its function.
+    pub fn resets_function(&self) -> bool {
+        self.model.resets_function
+    }
+
+    /// Whether the circuit has ended the function-level reset that its [settings](Settings::flr) have begun.
+    pub fn is_reset_done(&self) -> bool {
+        // SAFETY: the instance is of this model.
+        unsafe { (self.model.is_reset_done)(self.instance.as_ptr()) }
     }
 
     /// Whether the circuit works although it is given nothing; if not, its clock stands still.

@@ -344,3 +344,74 @@ fn posted_tlps_pass_requests_that_the_circuit_does_not_take() {
     assert!(taken == 5 && (1..=2).contains(&requests) && sent == 0);
     assert_eq!(until(2000), [0, 5 - requests, 5]);
 }
+
+/// The engine, which may send, at the beginning of its work.
+fn idle_engine() -> Circuit {
+    let name = "dma_engine_source_sink";
+    let mut circuit = Circuit::new(name, 64, 4000, Waves::Never).expect("it is built");
+    circuit.configure(Settings::default());
+    circuit.allow(100);
+    circuit
+}
+
+#[test]
+fn an_error_is_reported_with_its_kind_and_the_header_of_its_packet() {
+    let mut circuit = idle_engine();
+    let mut read = vec![0, 0, 0, 1, 0, 0, 7, 0x0f];
+    read.extend(0x9000_0000_u32.to_be_bytes());
+    let mut other = read.clone();
+    other[6] = 8;
+    for bytes in [&read, &other] {
+        circuit.push(&Tlp {
+            is_non_posted: true,
+            ..tlp(bytes, 0)
+        });
+    }
+    let events = circuit.run(500).expect("it goes on");
+    let reported: Vec<_> = events
+        .iter()
+        .filter_map(|(_, kind, what)| match what {
+            Happening::Error(header) => Some((kind, header[..12].to_vec())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reported, [(0, read), (0, other)]);
+}
+
+#[test]
+fn a_circuit_ends_its_function_level_reset_by_itself_or_has_no_ports_for_one() {
+    assert!(!loopback(64).resets_function());
+    let mut circuit = idle_engine();
+    assert!(circuit.resets_function() && !circuit.is_active());
+    circuit.push(&Tlp {
+        bar: 2,
+        ..tlp(&register(0xa8, 5), 0)
+    });
+    circuit.run(100).expect("it goes on");
+    for flr in [true, false] {
+        circuit.configure(Settings {
+            flr,
+            ..Settings::default()
+        });
+        assert!(circuit.is_active(), "it needs its clock");
+        circuit.run(circuit.cycle() + 50).expect("it goes on");
+        assert!(!circuit.is_active());
+        assert_eq!(circuit.is_reset_done(), flr);
+    }
+    let mut read = vec![0, 0, 0, 2, 0, 0, 1, 0xff];
+    read.extend(0x8000_00a8_u32.to_be_bytes());
+    circuit.push(&Tlp {
+        bar: 2,
+        is_non_posted: true,
+        ..tlp(&read, circuit.cycle())
+    });
+    let events = circuit.run(circuit.cycle() + 100).expect("it goes on");
+    let values: Vec<_> = events
+        .iter()
+        .filter_map(|(_, _, what)| match what {
+            Happening::Sent(bytes) => Some(bytes[12..].to_vec()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(values, [vec![0; 8]], "the register is as after reset");
+}

@@ -22,6 +22,42 @@ fn a_module_with_the_documented_ports_is_a_leaf() {
     assert_eq!(ports::fault(&header("", None), 64), None);
 }
 
+/// The header without the lines of these ports.
+fn without(names: &[&str]) -> String {
+    let whole = header("", None);
+    let is_kept = |line: &&str| !names.iter().any(|name| line.contains(&format!("&{name},")));
+    whole.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_module_may_leave_out_a_group_of_ports_as_a_whole() {
+    let groups: [&[&str]; 3] = [
+        &["ext_tag_i"],
+        &["flr_done_o", "flr_i"],
+        &["err_header_o", "err_kind_o", "err_valid_o"],
+    ];
+    for group in groups {
+        let header = without(group);
+        assert_eq!(ports::fault(&header, 64), None);
+        assert_eq!(ports::left_out(&header, 64), group);
+    }
+    assert_eq!(
+        ports::fault(&without(&groups.concat()), 64),
+        None,
+        "all of them"
+    );
+    for (port, message) in [
+        ("flr_i", "it has no port flr_i (input of 1 bit)"),
+        (
+            "err_header_o",
+            "it has no port err_header_o (output of 128 bits)",
+        ),
+    ] {
+        let fault = ports::fault(&without(&[port]), 64);
+        assert_eq!(fault.as_deref(), Some(message));
+    }
+}
+
 #[test]
 fn a_module_with_other_ports_is_refused_with_the_first_of_them() {
     let faults = [

@@ -11,6 +11,8 @@ mod standing;
 mod timer;
 mod vectors;
 mod virtual_functions;
+#[cfg(test)]
+pub(crate) use virtual_functions::tests as fixture;
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -578,6 +580,11 @@ impl Endpoint {
             self.engine_deadline = time;
             fx.wake_in_background(EndpointTimer::Engine.into(), time.since(fx.now()));
         }
+    }
+
+    /// The time of the next wake-up of the engine that is scheduled.
+    pub(crate) fn next_wake(&self) -> Time {
+        self.engine_wake.min(self.engine_deadline)
     }
 
     /// Number of packets of a circuit that may come to the send path before it is full.

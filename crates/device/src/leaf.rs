@@ -89,6 +89,11 @@ pub trait LeafParameters: Parameters + Any {
         0
     }
 
+    /// Whether the model answers all accesses to its registers itself, so that there is no memory behind BAR 0.
+    fn keeps_registers(&self) -> bool {
+        false
+    }
+
     /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
     fn has_fifo(&self) -> bool {
         false
@@ -102,12 +107,12 @@ pub struct CircuitChoice {
     pub name: String,
     /// The use of writes to BAR 0.
     pub peer_writes: PeerWrites,
+    /// Whether reads of BAR 0 are known to end with Unsupported Request.
+    pub refuses_reads: bool,
     /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
     pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,
-    /// Its completion timeout, from the first beat of a request on, where that is known.
-    pub completion_timeout: Option<Span>,
 }
 
 impl CircuitChoice {
@@ -116,9 +121,9 @@ impl CircuitChoice {
         CircuitChoice {
             name: name.into(),
             peer_writes: PeerWrites::Stored,
+            refuses_reads: false,
             preset: None,
             makes_data: false,
-            completion_timeout: None,
         }
     }
 }
@@ -128,12 +133,10 @@ impl CircuitChoice {
 pub enum PeerWrites {
     /// They end in the circuit. The memory behind BAR 0 keeps what was written.
     Stored,
-    /// They end in a FIFO of the circuit, which sends the data on.
+    /// They end in a FIFO of the circuit, which sends the data on, or the circuit drops them and reports an error.
     Passed,
     /// The circuit sends each back with its label.
     Returned,
-    /// No part of the circuit takes writes to BAR 0: they are unsupported requests.
-    Refused,
 }
 
 /// A Xilinx FPGA with a DMA engine, as a processing accelerator.
@@ -310,8 +313,8 @@ pub(crate) fn abandon<L: Leaf>(accesses: &mut AccessLoop, fx: &mut Effects<'_, L
 
 /// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
 macro_rules! one_port {
-    ($leaf:ty) => {
-        impl ::kernel::Component for $leaf {
+    ($leaf:ty $(, $model:ident: $bound:path)?) => {
+        impl$(<$model: $bound>)? ::kernel::Component for $leaf {
             type Traffic = ::packet::Pcie;
             type Port = ::kernel::Port;
             type Timer = $crate::EndpointTimer;

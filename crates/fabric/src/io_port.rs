@@ -33,8 +33,8 @@ kernel::parameters! {
         /// Most outstanding loads from hosts to the endpoint.
         tags: u32 = 32, within 1..=256, from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Completion timeout of these loads.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.

@@ -59,8 +59,8 @@ kernel::parameters! {
         /// Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in Device Capabilities 2. A switch without it
         /// takes one that it would have to pass on as an Unsupported Request, and firmware enables no AtomicOp requesters below it.
         atomic_routing: bool = true, from "our choice; PCIe Base 6.15.3.1: optional, for all ports of a switch or for none";
-        /// Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in Device Control 2 of all ports that route
-        /// them. Such a request ends with the error AtomicOp Egress Blocked and the status Unsupported Request.
+        /// Whether the ports block requests for atomic operations at their egress: AtomicOp Egress Blocking in Device Control 2 of each
+        /// port that routes them. A blocked request ends with the error AtomicOp Egress Blocked and the status Unsupported Request.
         atomic_egress_blocking: bool = false, from "PCIe Base 7.5.3.16: off after reset";
         /// Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them on: End-End TLP Prefix Supported in Device
         /// Capabilities 2. Without it such a packet is malformed.

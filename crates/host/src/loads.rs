@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, CompletionTimeout, FunctionId, Header};
+use protocol::{Completion, CompletionTimeout, FunctionId, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
 use crate::ThreadId;
@@ -59,17 +59,13 @@ impl Loads {
     /// Returns the next read request, if a tag is free.
     pub(crate) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         let (load, len) = self.waiting.pop_front_if(|_| self.open.is_open(now))?;
-        let address = load.address;
-        let tag = self.open.begin(load, (address, len), now);
-        let header = Header::memory_read(self.id, tag, address, len)
-            .expect("a load of a program is within a page");
-        let packet = packets.claim();
         let stamp = Stamp {
             born: now,
             ..Stamp::default()
         };
-        packets[packet].write(header, stamp);
-        Some(packet)
+        let range = (self.id, (load.address, len));
+        let marks = (TrafficClass::default(), stamp);
+        Some(self.open.read(load, range, marks, (now, packets)))
     }
 
     /// Handles a completion. Returns `None` if no load waits for it.

@@ -2,13 +2,16 @@
 //! interrupts.
 //!
 //! The queues, the lists of pages and the driver's own state are in the host's memory, in an [`Area`] of each drive. The first call
-//! brings the controller up.
+//! brings the controller up: it enables the controller with its admin queues, and creates a pair of I/O queues (NVM Express 1.4, 7.6.1).
+//! The driver knows the properties of the drive from the scenario. Both pairs of queues have vector 0.
 
-use device::nvme::entries::{
-    COMPLETION, CompletionEntry, NAMESPACE, Operation, SUBMISSION, Status, SubmissionEntry,
-};
-use device::nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, HEAD, READY, TAIL};
 use kernel::Span;
+use nvme::NAMESPACE;
+use nvme::command::{
+    COMPLETION, CONTIGUOUS, CREATE_COMPLETION_QUEUE, CREATE_SUBMISSION_QUEUE, Command, End,
+    INTERRUPTS, READ, SUBMISSION, WRITE,
+};
+use nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, READY, head_of, tail_of};
 use packet::{FlowId, Incident, Observation, Site};
 use transaction::CallNote;
 
@@ -20,23 +23,33 @@ use crate::{DriverParameters, System, ThreadId};
 /// The memory of the driver of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Address of the submission queue, at the beginning of a page.
+    /// Address of the I/O submission queue, at the beginning of a page.
     pub address: u64,
-    /// Number of entries of each queue.
+    /// Number of entries of each I/O queue.
     pub entries: u32,
     /// Largest transfer of a command in bytes.
     pub max_transfer: u64,
 }
 
 impl Area {
-    /// Address of the completion queue.
+    /// Address of the I/O completion queue.
     fn completions(&self) -> u64 {
         self.address + (u64::from(self.entries) * SUBMISSION).next_multiple_of(PAGE)
     }
 
+    /// Address of the admin completion queue.
+    fn admin_completions(&self) -> u64 {
+        self.completions() + (u64::from(self.entries) * COMPLETION).next_multiple_of(PAGE)
+    }
+
+    /// Address of the admin submission queue.
+    fn admin_submissions(&self) -> u64 {
+        self.admin_completions() + PAGE
+    }
+
     /// Address of the driver's state: tail, head and phase, after a word that is zero until the controller is up.
     fn state(&self) -> u64 {
-        self.completions() + (u64::from(self.entries) * COMPLETION).next_multiple_of(PAGE)
+        self.admin_submissions() + PAGE
     }
 
     /// Address of the list of pages of the command with identifier `id`.
@@ -210,28 +223,52 @@ impl<'s> Driver<'s> {
         self.enable().await
     }
 
-    /// Writes zeros to the completion queue, so that no entry from before a reset has the phase tag of a new one.
+    /// Writes zeros to the completion queues, so that no entry from before a reset has the phase tag of a new one.
     async fn clear_completions(&self) {
-        let queue = self.transfer.area.completions();
-        let len = u64::from(self.transfer.area.entries) * COMPLETION;
-        for at in (0..len).step_by(PAGE as usize) {
-            let zeros = vec![0; PAGE.min(len - at) as usize];
+        let area = &self.transfer.area;
+        for at in (area.completions()..area.admin_submissions()).step_by(PAGE as usize) {
             self.system.work(self.costs.memory_write).await;
-            self.system.store(queue + at, &zeros).await;
+            self.system.store(at, &[0; PAGE as usize]).await;
         }
     }
 
-    /// Brings the controller up, and waits until it is ready. Returns false if it does not become so.
-    async fn enable(&self) -> bool {
-        let area = &self.transfer.area;
-        let size = area.entries - 1;
-        self.set(AQA, &(size | size << 16).to_le_bytes()).await;
-        self.set(ASQ, &area.address.to_le_bytes()).await;
-        self.set(ACQ, &area.completions().to_le_bytes()).await;
-        self.set(CC, &ENABLED.to_le_bytes()).await;
+    /// Enables the controller, and creates the I/O queues. Returns false if it does not become ready, or fails again and again.
+    async fn enable(&mut self) -> bool {
+        for _ in 0..MOST_STARTS {
+            let area = &self.transfer.area;
+            let size = ADMIN_ENTRIES - 1;
+            self.set(AQA, &(size | size << 16).to_le_bytes()).await;
+            self.set(ASQ, &area.admin_submissions().to_le_bytes()).await;
+            self.set(ACQ, &area.admin_completions().to_le_bytes()).await;
+            self.set(CC, &ENABLED.to_le_bytes()).await;
+            if !self.becomes(READY).await {
+                return false;
+            }
+            if self.create_queues().await || self.was_reset().await {
+                return true;
+            }
+            if !self.disable().await {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Disables the controller, which drops its commands. Returns false if it does not end its work.
+    async fn disable(&mut self) -> bool {
+        report_event(self.system, "a driver resets the controller of its drive").await;
+        self.set(CC, &0_u32.to_le_bytes()).await;
+        let has_ended = self.becomes(0).await;
+        self.clear_completions().await;
+        has_ended
+    }
+
+    /// Waits until the controller is ready or not; also ends if it fails, or does not answer. Returns false if it takes too long.
+    async fn becomes(&self, ready: u32) -> bool {
         let end = self.system.now().await + LONGEST_START;
         while let Some(status) = self.status().await {
-            if status & (READY | FATAL) != 0 {
+            let has_failed = ready == READY && status & FATAL != 0;
+            if status & READY == ready || has_failed {
                 return true;
             }
             if self.system.now().await >= end {
@@ -240,6 +277,69 @@ impl<'s> Driver<'s> {
             self.system.sleep(START_PAUSE).await;
         }
         true
+    }
+
+    /// Creates the I/O completion queue, and then the submission queue. Returns false if the controller fails, or is reset.
+    async fn create_queues(&self) -> bool {
+        let area = &self.transfer.area;
+        let size = (area.entries - 1) << 16 | u32::from(QUEUE);
+        let create = |opcode, address, flags| Command {
+            opcode,
+            flags: 0,
+            id: 0,
+            namespace: 0,
+            prp: [address, 0],
+            words: [size, flags, 0, 0, 0, 0],
+            label: None,
+        };
+        let flags = u32::from(CONTIGUOUS | INTERRUPTS);
+        let completions = create(CREATE_COMPLETION_QUEUE, area.completions(), flags);
+        let flags = u32::from(CONTIGUOUS) | u32::from(QUEUE) << 16;
+        let submissions = create(CREATE_SUBMISSION_QUEUE, area.address, flags);
+        self.administer(0, &completions).await && self.administer(1, &submissions).await
+    }
+
+    /// Executes an admin command, the first one or the one with this number. Returns false if it does not succeed.
+    async fn administer(&self, number: u32, command: &Command) -> bool {
+        let (area, interrupt) = (&self.transfer.area, self.transfer.interrupt);
+        let at = u64::from(number);
+        let entry = area.admin_submissions() + at * SUBMISSION;
+        self.system.work(self.costs.memory_write).await;
+        self.system.store(entry, &command.emit()).await;
+        self.set(tail_of(0), &(number + 1).to_le_bytes()).await;
+        let entry = area.admin_completions() + at * COMPLETION;
+        let end = loop {
+            match interrupt.wait(self.system, self.costs, self.resets).await {
+                Wake::Reset => return false,
+                Wake::Look if self.has_failed().await => return false,
+                // Without a mask, each entry has an interrupt that comes.
+                Wake::Look if interrupt.control.is_none() => {}
+                Wake::Look => {
+                    if let Some(end) = self.end_at(entry, true).await {
+                        break end;
+                    }
+                }
+                Wake::Interrupt => match self.await_end(entry).await {
+                    Some(end) => break end,
+                    None => return false,
+                },
+            }
+        };
+        self.set(head_of(0), &(number + 1).to_le_bytes()).await;
+        interrupt.rearm(self.system, self.costs).await;
+        end.is_success
+    }
+
+    /// The completion entry at this address of the admin queue, whose interrupt does not wait for the memory to take the entry before it.
+    /// None if a reset of the drive comes first.
+    async fn await_end(&self, address: u64) -> Option<End> {
+        loop {
+            let end = self.end_at(address, true).await;
+            if end.is_some() || self.was_reset().await {
+                return end;
+            }
+            self.poll().await;
+        }
     }
 
     /// Works for the time of a poll, which must not be zero.
@@ -271,7 +371,7 @@ impl<'s> Driver<'s> {
                 self.submit().await;
             }
             if self.tail != tail {
-                self.set(TAIL, &self.tail.to_le_bytes()).await;
+                self.set(tail_of(QUEUE), &self.tail.to_le_bytes()).await;
             }
             let interrupt = self.transfer.interrupt;
             match interrupt.wait(self.system, self.costs, self.resets).await {
@@ -289,7 +389,7 @@ impl<'s> Driver<'s> {
             } else if !self.take_completions().await {
                 return false;
             }
-            self.set(HEAD, &self.head.to_le_bytes()).await;
+            self.set(head_of(QUEUE), &self.head.to_le_bytes()).await;
             interrupt.rearm(self.system, self.costs).await;
         }
         true
@@ -318,20 +418,15 @@ impl<'s> Driver<'s> {
         let part = command.min(len - at);
         self.next = self.next.max(at + part);
         self.offsets[usize::from(id)] = at;
-        let operation = if writes_blocks {
-            Operation::Write
-        } else {
-            Operation::Read
-        };
-        let entry = SubmissionEntry {
-            opcode: operation as u8,
+        let (first, blocks) = (first_block + at / block, (part / block) as u32);
+        let entry = Command {
+            opcode: if writes_blocks { WRITE } else { READ },
+            flags: 0,
             id,
             namespace: NAMESPACE,
-            pages: self.pages(id, address + at, part).await,
-            first_block: first_block + at / block,
-            blocks: (part / block) as u32,
-            flow: flow.0 + 1,
-            flow_block: (at / block) as u32,
+            prp: self.pages(id, address + at, part).await,
+            words: [first as u32, (first >> 32) as u32, blocks - 1, 0, 0, 0],
+            label: Some((flow.0, (at / block) as u32)),
         };
         self.bytes[usize::from(id)] = part;
         let slot = area.address + u64::from(self.tail) * SUBMISSION;
@@ -411,25 +506,25 @@ impl<'s> Driver<'s> {
         let is_masked = self.transfer.interrupt.control.is_some();
         if is_masked && self.take_entries().await {
             report_event(self.system, "a driver takes entries without an interrupt").await;
-            self.set(HEAD, &self.head.to_le_bytes()).await;
+            self.set(head_of(QUEUE), &self.head.to_le_bytes()).await;
             return true;
         }
-        let has_failed = self
-            .status()
-            .await
-            .is_some_and(|status| status & FATAL != 0);
+        let has_failed = self.has_failed().await;
         if self.was_reset().await {
             return false;
         }
         if !has_failed {
             return true;
         }
-        report_event(self.system, "a driver resets the controller of its drive").await;
         self.lose_commands();
         (self.tail, self.head, self.phase) = (0, 0, true);
-        self.set(CC, &0_u32.to_le_bytes()).await;
-        self.clear_completions().await;
-        self.enable().await
+        self.disable().await && self.enable().await
+    }
+
+    /// Whether the controller has failed.
+    async fn has_failed(&self) -> bool {
+        let status = self.status().await;
+        status.is_some_and(|status| status & FATAL != 0)
     }
 
     /// Whether a reset of the drive has begun since it was brought up.
@@ -439,14 +534,19 @@ impl<'s> Driver<'s> {
     }
 
     /// The next completion entry, if it is there.
-    async fn next_completion(&self) -> Option<CompletionEntry> {
+    async fn next_completion(&self) -> Option<End> {
         let at = self.transfer.area.completions() + u64::from(self.head) * COMPLETION;
-        let bytes = self.system.load(at, COMPLETION as usize).await;
-        let entry = CompletionEntry::parse(&bytes.try_into().ok()?)?;
-        (entry.phase == self.phase).then_some(entry)
+        self.end_at(at, self.phase).await
     }
 
-    async fn take(&mut self, entry: CompletionEntry) {
+    /// The completion entry at this address, if it has this phase tag.
+    async fn end_at(&self, address: u64, phase: bool) -> Option<End> {
+        let bytes = self.system.load(address, COMPLETION as usize).await;
+        let end = End::parse(&bytes.try_into().ok()?);
+        (end.phase == phase).then_some(end)
+    }
+
+    async fn take(&mut self, entry: End) {
         self.head = (self.head + 1) % self.transfer.area.entries;
         self.phase ^= self.head == 0;
         let is_known = usize::from(entry.id) < self.bytes.len() && !self.free.contains(&entry.id);
@@ -460,7 +560,7 @@ impl<'s> Driver<'s> {
         }
         self.free.push(entry.id);
         let bytes = self.bytes[usize::from(entry.id)];
-        let failed = entry.status != Status::Success;
+        let failed = !entry.is_success;
         let ended = if failed {
             &mut self.ended.1
         } else {
@@ -485,6 +585,12 @@ impl<'s> Driver<'s> {
     }
 }
 
+/// The identifier of the pair of I/O queues.
+const QUEUE: u16 = 1;
+/// Number of entries of each admin queue. Our choice: one page has them, and the driver needs two commands.
+const ADMIN_ENTRIES: u32 = 4;
+/// The number of times that the driver enables a controller that fails at once. Our choice.
+const MOST_STARTS: u32 = 3;
 /// The longest time in which a controller becomes ready (NVM Express 1.4, 3.1.1: CAP.TO, in units of 500 ms).
 const LONGEST_START: Span = Span::from_us(500_000);
 /// The time between two looks at its status, as Linux takes. Our choice: 1 ms.

@@ -5,13 +5,13 @@ use std::{ptr, slice, str};
 
 use peerlane_device::abi::{
     ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, LARGEST_REQUEST, REQUEST_ANSWER, REQUEST_ATOMIC,
-    REQUEST_INTERRUPT, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess,
-    RawBar, RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
-    UNKNOWN_REQUEST,
+    REQUEST_INTERRUPT, REQUEST_MALFORMED, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER,
+    REQUEST_WRITE, RawAccess, RawBar, RawDescription, RawParameter, RawRequest, RawSetting,
+    RawShell, RawText, Table, UNKNOWN_REQUEST,
 };
 use peerlane_device::{
-    Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Operation, Parameter, Port,
-    Request, Setting, Settings, Severity, Shell, Ticket, table,
+    Access, Answer, Bar, Declare, Defect, Description, Failure, Misuse, Model, Operation,
+    Parameter, Port, Request, Setting, Settings, Severity, Shell, Ticket, table,
 };
 
 use crate::LoadError;
@@ -248,7 +248,7 @@ unsafe extern "C" fn ask(context: *mut c_void, request: *const RawRequest) -> u3
     // SAFETY: a model calls this within the call that the context belongs to, with a valid request.
     let (shell, raw) = unsafe { (shell_of(context), &*request) };
     let bytes: &[u8] = match raw.kind {
-        REQUEST_WRITE | REQUEST_ATOMIC | REQUEST_ANSWER => {
+        REQUEST_WRITE | REQUEST_ATOMIC | REQUEST_ANSWER | REQUEST_MALFORMED => {
             if raw.len > LARGEST_REQUEST || raw.len > 0 && raw.bytes.is_null() {
                 return number(Misuse::Length);
             }
@@ -274,7 +274,7 @@ fn number(misuse: Misuse) -> u32 {
     1 + place.unwrap_or(0) as u32
 }
 
-/// The request that a model makes; none if its kind, its operation or its severity is unknown.
+/// The request that a model makes; none if its kind, operation, severity or defect is unknown.
 fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
     Some(match raw.kind {
         REQUEST_READ => Request::Read {
@@ -316,6 +316,11 @@ fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
         REQUEST_ANSWER => Request::Answer {
             ticket: Ticket(raw.tag),
             bytes: (raw.detail != 0).then_some(bytes),
+        },
+        REQUEST_MALFORMED => Request::Malformed {
+            ticket: Ticket(raw.tag),
+            bytes,
+            defect: *Defect::ALL.get(raw.detail as usize)?,
         },
         _ => return None,
     })

@@ -4,11 +4,12 @@ use std::sync::Mutex;
 
 use library::LibraryModel;
 use peerlane_device::{
-    Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Operation, Parameter, Port,
-    Request, Setting, Settings, Severity, Shell, Ticket,
+    Access, Answer, Bar, Declare, Defect, Description, Failure, Misuse, Model, Operation,
+    Parameter, Port, Request, Setting, Settings, Severity, Shell, Ticket,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// A request with bytes of its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,7 @@ enum Kind {
     Timer(u64, u64),
     Answer(u64),
     Refusal(u64),
+    Malformed(u64, Defect),
 }
 
 impl Owned {
@@ -52,6 +54,11 @@ impl Owned {
             Kind::Answer(ticket) => Request::Answer {
                 ticket: Ticket(ticket),
                 bytes: Some(bytes),
+            },
+            Kind::Malformed(ticket, defect) => Request::Malformed {
+                ticket: Ticket(ticket),
+                bytes,
+                defect,
             },
             Kind::Refusal(ticket) => Request::Answer {
                 ticket: Ticket(ticket),
@@ -81,6 +88,11 @@ impl Owned {
                 Some(bytes) => (Kind::Answer(ticket.0), Some(bytes)),
                 None => (Kind::Refusal(ticket.0), None),
             },
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => (Kind::Malformed(ticket.0, defect), Some(bytes)),
             Request::Fail { .. } => panic!("no test fails"),
         };
         Owned {
@@ -107,6 +119,8 @@ fn owned() -> impl Strategy<Value = Owned> {
         (any::<u64>(), operation, any::<u64>())
             .prop_map(|(tag, operation, address)| Kind::Atomic(tag, operation, address)),
         any::<u64>().prop_map(Kind::Answer),
+        (any::<u64>(), select(&Defect::ALL[..]))
+            .prop_map(|(ticket, defect)| Kind::Malformed(ticket, defect)),
     ];
     let without = prop_oneof![
         any::<(u64, u64, u64)>().prop_map(|(tag, address, len)| Kind::Read(tag, address, len)),

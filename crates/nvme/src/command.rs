@@ -20,9 +20,28 @@ pub struct Command {
     pub prp: [u64; 2],
     /// Command dwords 10 to 15.
     pub words: [u32; 6],
+    /// The flow that the data belongs to, for measurements: its number, and the number of its blocks before this command's. Reserved
+    /// dwords (2 and 3) of the specification's command.
+    pub label: Option<(u32, u32)>,
 }
 
 impl Command {
+    /// The bytes of the entry.
+    pub fn emit(&self) -> [u8; SUBMISSION as usize] {
+        let mut bytes = [0; SUBMISSION as usize];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &[self.opcode, self.flags]);
+        put(2, &self.id.to_le_bytes());
+        put(4, &self.namespace.to_le_bytes());
+        if let Some((flow, block)) = self.label {
+            put(8, &(flow + 1).to_le_bytes());
+            put(12, &block.to_le_bytes());
+        }
+        put(24, self.prp.map(u64::to_le_bytes).as_flattened());
+        put(40, self.words.map(u32::to_le_bytes).as_flattened());
+        bytes
+    }
+
     /// Reads an entry.
     pub fn parse(bytes: &[u8; SUBMISSION as usize]) -> Self {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -34,6 +53,7 @@ impl Command {
             namespace: word(4),
             prp: [long(24), long(32)],
             words: std::array::from_fn(|number| word(40 + 4 * number)),
+            label: word(8).checked_sub(1).map(|flow| (flow, word(12))),
         }
     }
 
@@ -56,6 +76,21 @@ impl Command {
         (self.words[dword - 10] >> 16) as u16
     }
 }
+
+/// Opcode of Flush.
+pub const FLUSH: u8 = 0x00;
+/// Opcode of Write.
+pub const WRITE: u8 = 0x01;
+/// Opcode of Read.
+pub const READ: u8 = 0x02;
+/// Opcode of the admin command Create I/O Submission Queue.
+pub const CREATE_SUBMISSION_QUEUE: u8 = 0x01;
+/// Opcode of the admin command Create I/O Completion Queue.
+pub const CREATE_COMPLETION_QUEUE: u8 = 0x05;
+/// A new queue is contiguous (PC), in dword 11 of its command.
+pub const CONTIGUOUS: u16 = 1;
+/// Interrupts are enabled for a new completion queue (IEN), in dword 11 of its command.
+pub const INTERRUPTS: u16 = 1 << 1;
 
 /// The outcome of a command: status code type (bits 10 to 8) and status code (7 to 0) of section 4.6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,9 +169,47 @@ impl Completion {
     }
 }
 
+/// The end of a command, as software reads it from an entry of a completion queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Command identifier.
+    pub id: u16,
+    /// Phase tag, which is inverted at each pass through the queue; the first pass has true.
+    pub phase: bool,
+    /// Whether the command has succeeded.
+    pub is_success: bool,
+}
+
+impl End {
+    /// Reads an entry.
+    pub fn parse(bytes: &[u8; COMPLETION as usize]) -> Self {
+        let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        End {
+            id: half(12),
+            phase: half(14) & 1 != 0,
+            is_success: half(14) >> 1 == 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_command_comes_back_from_its_bytes(
+            (opcode, flags, id, namespace) in any::<(u8, u8, u16, u32)>(),
+            prp in any::<[u64; 2]>(),
+            words in any::<[u32; 6]>(),
+            label in prop::option::of((0..u32::MAX, any::<u32>())),
+        ) {
+            let command = Command { opcode, flags, id, namespace, prp, words, label };
+            prop_assert_eq!(Command::parse(&command.emit()), command);
+        }
+    }
 
     #[test]
     fn the_fields_of_an_entry_are_where_the_specification_has_them() {
@@ -162,10 +235,13 @@ mod tests {
             outcome: Ok(0xabcd),
         };
         let bytes = good.emit(5, true);
+        let end = End::parse(&bytes);
+        assert_eq!((end.id, end.phase, end.is_success), (id, true, true));
         assert_eq!(bytes[..4], [0xcd, 0xab, 0, 0]);
         assert_eq!(bytes[8..], [5, 0, 3, 0, 0x34, 0x12, 1, 0]);
         let outcome = Err(Status::InvalidQueueSize);
         let bytes = Completion { outcome, ..good }.emit(5, false);
+        assert!(!End::parse(&bytes).is_success);
         // Do Not Retry (bit 15), More (14), status code type 1 (11 to 9), status code 2 (8 to 1).
         assert_eq!(bytes[14..], [0x04, 0xc2]);
     }

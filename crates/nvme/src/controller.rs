@@ -4,16 +4,13 @@ mod admin;
 mod completion;
 mod data;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use peerlane_device::{
-    Access, Answer, Bar, Declare, Description, Failure, Misuse, Model, Settings, Shell,
-};
+use peerlane_device::{Access, Answer, Failure, Mark, Misuse, Model, Shell};
 
 use crate::command::{Command, SUBMISSION, Status};
 use crate::events::{Event, Events};
 use crate::features::Features;
-use crate::identify::VENDOR;
 use crate::logs::Logs;
 use crate::media::Media;
 use crate::parameters::{MOST_QUEUES, NvmeParameters};
@@ -21,7 +18,6 @@ use crate::progress::{Action, Outcome, Slots};
 use crate::queues::{CompletionQueue, SubmissionQueue};
 use crate::registers::{
     DOORBELLS, ENABLE, Effect, FATAL, READY, Registers, SHUT_DOWN, SHUTDOWN_STATUS, SHUTTING_DOWN,
-    SIZE,
 };
 
 /// An NVM Express drive.
@@ -38,6 +34,8 @@ pub struct Nvme {
     submissions: Vec<Option<SubmissionQueue>>,
     completions: Vec<Option<CompletionQueue>>,
     slots: Slots,
+    /// The slots of commands with data for host memory, oldest first.
+    to_send: VecDeque<usize>,
     state: State,
     media: Media,
     /// The submission queue whose turn is next.
@@ -97,8 +95,11 @@ impl Purpose {
 }
 
 impl Model for Nvme {
-    /// A reset of the function: all but the blocks and the logs is as after power-on.
-    fn reset(&mut self, _: u8, _: &mut Shell<'_>) {
+    /// A reset of the function: all but the blocks and the logs is as after power-on. Virtual functions have no part in the drive.
+    fn reset(&mut self, function: u8, _: &mut Shell<'_>) {
+        if function > 0 {
+            return;
+        }
         self.registers = Registers::default();
         self.purposes.clear();
         self.transfers = 0;
@@ -148,10 +149,14 @@ impl Model for Nvme {
     }
 
     fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
-        if let Some(Purpose::Sent(slot)) = self.end_transfer(tag) {
-            self.count_down(slot, shell);
+        let purpose = self.end_transfer(tag);
+        if let Some(Purpose::Sent(slot)) = purpose {
+            self.take_sent(slot, shell);
         }
-        self.go_on(shell);
+        // Nothing waits for a completion entry to leave.
+        if purpose != Some(Purpose::Entry) {
+            self.go_on(shell);
+        }
     }
 
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
@@ -169,36 +174,15 @@ impl Model for Nvme {
     }
 }
 
-impl Declare for Nvme {
-    fn description() -> Description {
-        Description {
-            help: "An NVM Express 1.4 drive with admin and I/O queues, for a driver of one's own: \"nvme\" is the drive for flows.".to_owned(),
-            vendor: VENDOR,
-            device: 2,
-            revision: 1,
-            class: 0x01_0802,
-            bars: vec![Bar::wide(0, SIZE)],
-            vectors: MOST_QUEUES + 1,
-            tags: 256,
-            virtual_functions: 0,
-            parameters: NvmeParameters::declarations(),
-        }
-    }
-
-    fn new(settings: &Settings) -> Self {
-        Self::named("nvme", settings)
-    }
-}
-
 impl Nvme {
     /// The drive of the device with this name, from which its serial number is made.
-    pub fn named(device: &str, settings: &Settings) -> Self {
-        let parameters = NvmeParameters::read(settings);
+    pub fn new(parameters: &NvmeParameters, device: &str) -> Self {
         Nvme {
             features: Features::new(0, 0, false),
-            slots: Slots::new(parameters.commands),
-            media: Media::new(parameters.media),
-            parameters,
+            slots: Slots::new(parameters.slots()),
+            to_send: VecDeque::new(),
+            media: Media::new(parameters),
+            parameters: parameters.clone(),
             serial: device.to_owned(),
             registers: Registers::default(),
             logs: Logs::default(),
@@ -215,16 +199,33 @@ impl Nvme {
         }
     }
 
+    /// Writes blocks from byte `offset` on, before a run.
+    pub fn fill(&mut self, offset: u64, bytes: &[u8]) {
+        self.media.store(offset, bytes);
+    }
+
+    /// Whether a command waits for the media.
+    pub fn accesses_media(&self) -> bool {
+        self.slots.accesses_media()
+    }
+
+    /// Whether a command is in progress.
+    pub fn has_commands(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
     /// Drops queues and commands, and sets features to their defaults.
     fn forget(&mut self) {
         let parameters = &self.parameters;
         let vectors = MOST_QUEUES + 1;
-        self.features = Features::new(parameters.io_queues, vectors, parameters.has_cache());
-        self.slots = Slots::new(parameters.commands);
+        let queues = parameters.io_queues as u16;
+        self.features = Features::new(queues, vectors, parameters.has_cache());
+        self.slots = Slots::new(parameters.slots());
+        self.to_send.clear();
         self.events = Events::default();
         self.is_warned = false;
-        self.submissions = vec![None; usize::from(parameters.io_queues) + 1];
-        self.completions = vec![None; usize::from(parameters.io_queues) + 1];
+        self.submissions = vec![None; usize::from(queues) + 1];
+        self.completions = vec![None; usize::from(queues) + 1];
         self.turn = 0;
         self.busy_since = None;
     }
@@ -237,13 +238,13 @@ impl Nvme {
             self.start(shell);
         }
         if was_enabled && !is_enabled {
-            self.stop();
+            self.stop(shell);
         }
         let status = self.registers.status & SHUTDOWN_STATUS;
         if self.registers.asks_for_shutdown() && status == 0 {
             self.registers.status |= SHUTTING_DOWN;
             let now = shell.now_fs();
-            let after = self.media.flush(now) - now + self.parameters.shutdown_time;
+            let after = self.media.flush(now) - now + self.parameters.shutdown_time.as_fs();
             self.wait(Purpose::ShutDown, after, shell);
         }
     }
@@ -254,7 +255,7 @@ impl Nvme {
             return;
         }
         self.state = State::Starting;
-        self.wait(Purpose::Ready, self.parameters.ready_time, shell);
+        self.wait(Purpose::Ready, self.parameters.ready_time.as_fs(), shell);
     }
 
     /// Begins to work, with the admin queues.
@@ -267,7 +268,10 @@ impl Nvme {
     }
 
     /// Resets the controller, as `CC.EN` has become 0. It is no longer ready when no transfer is in progress.
-    fn stop(&mut self) {
+    fn stop(&mut self, shell: &mut Shell<'_>) {
+        for queue in self.completions.iter().flatten() {
+            queue.vector.map(|vector| shell.withdraw(vector));
+        }
         self.purposes.retain(|_, purpose| !purpose.is_timer());
         for purpose in self.purposes.values_mut() {
             *purpose = Purpose::Lost;
@@ -314,13 +318,17 @@ impl Nvme {
             queue.map(|queue| queue.ring(value))
         } else {
             let queue = self.completions.get_mut(queue).and_then(Option::as_mut);
-            queue.map(|queue| {
+            let rung = queue.map(|queue| {
                 let is_right = queue.ring(value);
                 if queue.is_empty() {
                     (queue.held, queue.is_pending) = (0, false);
                 }
-                is_right
-            })
+                (is_right, queue.vector)
+            });
+            if let Some((_, Some(vector))) = rung {
+                self.withdraw(vector, shell);
+            }
+            rung.map(|(is_right, _)| is_right)
         };
         let event = match rung {
             Some(true) => return,
@@ -330,6 +338,14 @@ impl Nvme {
         self.logs.add_other();
         self.events.raise(event);
         self.go_on(shell);
+    }
+
+    /// Withdraws the interrupt of a vector if no queue with it has an entry left to take (section 7.5).
+    fn withdraw(&mut self, vector: u16, shell: &mut Shell<'_>) {
+        let mut queues = self.completions.iter().flatten();
+        if queues.all(|queue| queue.vector != Some(vector) || queue.is_empty()) {
+            shell.withdraw(vector);
+        }
     }
 
     /// Reads entries of the submission queues, which have turns.
@@ -354,7 +370,10 @@ impl Nvme {
             self.slots.reserve(entries);
             let purpose = Purpose::Entries(number as u16, entries);
             let len = u64::from(entries) * SUBMISSION;
-            if !self.transfer(purpose, shell, |shell, tag| shell.read(tag, address, len)) {
+            let mark = self.mark_of_entries();
+            if !self.transfer(purpose, shell, |shell, tag| {
+                shell.marked(mark).read(tag, address, len)
+            }) {
                 self.registers.status |= FATAL;
                 return;
             }
@@ -425,6 +444,14 @@ impl Nvme {
         }
     }
 
+    /// The attributes of requests for entries of queues and for lists of pages.
+    fn mark_of_entries(&self) -> Mark {
+        Mark {
+            traffic_class: self.parameters.descriptor_traffic_class as u8,
+            label: None,
+        }
+    }
+
     /// Begins a read or a write of host memory; false if it cannot be.
     fn transfer(
         &mut self,
@@ -447,12 +474,13 @@ impl Nvme {
         Some(purpose)
     }
 
-    /// Sets a timer.
-    fn wait(&mut self, purpose: Purpose, after_fs: u64, shell: &mut Shell<'_>) {
+    /// Sets a timer, and returns its tag.
+    fn wait(&mut self, purpose: Purpose, after_fs: u64, shell: &mut Shell<'_>) -> u64 {
         self.tags += 1;
         if shell.wake_after(self.tags, after_fs).is_ok() {
             self.purposes.insert(self.tags, purpose);
         }
+        self.tags
     }
 }
 

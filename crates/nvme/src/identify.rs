@@ -7,8 +7,8 @@ use crate::parameters::NvmeParameters;
 pub const SIZE: usize = 4096;
 /// The only namespace.
 pub const NAMESPACE: u32 = 1;
-/// Vendor ID of nobody.
-pub const VENDOR: u16 = 0xfff0;
+/// Vendor ID of QEMU, whose NVM Express controller is nobody's hardware.
+pub const VENDOR: u16 = 0x1b36;
 /// The temperature above which a drive warns, in kelvin. Our choice: 70 degrees Celsius.
 pub const WARNING_TEMPERATURE: u16 = 343;
 
@@ -40,7 +40,7 @@ impl Identify<'_> {
         data.text(4..24, self.serial);
         data.text(24..64, "Peerlane NVMe drive");
         data.put(64, FIRMWARE);
-        data.put(77, &[parameters.mdts as u8]);
+        data.put(77, &[parameters.transfer_exponent() as u8]);
         data.put(80, &crate::registers::VERSION.to_le_bytes());
         // An I/O controller.
         data.put(111, &[1]);
@@ -58,7 +58,7 @@ impl Identify<'_> {
         );
         data.put(266, &WARNING_TEMPERATURE.to_le_bytes());
         data.put(268, &(WARNING_TEMPERATURE + 15).to_le_bytes());
-        data.put(280, &parameters.capacity().to_le_bytes());
+        data.put(280, &parameters.used().to_le_bytes());
         data.put(512, &[0x66, 0x44]);
         data.put(516, &NAMESPACE.to_le_bytes());
         // A volatile write cache, and a flush of all namespaces.
@@ -78,8 +78,8 @@ impl Identify<'_> {
         }
         // Blocks that were never written read as zeros.
         data.put(33, &[1]);
-        data.put(48, &parameters.capacity().to_le_bytes());
-        data.put(128, &((parameters.lbads as u32) << 16).to_le_bytes());
+        data.put(48, &parameters.used().to_le_bytes());
+        data.put(128, &(parameters.block_exponent() << 16).to_le_bytes());
         data.0
     }
 

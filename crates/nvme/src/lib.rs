@@ -1,10 +1,10 @@
-//! An NVM Express 1.4 controller with one namespace, as a device model on the interface of `peerlane-device`.
+//! An NVM Express 1.4 drive with one namespace, as a device model on the interface of `peerlane-device`.
 //!
 //! It has the registers, the admin commands and the NVM commands that the specification requires of an I/O controller, so that a driver
 //! brings it up as it does hardware. Absent are all optional commands, SGLs, protection information, several namespaces, and a memory
 //! buffer of the controller.
 
-mod command;
+pub mod command;
 mod controller;
 mod events;
 mod features;
@@ -15,6 +15,9 @@ mod pages;
 mod parameters;
 mod progress;
 mod queues;
-mod registers;
+pub mod registers;
 
 pub use controller::Nvme;
+pub use identify::{NAMESPACE, VENDOR};
+pub use parameters::NvmeParameters;
+pub use registers::REGISTERS;

@@ -1,62 +1,71 @@
 //! The blocks of the drive, and the times of accesses to them.
 //!
-//! The media is a number of channels, each with dies behind it. A read occupies a die for the read latency, and then the channel for the
-//! transfer. A write occupies the channel for the transfer, and then the die for the write latency. Accesses are served in the order in
-//! which they come.
+//! The media is a number of channels, each with dies behind it. A read occupies a die for the read latency, unless the die has just read
+//! that stripe, and then the channel for the transfer. A write occupies the channel for the transfer, and then the die for a program
+//! operation. A read waits for the program operation that its die is at, and goes before those behind it. Data in the write cache, which
+//! stays there until other data needs the space, is read from there.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::RangeInclusive;
 
-/// The parameters of the media. Times are in femtoseconds.
-#[derive(Clone, Copy, Debug)]
-pub struct MediaParameters {
-    /// Number of channels.
-    pub channels: u64,
-    /// Number of dies of each channel.
-    pub dies: u64,
-    /// Number of neighbouring bytes in one die.
-    pub stripe: u64,
-    /// Bandwidth of a channel in bytes per second.
-    pub bandwidth: u64,
-    /// Time from an access to the data of a die.
-    pub read_latency: u64,
-    /// Time from the data to the end of its program operation in a die.
-    pub write_latency: u64,
-    /// Size of the write cache in bytes; 0 for none.
-    pub cache: u64,
-    /// Time from the data to its being in the write cache.
-    pub cache_latency: u64,
-}
+use crate::NvmeParameters;
 
-/// The blocks of a drive.
+/// The blocks of a drive. Times are in femtoseconds.
 #[derive(Clone, Debug)]
 pub struct Media {
-    parameters: MediaParameters,
     /// The pages that were written; all other bytes are zero.
-    pages: BTreeMap<u64, Box<[u8]>>,
+    pages: BTreeMap<u64, Page>,
     /// The time at which each channel becomes free.
     channels: Vec<u64>,
-    /// The time at which each die becomes free.
-    dies: Vec<u64>,
-    /// The data in the write cache: the end of its program operation, and its length.
-    cached: BinaryHeap<Reverse<(u64, u64)>>,
+    dies: Vec<Die>,
+    /// Number of neighbouring bytes in one die.
+    stripe: u64,
+    /// Bandwidth of a channel in bytes per second.
+    bandwidth: u64,
+    read_latency: u64,
+    program_latency: u64,
+    cache: u64,
+    cache_latency: u64,
+    /// The data in the write cache: the end of its program operations where no read delays them, its offset, and its length.
+    cached: BinaryHeap<Reverse<(u64, u64, u64)>>,
     /// The bytes in the write cache.
-    dirty: u64,
-    /// The time at which all that was written is in the dies.
-    written: u64,
+    held: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Page {
+    bytes: Box<[u8]>,
+    /// The end of the program operations of the newest data, if the write cache has it.
+    cached: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Die {
+    /// The time at which it ends its reads.
+    free: u64,
+    /// The time that its program operations take from then on.
+    programs: u64,
+    /// The stripe in its page register, and the time from which it is there.
+    register: Option<(u64, u64)>,
 }
 
 impl Media {
     /// Media without data.
-    pub fn new(parameters: MediaParameters) -> Self {
+    pub fn new(parameters: &NvmeParameters) -> Self {
+        let (channels, dies) = (parameters.channels, parameters.dies);
         Media {
-            parameters,
             pages: BTreeMap::new(),
-            channels: vec![0; parameters.channels as usize],
-            dies: vec![0; (parameters.channels * parameters.dies) as usize],
+            channels: vec![0; channels as usize],
+            dies: vec![Die::default(); (channels * dies) as usize],
+            stripe: parameters.stripe.0,
+            bandwidth: (parameters.media_bandwidth.0 / u64::from(channels)).max(1),
+            read_latency: parameters.media_read_latency.as_fs(),
+            program_latency: parameters.program_latency.as_fs(),
+            cache: parameters.write_cache.0,
+            cache_latency: parameters.media_write_latency.as_fs(),
             cached: BinaryHeap::new(),
-            dirty: 0,
-            written: 0,
+            held: 0,
         }
     }
 
@@ -64,9 +73,9 @@ impl Media {
     pub fn load(&self, offset: u64, into: &mut [u8]) {
         each(offset, into.len(), |page, from, range| {
             match self.pages.get(&page) {
-                Some(bytes) => {
+                Some(page) => {
                     let len = range.len();
-                    into[range].copy_from_slice(&bytes[from..from + len]);
+                    into[range].copy_from_slice(&page.bytes[from..from + len]);
                 }
                 None => into[range].fill(0),
             }
@@ -76,82 +85,146 @@ impl Media {
     /// Writes bytes from `offset` on.
     pub fn store(&mut self, offset: u64, bytes: &[u8]) {
         each(offset, bytes.len(), |page, from, range| {
-            let kept = self.pages.entry(page);
-            let kept = kept.or_insert_with(|| vec![0; PAGE as usize].into());
-            kept[from..from + range.len()].copy_from_slice(&bytes[range]);
+            let kept = self.pages.entry(page).or_insert_with(|| Page {
+                bytes: vec![0; PAGE as usize].into(),
+                cached: None,
+            });
+            kept.bytes[from..from + range.len()].copy_from_slice(&bytes[range]);
         });
     }
 
     /// The time at which the data of a read that begins at `now` has come.
     pub fn read(&mut self, now: u64, offset: u64, len: u64) -> u64 {
-        let read_latency = self.parameters.read_latency;
-        self.stripes(offset, len).fold(now, |end, (die, len)| {
-            let sensed = now.max(self.dies[die]) + read_latency;
-            let channel = die % self.channels.len();
-            let out = sensed.max(self.channels[channel]) + self.transfer(len);
-            (self.dies[die], self.channels[channel]) = (out, out);
-            end.max(out)
-        })
+        let mut end = now;
+        for (stripe, at, len) in self.stripes(offset, len) {
+            if !self.is_cached(at, len) {
+                end = end.max(self.read_die(now, stripe, len));
+            }
+        }
+        end
+    }
+
+    fn read_die(&mut self, now: u64, stripe: u64, len: u64) -> u64 {
+        let transfer = self.transfer(len);
+        let (die, channel) = self.place(stripe);
+        let die = &mut self.dies[die];
+        let sensed = match die.register {
+            Some((kept, since)) if kept == stripe => since.max(now),
+            _ => die.begin(now, self.program_latency) + self.read_latency,
+        };
+        die.register = Some((stripe, sensed));
+        let out = sensed.max(self.channels[channel]) + transfer;
+        die.free = die.free.max(out);
+        self.channels[channel] = out;
+        out
+    }
+
+    /// Whether the write cache has all of these bytes.
+    fn is_cached(&self, offset: u64, len: u64) -> bool {
+        let has = |page| {
+            let page: Option<&Page> = self.pages.get(&page);
+            page.is_some_and(|page| page.cached.is_some())
+        };
+        self.held > 0 && pages_of(offset, len).all(has)
     }
 
     /// The time at which a write whose data is there at `now` ends: in the write cache, or in the dies if there is none, or if it is to
     /// go `through` the cache.
     pub fn write(&mut self, now: u64, (offset, len): (u64, u64), through: bool) -> u64 {
-        let through = through || len > self.parameters.cache;
+        let through = through || len > self.cache;
         let begin = if through { now } else { self.space(now, len) };
-        let write_latency = self.parameters.write_latency;
-        let programmed = self.stripes(offset, len).fold(begin, |end, (die, len)| {
-            let channel = die % self.channels.len();
+        let mut programmed = begin;
+        for (stripe, _, len) in self.stripes(offset, len) {
+            let (die, channel) = self.place(stripe);
             let moved = begin.max(self.channels[channel]) + self.transfer(len);
             self.channels[channel] = moved;
-            self.dies[die] = moved.max(self.dies[die]) + write_latency;
-            end.max(self.dies[die])
-        });
-        self.written = self.written.max(programmed);
+            let die = &mut self.dies[die];
+            die.advance(moved);
+            die.programs += self.program_latency;
+            die.register = None;
+            programmed = programmed.max(die.free + die.programs);
+        }
+        for (_, page) in self.pages.range_mut(pages_of(offset, len)) {
+            page.cached = Some(programmed).filter(|_| !through);
+        }
         if through {
             return programmed;
         }
-        self.cached.push(Reverse((programmed, len)));
-        self.dirty += len;
-        begin + self.parameters.cache_latency
+        self.cached.push(Reverse((programmed, offset, len)));
+        self.held += len;
+        begin + self.cache_latency
     }
 
     /// The time at which all data of writes before `now` is in the dies.
     pub fn flush(&self, now: u64) -> u64 {
-        now.max(self.written)
+        let busy = self.dies.iter().filter(|die| die.programs > 0);
+        let ends = busy.map(|die| die.free + die.programs);
+        ends.max().unwrap_or(now).max(now)
     }
 
     /// The time, `now` or later, at which the write cache has space for `len` more bytes.
     fn space(&mut self, now: u64, len: u64) -> u64 {
         let mut time = now;
-        while let Some(Reverse((end, bytes))) = self.cached.peek().copied() {
-            if end > now && self.dirty + len <= self.parameters.cache {
-                break;
-            }
+        while self.held + len > self.cache
+            && let Some(Reverse((end, offset, bytes))) = self.cached.pop()
+        {
             time = time.max(end);
-            self.dirty -= bytes;
-            self.cached.pop();
+            self.held -= bytes;
+            for (_, page) in self.pages.range_mut(pages_of(offset, bytes)) {
+                page.cached = page.cached.filter(|newest| *newest > end);
+            }
         }
         time
     }
 
-    /// The die and the length of each stripe of an access.
-    fn stripes(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let (stripe, dies) = (self.parameters.stripe, self.dies.len() as u64);
-        let mut at = offset;
+    /// The number, the offset and the length of each stripe of an access.
+    fn stripes(&self, offset: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
+        let stripe = self.stripe;
+        let mut next = offset;
         std::iter::from_fn(move || {
+            let at = next;
             let here = (stripe - at % stripe).min(offset + len - at);
-            let die = (at / stripe % dies) as usize;
-            at += here;
-            (here > 0).then_some((die, here))
+            next += here;
+            (here > 0).then_some((at / stripe, at, here))
         })
+    }
+
+    /// The die and the channel of a stripe: neighbouring stripes are in different channels.
+    fn place(&self, stripe: u64) -> (usize, usize) {
+        let die = (stripe % self.dies.len() as u64) as usize;
+        (die, die % self.channels.len())
     }
 
     /// The time of a transfer on a channel.
     fn transfer(&self, len: u64) -> u64 {
-        let fs = u128::from(len) * 1_000_000_000_000_000 / u128::from(self.parameters.bandwidth);
+        let fs = u128::from(len) * 1_000_000_000_000_000 / u128::from(self.bandwidth);
         fs as u64
     }
+}
+
+impl Die {
+    /// Lets program operations go on until `time`.
+    fn advance(&mut self, time: u64) {
+        if let Some(idle) = time.checked_sub(self.free) {
+            self.programs = self.programs.saturating_sub(idle);
+            self.free = time;
+        }
+    }
+
+    /// The time, `now` or later, at which a read can begin: when the program operation that is under way has ended.
+    fn begin(&mut self, now: u64, program_latency: u64) -> u64 {
+        if now >= self.free {
+            self.advance(now);
+            let under_way = self.programs.checked_rem(program_latency).unwrap_or(0);
+            self.advance(now + under_way);
+        }
+        self.free
+    }
+}
+
+/// The pages with the `len` bytes from `offset` on.
+fn pages_of(offset: u64, len: u64) -> RangeInclusive<u64> {
+    offset / PAGE..=(offset + len - 1) / PAGE
 }
 
 /// Calls `work` for the part of each page of `len` bytes from `offset` on: the page, the offset in it, and the range of the bytes.
@@ -170,20 +243,23 @@ const PAGE: u64 = 4096;
 
 #[cfg(test)]
 mod tests {
+    use kernel::{Bandwidth, Bytes, Span};
+
     use super::*;
 
     const US: u64 = 1_000_000_000;
 
     fn media(cache: u64) -> Media {
-        Media::new(MediaParameters {
+        Media::new(&NvmeParameters {
             channels: 2,
             dies: 2,
-            stripe: 4096,
-            bandwidth: 4_096_000_000,
-            read_latency: 50 * US,
-            write_latency: 500 * US,
-            cache,
-            cache_latency: 10 * US,
+            stripe: Bytes(4096),
+            media_bandwidth: Bandwidth(2 * 4_096_000_000),
+            media_read_latency: Span::from_us(50),
+            program_latency: Span::from_us(500),
+            write_cache: Bytes(cache),
+            media_write_latency: Span::from_us(10),
+            ..NvmeParameters::default()
         })
     }
 
@@ -200,16 +276,24 @@ mod tests {
 
     #[test]
     fn reads_of_one_die_follow_each_other_and_those_of_a_channel_share_its_transfers() {
-        let mut media = media(0);
-        assert_eq!(media.read(0, 0, 4096), 51 * US);
-        assert_eq!(media.read(0, 0, 4096), 102 * US);
+        let mut one = media(0);
+        assert_eq!(one.read(0, 0, 4096), 51 * US);
+        assert_eq!(one.read(0, 4 * 4096, 4096), 102 * US);
         // Another channel, and then another die of the first channel.
-        assert_eq!(media.read(0, 4096, 4096), 51 * US);
-        assert_eq!(media.read(0, 8192, 4096), 103 * US);
-        assert_eq!(
-            super::Media::new(media.parameters).read(0, 0, 8192),
-            51 * US
-        );
+        assert_eq!(one.read(0, 4096, 4096), 51 * US);
+        assert_eq!(one.read(0, 8192, 4096), 103 * US);
+        assert_eq!(media(0).read(0, 0, 8192), 51 * US);
+    }
+
+    #[test]
+    fn a_die_reads_a_stripe_once_for_reads_of_its_parts_until_it_is_written() {
+        let mut media = media(0);
+        let quarter = US / 4;
+        assert_eq!(media.read(0, 0, 1024), 50 * US + quarter);
+        assert_eq!(media.read(0, 1024, 1024), 50 * US + 2 * quarter);
+        assert_eq!(media.read(60 * US, 2048, 1024), 60 * US + quarter);
+        let written = media.write(70 * US, (0, 1024), true);
+        assert_eq!(media.read(written, 3072, 1024), written + 50 * US + quarter);
     }
 
     #[test]
@@ -222,5 +306,29 @@ mod tests {
         assert_eq!(media.write(0, (8192, 4096), false), 511 * US);
         let end = media.write(0, (12288, 4096), true);
         assert!(end >= 501 * US, "a write through the cache ends in the die");
+    }
+
+    #[test]
+    fn data_is_read_from_the_write_cache_while_it_is_there() {
+        let mut media = media(8192);
+        media.store(0, &[1; 12288]);
+        media.write(0, (0, 4096), false);
+        assert_eq!(media.read(20 * US, 0, 4096), 20 * US);
+        assert_eq!(media.read(900 * US, 0, 4096), 900 * US);
+        media.write(900 * US, (4096, 8192), false);
+        assert_eq!(media.read(2_000 * US, 0, 4096), 2_051 * US);
+        assert_eq!(media.read(2_000 * US, 4096, 8192), 2_000 * US);
+    }
+
+    #[test]
+    fn a_read_waits_for_the_program_operation_under_way_and_delays_those_behind_it() {
+        let mut media = media(0);
+        for stripe in [0, 4, 8] {
+            media.write(0, (stripe * 4096, 4096), true);
+        }
+        assert_eq!(media.flush(0), 1_501 * US);
+        // The second operation is under way, and ends at 1001 us.
+        assert_eq!(media.read(700 * US, 12 * 4096, 4096), 1_052 * US);
+        assert_eq!(media.flush(700 * US), 1_552 * US);
     }
 }

@@ -64,6 +64,17 @@ impl Pages {
         Ok(())
     }
 
+    /// The address of byte `at` of the data, and the number of bytes from there to the end of the page.
+    pub fn piece(&self, at: u64) -> Option<(u64, u64)> {
+        let mut before = 0;
+        let (address, len) = self.ranges.iter().find(|(_, len)| {
+            before += len;
+            at < before
+        })?;
+        let (address, left) = (address + len - (before - at), before - at);
+        Some((address, left.min(self.page - address % self.page)))
+    }
+
     /// Address and length of each contiguous range of the data.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges

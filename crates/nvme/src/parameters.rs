@@ -1,222 +1,91 @@
 //! The parameters of a drive.
 
-use peerlane_device::{Parameter, Setting, Settings};
+use kernel::{Bandwidth, Bytes, Span};
 
-use crate::media::MediaParameters;
-
-/// The values of the parameters of one drive. Times are in femtoseconds.
-#[derive(Clone, Debug)]
-pub struct NvmeParameters {
-    /// Block size, as a power of two.
-    pub lbads: u64,
-    /// Size of the drive in bytes.
-    pub size: u64,
-    /// Largest transfer of a command, as a power of two of 4 KiB.
-    pub mdts: u64,
-    /// Most entries of a queue.
-    pub queue_entries: u64,
-    /// Most I/O submission queues, and most I/O completion queues.
-    pub io_queues: u16,
-    /// Most I/O commands in progress.
-    pub commands: u64,
-    /// Time from enable to ready.
-    pub ready_time: u64,
-    /// Time of a shutdown.
-    pub shutdown_time: u64,
-    /// Composite temperature in kelvin.
-    pub temperature: u16,
-    /// The parameters of the media.
-    pub media: MediaParameters,
+kernel::parameters! {
+    /// The parameters of an NVM Express drive.
+    pub struct NvmeParameters {
+        /// Size of a block.
+        block_size: Bytes = Bytes(512), among [Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "common: LBA formats of 512 B and 4 KiB";
+        /// Size of the drive; whole blocks of it are used.
+        capacity: Bytes = Bytes::gib(1), within Bytes(4096)..=Bytes(1 << 44), from "our choice: room for a benchmark's files";
+        /// Most entries of an I/O queue (MQES plus one). The driver of flows has queues of this length.
+        queue_entries: u32 = 64, within 2..=65536, from "our choice; NVM Express 1.4, 3.1.1: 2 to 65536";
+        /// Most I/O submission queues, and most I/O completion queues. The driver of flows uses one of each, with the interrupt of the admin
+        /// queues; with more, each has an interrupt of its own.
+        io_queues: u32 = 1, within 1..=64, from "our choice: those of the driver of flows";
+        /// Most I/O commands in progress; fewer if their data could be more than 128 MiB.
+        commands: u32 = 32, within 1..=4096, from "our choice";
+        /// Largest transfer of a command (MDTS).
+        max_transfer: Bytes = Bytes::kib(128), among [Bytes(8 << 10), Bytes(16 << 10), Bytes(32 << 10), Bytes(64 << 10), Bytes(128 << 10), Bytes(256 << 10), Bytes(512 << 10), Bytes(1 << 20)], from "our choice: common for drives";
+        /// Time from CC.EN to CSTS.RDY.
+        ready_time: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10_000_000), from "our choice: none; NVM Express 1.4, 3.1.1: as long as CAP.TO says";
+        /// Time of a shutdown after the write cache is empty.
+        shutdown_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(10_000_000), from "our choice";
+        /// Composite temperature, in kelvin.
+        temperature: u32 = 313, within 1..=1000, from "our choice: 40 degrees Celsius";
+        /// Channels of the media, which work side by side.
+        channels: u32 = 8, within 1..=64, from "our choice: common for drives of four lanes";
+        /// Dies of each channel, which work side by side and share its bandwidth.
+        dies: u32 = 4, within 1..=64, from "our choice";
+        /// Neighbouring bytes in one die, which keeps those that it has read last: their next read takes no time of the die.
+        stripe: Bytes = Bytes::kib(16), within Bytes(512)..=Bytes(16 << 20), from "our choice: a page of TLC flash";
+        /// Time from a read of a die to its data.
+        media_read_latency: Span = Span::from_us(60), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: the order of magnitude of TLC flash";
+        /// Time from the last data of a write command to its end: the data is in the write cache.
+        media_write_latency: Span = Span::from_us(10), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: DRAM and its firmware";
+        /// Time of a program operation, which writes a stripe, or a part of it, to a die.
+        program_latency: Span = Span::from_us(600), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: the order of magnitude of TLC flash";
+        /// Bandwidth of the media: of all channels together. Reads and writes share that of their channel.
+        media_bandwidth: Bandwidth = Bandwidth(9_600_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "our choice: ONFI 4.1 has 1200 MT/s of 8 bits, for each of 8 channels";
+        /// Size of the volatile write cache; "0 B" for none. Reads of what is in it take no time of the media.
+        write_cache: Bytes = Bytes::mib(64), within Bytes(0)..=Bytes(1 << 40), from "our choice";
+        /// Most outstanding non-posted requests.
+        tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        /// Traffic class of reads of submission entries and lists of pages, and of writes of completion entries.
+        descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries; NVM Express has no register for it";
+        /// Completion timeout of non-posted requests.
+        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
+        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
+        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
+    }
 }
 
 impl NvmeParameters {
-    /// The declarations of all parameters.
-    #[expect(clippy::too_many_lines, reason = "it is a table")]
-    pub fn declarations() -> Vec<Parameter> {
-        let parameter = |key, default, range: Option<(Setting, Setting)>, help, source| Parameter {
-            within: range,
-            ..Parameter::new(key, default, help).from(source)
-        };
-        let integer = |key, default, (least, most), help, source| {
-            let range = (Setting::Integer(least), Setting::Integer(most));
-            parameter(key, Setting::Integer(default), Some(range), help, source)
-        };
-        let bytes = |key, default, (least, most), help, source| {
-            let range = (Setting::Bytes(least), Setting::Bytes(most));
-            parameter(key, Setting::Bytes(default), Some(range), help, source)
-        };
-        let time = |key, default, help, source| {
-            let range = (Setting::Time(0), Setting::Time(10_000_000 * US));
-            parameter(key, Setting::Time(default * US), Some(range), help, source)
-        };
-        let bandwidth = parameter(
-            "channel_bandwidth",
-            Setting::Bandwidth(1_200_000_000),
-            Some((Setting::Bandwidth(1_000_000), Setting::Bandwidth(1 << 40))),
-            "Media rate: the bandwidth of a channel, which its reads and writes share.",
-            "our choice: ONFI 4.1 has 1200 MT/s of 8 bits",
-        );
-        vec![
-            bytes(
-                "capacity",
-                1 << 30,
-                (1 << 20, 1 << 44),
-                "Size of the drive; whole blocks of it are used.",
-                "our choice: room for a benchmark's files",
-            ),
-            integer(
-                "lbads",
-                9,
-                (9, 12),
-                "Block size as a power of two (LBADS): 9 for 512 B, 12 for 4 KiB.",
-                "common: LBA formats of 512 B and 4 KiB",
-            ),
-            integer(
-                "mdts",
-                5,
-                (1, 8),
-                "Largest transfer of a command as a power of two of 4 KiB (MDTS): 5 for 128 KiB.",
-                "our choice: common for drives",
-            ),
-            integer(
-                "queue_entries",
-                1024,
-                (2, 65536),
-                "Most entries of an I/O queue (MQES plus one).",
-                "our choice: common for drives",
-            ),
-            integer(
-                "io_queues",
-                16,
-                (1, MOST_QUEUES.into()),
-                "Most I/O submission queues, and most I/O completion queues.",
-                "our choice: one for each of 16 cores",
-            ),
-            integer(
-                "commands",
-                128,
-                (1, 128),
-                "Most I/O commands in progress.",
-                "our choice",
-            ),
-            time(
-                "ready_time",
-                100,
-                "Time from CC.EN to CSTS.RDY.",
-                "our choice: short, as a driver polls meanwhile",
-            ),
-            time(
-                "shutdown_time",
-                100,
-                "Time of a shutdown after the write cache is empty.",
-                "our choice",
-            ),
-            integer(
-                "temperature",
-                313,
-                (1, 1000),
-                "Composite temperature, in kelvin.",
-                "our choice: 40 degrees Celsius",
-            ),
-            integer(
-                "channels",
-                8,
-                (1, 64),
-                "Channels of the media, which work side by side.",
-                "our choice: common for drives of four lanes",
-            ),
-            integer(
-                "dies",
-                4,
-                (1, 64),
-                "Dies of each channel, which work side by side and share its bandwidth.",
-                "our choice",
-            ),
-            bytes(
-                "stripe",
-                16 << 10,
-                (512, 16 << 20),
-                "Neighbouring bytes in one die.",
-                "our choice: a page of TLC flash",
-            ),
-            time(
-                "media_read_latency",
-                60,
-                "Time from a read of a die to its data.",
-                "our choice: the order of magnitude of TLC flash",
-            ),
-            time(
-                "media_write_latency",
-                600,
-                "Time of a program operation of a die.",
-                "our choice: the order of magnitude of TLC flash",
-            ),
-            bandwidth,
-            bytes(
-                "write_cache",
-                64 << 20,
-                (0, 1 << 40),
-                "Size of the volatile write cache; 0 B for none.",
-                "our choice",
-            ),
-            time(
-                "write_cache_latency",
-                10,
-                "Time from the last data of a write command to its being in the write cache.",
-                "our choice: DRAM and its firmware",
-            ),
-        ]
-    }
-
-    /// Reads the values of a device.
-    pub fn read(settings: &Settings) -> Self {
-        let of = |key| settings.integer(key);
-        NvmeParameters {
-            lbads: of("lbads"),
-            size: of("capacity"),
-            mdts: of("mdts"),
-            queue_entries: of("queue_entries"),
-            io_queues: of("io_queues") as u16,
-            commands: of("commands"),
-            ready_time: of("ready_time"),
-            shutdown_time: of("shutdown_time"),
-            temperature: of("temperature") as u16,
-            media: MediaParameters {
-                channels: of("channels"),
-                dies: of("dies"),
-                stripe: of("stripe"),
-                bandwidth: of("channel_bandwidth"),
-                read_latency: of("media_read_latency"),
-                write_latency: of("media_write_latency"),
-                cache: of("write_cache"),
-                cache_latency: of("write_cache_latency"),
-            },
-        }
-    }
-
     /// Number of blocks.
     pub fn blocks(&self) -> u64 {
-        self.size >> self.lbads
+        self.capacity.0 / self.block_size.0
     }
 
     /// Size of all blocks in bytes.
-    pub fn capacity(&self) -> u64 {
-        self.blocks() << self.lbads
+    pub fn used(&self) -> u64 {
+        self.blocks() * self.block_size.0
     }
 
-    /// Largest transfer of a command in bytes.
-    pub fn max_transfer(&self) -> u64 {
-        4096 << self.mdts
+    /// Block size as a power of two (LBADS).
+    pub fn block_exponent(&self) -> u32 {
+        self.block_size.0.ilog2()
+    }
+
+    /// Largest transfer as a power of two of 4 KiB (MDTS).
+    pub fn transfer_exponent(&self) -> u32 {
+        (self.max_transfer.0 / 4096).ilog2()
+    }
+
+    /// Number of I/O commands that can be in progress.
+    pub fn slots(&self) -> usize {
+        let buffered = MOST_DATA / self.max_transfer.0;
+        u64::from(self.commands).min(buffered) as usize
     }
 
     /// Whether there is a volatile write cache.
     pub fn has_cache(&self) -> bool {
-        self.media.cache > 0
+        self.write_cache.0 > 0
     }
 }
 
-/// The most I/O queues that a parameter can ask for: each has a vector beside that of the admin queue.
+/// The most I/O queues that a parameter can ask for: each may have a vector beside that of the admin queue.
 pub const MOST_QUEUES: u16 = 64;
 
-/// A microsecond in femtoseconds.
-const US: u64 = 1_000_000_000;
+/// The most bytes of all commands in progress. Our choice: half of what a device keeps for the requests of its model.
+const MOST_DATA: u64 = 128 << 20;

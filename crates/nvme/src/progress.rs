@@ -1,5 +1,7 @@
 //! The commands in progress, each in a slot.
 
+use peerlane_device::Label;
+
 use crate::command::Command;
 use crate::pages::Pages;
 
@@ -16,6 +18,10 @@ pub struct Progress {
     pub pages: Option<Pages>,
     /// Its data.
     pub bytes: Vec<u8>,
+    /// Number of bytes of the data that were sent to host memory.
+    pub sent: usize,
+    /// The time at which it began, in femtoseconds.
+    pub born: u64,
     /// Number of reads and writes of host memory that have not ended.
     pub awaited: usize,
     /// Whether one of them has failed.
@@ -72,10 +78,26 @@ pub struct Slots {
 /// Slots that I/O commands leave to admin commands.
 const ADMIN_SLOTS: usize = 4;
 
+impl Progress {
+    /// The label of the data from byte `at` on; `last` for the last of it. Blocks have so many bytes.
+    pub fn label(&self, block: u64, at: usize, last: bool) -> Option<Label> {
+        let (flow, before) = match self.action {
+            Action::Read { .. } | Action::Write { .. } => self.command.label?,
+            Action::Send | Action::Flush => return None,
+        };
+        Some(Label {
+            flow,
+            offset: u64::from(before) * block + at as u64,
+            born_fs: self.born,
+            last,
+        })
+    }
+}
+
 impl Slots {
     /// Slots for so many I/O commands.
-    pub fn new(commands: u64) -> Self {
-        let count = commands as usize + ADMIN_SLOTS;
+    pub fn new(commands: usize) -> Self {
+        let count = commands + ADMIN_SLOTS;
         Slots {
             all: vec![None; count],
             free: (0..count).rev().collect(),
@@ -132,6 +154,11 @@ impl Slots {
     /// Whether a queue has commands in progress.
     pub fn has(&self, queue: u16) -> bool {
         self.all.iter().flatten().any(|one| one.queue == queue)
+    }
+
+    /// Whether a command waits for the media.
+    pub fn accesses_media(&self) -> bool {
+        self.all.iter().flatten().any(|one| one.is_at_media)
     }
 
     /// Whether no command is in progress.

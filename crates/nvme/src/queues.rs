@@ -85,6 +85,8 @@ pub struct CompletionQueue {
     pub waiting: VecDeque<Completion>,
     /// Number of entries without an interrupt, which coalescing holds back.
     pub held: u32,
+    /// The timer of the longest time for which coalescing holds them back.
+    pub timer: Option<u64>,
     /// Whether an interrupt waits until software unmasks its vector in `INTMC`.
     pub is_pending: bool,
 }
@@ -101,6 +103,7 @@ impl CompletionQueue {
             phase: true,
             waiting: VecDeque::new(),
             held: 0,
+            timer: None,
             is_pending: false,
         }
     }

@@ -7,7 +7,7 @@ use crate::parameters::NvmeParameters;
 /// Version: 1.4.
 pub const VERSION: u32 = 0x0001_0400;
 /// Size of BAR 0 in bytes.
-pub const SIZE: u64 = 16 << 10;
+pub const REGISTERS: u64 = 16 << 10;
 /// Offset of the doorbells, 4 bytes each: tail of submission queue 0, head of completion queue 0, and so on.
 pub const DOORBELLS: u64 = 0x1000;
 
@@ -146,8 +146,20 @@ impl Registers {
     }
 }
 
+/// The offset of the doorbell with the tail of a submission queue.
+pub const fn tail_of(queue: u16) -> u64 {
+    DOORBELLS + 8 * queue as u64
+}
+
+/// The offset of the doorbell with the head of a completion queue.
+pub const fn head_of(queue: u16) -> u64 {
+    tail_of(queue) + 4
+}
+
 /// Enable, in the configuration.
 pub const ENABLE: u32 = 1;
+/// The configuration of an enabled controller: pages of 4 KiB, submission entries of 2^6 bytes and completion entries of 2^4 bytes.
+pub const ENABLED: u32 = ENABLE | 6 << 16 | 4 << 20;
 /// Ready, in the status.
 pub const READY: u32 = 1;
 /// Controller Fatal Status.
@@ -170,16 +182,25 @@ const CAP: u64 = 0x00;
 const VS: u64 = 0x08;
 const INTMS: u64 = 0x0c;
 const INTMC: u64 = 0x10;
-const CC: u64 = 0x14;
-const CSTS: u64 = 0x1c;
-const AQA: u64 = 0x24;
-const ASQ: u64 = 0x28;
-const ACQ: u64 = 0x30;
+/// Controller Configuration, 32 bits.
+pub const CC: u64 = 0x14;
+/// Controller Status, 32 bits.
+pub const CSTS: u64 = 0x1c;
+/// Sizes of the admin queues, 32 bits: entries less one of the submission queue (bits 11 to 0) and of the completion queue (27 to 16).
+pub const AQA: u64 = 0x24;
+/// Address of the admin submission queue, 64 bits.
+pub const ASQ: u64 = 0x28;
+/// Address of the admin completion queue, 64 bits.
+pub const ACQ: u64 = 0x30;
 
 /// The value of `CAP`: entries of queues (MQES), contiguous queues (CQR), time to become ready (TO), NVM command set (CSS), largest page.
 fn capabilities(parameters: &NvmeParameters) -> u64 {
-    let timeout = parameters.ready_time.div_ceil(HALF_SECOND).clamp(1, 255);
-    (parameters.queue_entries - 1)
+    let timeout = parameters
+        .ready_time
+        .as_fs()
+        .div_ceil(HALF_SECOND)
+        .clamp(1, 255);
+    u64::from(parameters.queue_entries - 1)
         | 1 << 16
         | timeout << 24
         | 1 << 37

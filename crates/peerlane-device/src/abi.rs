@@ -8,7 +8,7 @@
 use std::ffi::c_void;
 
 /// The version of the interface.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name of the function that returns the table, with the null byte at its end.
 pub const SYMBOL: &[u8] = b"peerlane_device_model\0";
@@ -90,7 +90,7 @@ pub struct RawRequest {
     pub bytes: *const u8,
     /// The number of these bytes, or the number of bytes to read.
     pub len: u64,
-    /// The number of the operation or of the severity, in the order of declaration. For a write, 1 if it has a tag; for an answer, 1 if it
+    /// The number of the operation, of the severity or of the defect, in the order of declaration. For a write, 1 if it has a tag; for an answer, 1 if it
     /// has bytes.
     pub detail: u32,
 }
@@ -113,7 +113,10 @@ pub const REQUEST_TIMER: u32 = 6;
 /// `Request::Answer`.
 pub const REQUEST_ANSWER: u32 = 7;
 
-/// The result of [`RawShell::ask`] for a request of an unknown kind, with an unknown operation or with an unknown severity.
+/// `Request::Malformed`.
+pub const REQUEST_MALFORMED: u32 = 8;
+
+/// The result of [`RawShell::ask`] for a request of an unknown kind, with an unknown operation, severity or defect.
 pub const UNKNOWN_REQUEST: u32 = u32::MAX;
 
 /// `Answer::Now`.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
 use crate::{
-    Access, Answer, Declare, Description, Failure, Misuse, Model, Operation, Port, Request,
+    Access, Answer, Declare, Defect, Description, Failure, Misuse, Model, Operation, Port, Request,
     Settings, Severity, Shell, Ticket,
 };
 
@@ -104,6 +104,8 @@ pub enum Stalled {
     Unsupported,
     /// The model refused the access with Completer Abort.
     Aborted,
+    /// The model has answered by a completion that is wrong on purpose.
+    Malformed(Defect),
     /// The model has not answered, and no timer of it is left.
     Quiet,
     /// No request of the model with this tag waits for data.
@@ -121,6 +123,9 @@ impl fmt::Display for Stalled {
         match self {
             Stalled::Unsupported => formatter.write_str("unsupported request"),
             Stalled::Aborted => formatter.write_str("completer abort"),
+            Stalled::Malformed(defect) => {
+                write!(formatter, "malformed completion on purpose ({defect})")
+            }
             Stalled::Quiet => {
                 formatter.write_str("the model does not answer, and no timer of it is left")
             }
@@ -159,7 +164,7 @@ struct Inside {
     timers_set: u64,
     /// The lengths of reads of registers that the model has not answered.
     open: BTreeMap<Ticket, u32>,
-    answers: BTreeMap<Ticket, Option<Vec<u8>>>,
+    answers: BTreeMap<Ticket, Result<Vec<u8>, Stalled>>,
     failed: Option<String>,
 }
 
@@ -189,6 +194,22 @@ impl Inside {
         }
         self.bytes += bytes;
         self.asked.push_back((asked, sent));
+        Ok(())
+    }
+
+    /// Takes the answer to a read of registers, which has these bytes, if it has any.
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        bytes: Option<&[u8]>,
+        answer: Result<Vec<u8>, Stalled>,
+    ) -> Result<(), Misuse> {
+        let len = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+        if bytes.is_some_and(|bytes| bytes.len() != *len as usize) {
+            return Err(Misuse::AnswerLength);
+        }
+        self.open.remove(&ticket);
+        self.answers.insert(ticket, answer);
         Ok(())
     }
 
@@ -278,13 +299,14 @@ impl Port for Inside {
                 self.timers.push(Reverse((due, self.timers_set, timer)));
             }
             Request::Answer { ticket, bytes } => {
-                let len = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
-                if bytes.is_some_and(|bytes| bytes.len() != *len as usize) {
-                    return Err(Misuse::AnswerLength);
-                }
-                self.open.remove(&ticket);
-                self.answers.insert(ticket, bytes.map(<[u8]>::to_vec));
+                let answer = bytes.map(<[u8]>::to_vec).ok_or(Stalled::Aborted);
+                self.answer(ticket, bytes, answer)?;
             }
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => self.answer(ticket, Some(bytes), Err(Stalled::Malformed(defect)))?,
             Request::Fail { why } => {
                 self.failed.get_or_insert_with(|| why.to_owned());
             }
@@ -363,7 +385,7 @@ impl Bench {
     /// Takes the answer that the model has given by its shell.
     fn answer(&mut self, ticket: Ticket) -> Result<Vec<u8>, Stalled> {
         let answer = self.inside.answers.remove(&ticket);
-        answer.flatten().ok_or(Stalled::Aborted)
+        answer.unwrap_or(Err(Stalled::Aborted))
     }
 
     /// Takes the next request of the model. If there is none yet, time passes until the model makes one; none if no timer of the model is

@@ -15,9 +15,9 @@ use std::{ptr, slice, str};
 
 use crate::abi::{
     ANSWER_ABORT, ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, REQUEST_ANSWER, REQUEST_ATOMIC,
-    REQUEST_INTERRUPT, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess,
-    RawBar, RawDescription, RawParameter, RawRequest, RawSetting, RawShell, RawText, Table,
-    VERSION,
+    REQUEST_INTERRUPT, REQUEST_MALFORMED, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER,
+    REQUEST_WRITE, RawAccess, RawBar, RawDescription, RawParameter, RawRequest, RawSetting,
+    RawShell, RawText, Table, VERSION,
 };
 use crate::backtrace::of_model;
 use crate::{
@@ -138,6 +138,16 @@ impl Port for Outside<'_> {
                 tag: ticket.0,
                 detail: bytes.is_some().into(),
                 ..with(bytes.unwrap_or_default(), nothing)
+            },
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => RawRequest {
+                kind: REQUEST_MALFORMED,
+                tag: ticket.0,
+                detail: defect as u32,
+                ..with(bytes, nothing)
             },
             Request::Fail { why } => {
                 fail(self.0, why);

@@ -48,6 +48,7 @@
 pub mod abi;
 mod backtrace;
 mod bench;
+mod defect;
 mod description;
 mod export;
 pub mod limits;
@@ -55,9 +56,10 @@ mod model;
 mod shell;
 
 pub use bench::{Asked, Bench, Stalled};
+pub use defect::Defect;
 pub use description::{Bar, Description, Fault, Parameter, Setting, Settings};
 pub use model::{Access, Answer, Declare, Failure, Model};
-pub use shell::{Misuse, Operation, Port, Request, Severity, Shell, Ticket};
+pub use shell::{Label, Mark, Misuse, Operation, Port, Request, Severity, Shell, Ticket};
 
 #[doc(hidden)]
 pub use export::table;

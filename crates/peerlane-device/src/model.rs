@@ -38,6 +38,32 @@ pub trait Model: Send {
     }
 }
 
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn reset(&mut self, function: u8, shell: &mut Shell<'_>) {
+        (**self).reset(function, shell);
+    }
+
+    fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer {
+        (**self).read(access, into, shell)
+    }
+
+    fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
+        (**self).write(access, bytes, shell);
+    }
+
+    fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
+        (**self).completed(tag, outcome, shell);
+    }
+
+    fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
+        (**self).sent(tag, shell);
+    }
+
+    fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
+        (**self).expired(timer, shell);
+    }
+}
+
 /// A model that can be made from the values of its parameters, so that a library can [export](crate::export_model) it.
 pub trait Declare: Model + Sized {
     /// The declaration of the model.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Defect;
+
 /// The core around a model, during one call.
 ///
 /// Addresses are those of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
@@ -9,6 +11,29 @@ use std::fmt;
 pub struct Shell<'p> {
     port: &'p mut dyn Port,
     function: u8,
+    mark: Mark,
+}
+
+/// Attributes of a request besides its address and its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The traffic class of the packets, 0 to 7.
+    pub traffic_class: u8,
+    /// The flow that the data belongs to, if it belongs to one.
+    pub label: Option<Label>,
+}
+
+/// The place of data in a flow of a scenario, for measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The number of the flow.
+    pub flow: u32,
+    /// The offset of the first byte in the flow.
+    pub offset: u64,
+    /// The time at which the command that moves the data began, in femtoseconds.
+    pub born_fs: u64,
+    /// Whether the command has no data behind this.
+    pub last: bool,
 }
 
 /// The other side of a [`Shell`]: a device in a fabric, a [`Bench`](crate::Bench), or the simulator behind the C interface.
@@ -18,6 +43,22 @@ pub trait Port {
 
     /// Takes a request of a function.
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse>;
+
+    /// Takes a request of a function with attributes. A port that has none, such as that of a library, ignores them.
+    fn ask_marked(
+        &mut self,
+        function: u8,
+        _mark: Mark,
+        request: Request<'_>,
+    ) -> Result<(), Misuse> {
+        self.ask(function, request)
+    }
+
+    /// Takes note that the data of a flow has arrived in the model. A port without flows ignores it.
+    fn deliver(&mut self, _label: Label, _bytes: &[u8]) {}
+
+    /// Clears the pending bit of a vector of a function. A port without MSI-X tables ignores it.
+    fn withdraw(&mut self, _function: u8, _vector: u16) {}
 }
 
 /// A request of a model.
@@ -75,6 +116,15 @@ pub enum Request<'r> {
         ticket: Ticket,
         /// The bytes, as many as the read asks for.
         bytes: Option<&'r [u8]>,
+    },
+    /// The answer to a read of registers by a malformed completion, on purpose.
+    Malformed {
+        /// The ticket of the read.
+        ticket: Ticket,
+        /// The bytes, as many as the read asks for.
+        bytes: &'r [u8],
+        /// The error in the completion.
+        defect: Defect,
     },
     /// The end of the run, because the model cannot go on.
     Fail {
@@ -180,7 +230,11 @@ impl std::error::Error for Misuse {}
 impl<'p> Shell<'p> {
     /// The shell at `port`, for requests of the physical function.
     pub fn new(port: &'p mut dyn Port) -> Self {
-        Shell { port, function: 0 }
+        Shell {
+            port,
+            function: 0,
+            mark: Mark::default(),
+        }
     }
 
     /// The shell for requests of another function.
@@ -188,6 +242,16 @@ impl<'p> Shell<'p> {
         Shell {
             port: self.port,
             function,
+            mark: self.mark,
+        }
+    }
+
+    /// The shell for requests with these attributes.
+    pub fn marked(&mut self, mark: Mark) -> Shell<'_> {
+        Shell {
+            port: self.port,
+            function: self.function,
+            mark,
         }
     }
 
@@ -198,7 +262,7 @@ impl<'p> Shell<'p> {
 
     /// Makes a request of any kind.
     pub fn ask(&mut self, request: Request<'_>) -> Result<(), Misuse> {
-        self.port.ask(self.function, request)
+        self.port.ask_marked(self.function, self.mark, request)
     }
 
     /// Reads `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) brings them, with this tag. Requests end in
@@ -246,6 +310,16 @@ impl<'p> Shell<'p> {
         self.ask(Request::Interrupt { vector })
     }
 
+    /// Clears the pending bit of `vector`, because software has served the cause of the interrupt.
+    pub fn withdraw(&mut self, vector: u16) {
+        self.port.withdraw(self.function, vector);
+    }
+
+    /// Reports that the data of a flow has arrived in the model, for measurements.
+    pub fn deliver(&mut self, label: Label, bytes: &[u8]) {
+        self.port.deliver(label, bytes);
+    }
+
     /// Reports an internal error of the device to the root complex, after all earlier writes, if software has enabled such messages.
     pub fn report(&mut self, severity: Severity) -> Result<(), Misuse> {
         self.ask(Request::Message { severity })
@@ -269,6 +343,20 @@ impl<'p> Shell<'p> {
         self.ask(Request::Answer {
             ticket,
             bytes: None,
+        })
+    }
+
+    /// Answers a read of registers as [`answer`](Self::answer) does, by a completion with an error, to test how its requester takes it.
+    pub fn answer_malformed(
+        &mut self,
+        ticket: Ticket,
+        bytes: &[u8],
+        defect: Defect,
+    ) -> Result<(), Misuse> {
+        self.ask(Request::Malformed {
+            ticket,
+            bytes,
+            defect,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use peerlane_device::limits::{LAST_FS, MOST_WAITING};
 use peerlane_device::{
-    Access, Answer, Asked, Bar, Bench, Description, Failure, Misuse, Model, Shell, Stalled,
+    Access, Answer, Asked, Bar, Bench, Defect, Description, Failure, Misuse, Model, Shell, Stalled,
 };
 
 /// The act of the model at its next access to registers, which the test chooses.
@@ -146,6 +146,17 @@ fn the_answer_that_a_model_gives_within_the_call_is_the_only_one() {
     assert_eq!(first.read(0, 0, 4), Ok(vec![5; 4]));
     let (mut second, _told) = bench(|access, shell| shell.abort(access.ticket));
     assert_eq!(second.read(0, 0, 4), Err(Stalled::Aborted));
+}
+
+#[test]
+fn a_completion_that_is_wrong_on_purpose_ends_the_read_by_its_defect() {
+    let (mut bench, _told) = bench(|access, shell| {
+        let defect = Defect::ALL[access.offset as usize];
+        shell.answer_malformed(access.ticket, &[5; 4], defect)
+    });
+    for (offset, defect) in (0..).zip(Defect::ALL) {
+        assert_eq!(bench.read(0, offset, 4), Err(Stalled::Malformed(defect)));
+    }
 }
 
 #[test]

@@ -449,6 +449,27 @@ mod tests {
     }
 
     proptest! {
+        /// PCIe Base 2.2.2, 2.2.7 and 7.5.3.4.
+        #[test]
+        fn a_request_is_cut_into_legal_ones_as_few_as_there_can_be(
+            address in 0..1_u64 << 40,
+            len in 1..20_000_u64,
+            size in 7..13_u32,
+        ) {
+            let largest = 1 << size;
+            let (mut at, end) = (address, address + len);
+            while at < end {
+                let part = MemoryRequest::first_len(at, end - at, largest);
+                let one = request(at, part).expect("a legal request");
+                prop_assert!(u32::from(one.dwords()) * 4 <= largest);
+                let is_whole = at + u64::from(part) == end;
+                let is_full = u32::from(one.dwords()) * 4 == largest;
+                let at_page = MemoryRequest::room_at(at) == u64::from(part);
+                prop_assert!(is_whole || is_full || at_page);
+                at += u64::from(part);
+            }
+        }
+
         #[test]
         fn a_request_names_exactly_the_bytes_that_were_asked_for(
             page in 0..1_u64 << 52, offset in 0..4096_u32, len: prop::sample::Index,

@@ -202,22 +202,20 @@ impl Model {
         functions
     }
 
-    /// The memory of a host, or the memory behind a device's BAR 0; none for a device with a model from outside, which has the bytes.
+    /// The memory of a host, or the memory behind a device's BAR 0; none where a model keeps its registers itself.
     pub fn memory(&self) -> Option<&Memory> {
-        if let Model::Foreign(_) = self {
-            return None;
-        }
         let host = self.host().map(Host::memory);
-        host.or_else(|| Some(self.leaf()?.endpoint().bar()))
+        let memory = host.or_else(|| Some(self.leaf()?.endpoint().bar()));
+        memory.filter(|memory| memory.size() > 0)
     }
 
     /// The memory that [`memory`](Self::memory) returns, mutable.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
-        match self {
-            Model::Foreign(_) => None,
-            Model::Host(host) => Some(host.memory_mut()),
-            _ => Some(self.leaf_mut()?.endpoint_mut().bar_mut()),
-        }
+        let memory = match self {
+            Model::Host(host) => host.memory_mut(),
+            _ => self.leaf_mut()?.endpoint_mut().bar_mut(),
+        };
+        Some(memory).filter(|memory| memory.size() > 0)
     }
 
     /// The memory behind a device's virtual functions, mutable, and the offset of function `number` in it.

@@ -23,7 +23,7 @@ macro_rules! registry {
             /// Accesses the memory of a coherent host through a cache of its own, by virtual addresses if need be.
             "accelerator" => Accelerator(device::Accelerator, device::AcceleratorParameters), built by |of, end, own| sharing::accelerator(of.plan, of.index, end, own);
             /// An NVM Express drive: moves blocks between its media and host memory, as commands in queues say, which a driver writes.
-            "nvme" => Nvme(device::Nvme, device::NvmeParameters);
+            "nvme" => Nvme(device::Drive, nvme::NvmeParameters), built by |of, end, own| device::Drive::new(end, own, &of.plan.nodes[of.index].name);
             /// Answers each write with a write of its own, for the measurement of latencies.
             "reflector" => Reflector(device::Reflector, device::ReflectorParameters), built by |of, end, _| device::Reflector::new(end, replies(&of));
         }

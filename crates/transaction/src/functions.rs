@@ -377,6 +377,21 @@ impl Functions {
         self.record(place, why, (Some(header), answered), fx);
     }
 
+    /// Records an error in a packet with this header, which the engine of the function at `place` has detected.
+    pub fn record_detected<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        why: Refusal,
+        (header, is_answered): (&[u8], bool),
+        fx: &mut Effects<'_, C>,
+    ) {
+        if why == Refusal::PoisonedTlp {
+            self.record_parity_error(place);
+        }
+        let header = Some(Logged::of(header, None));
+        self.record(place, why, (header, is_answered), fx);
+    }
+
     /// Records that a poisoned packet has arrived at the function at `place`, which does not drop it. The error is advisory at a
     /// function that only passes the packet on, or that keeps its data marked as poisoned (PCIe Base 6.2.3.2.4.2, 6.2.3.2.4.3).
     pub fn record_poison<C: Component<Traffic = Pcie>>(
@@ -628,13 +643,15 @@ struct Logged {
 }
 
 fn logged(packet: &Packet) -> Logged {
-    let mut header = [0; 16];
-    let bytes = packet.header_behind_prefix();
-    let length = bytes.len().min(header.len());
-    header[..length].copy_from_slice(&bytes[..length]);
-    Logged {
-        header,
-        prefix: packet.header().pasid,
+    Logged::of(packet.header_behind_prefix(), packet.header().pasid)
+}
+
+impl Logged {
+    fn of(bytes: &[u8], prefix: Option<Pasid>) -> Self {
+        let mut header = [0; 16];
+        let length = bytes.len().min(header.len());
+        header[..length].copy_from_slice(&bytes[..length]);
+        Logged { header, prefix }
     }
 }
 

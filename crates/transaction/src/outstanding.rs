@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use protocol::{Completion, CompletionTimeout, Status, Tag};
+use packet::{PacketId, Packets, Stamp};
+use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status, Tag, TrafficClass};
 
 use crate::CompletionBuffer;
 use crate::completion_buffer::Space;
@@ -85,7 +86,17 @@ pub struct AnsweredPart<T> {
     pub last: bool,
 }
 
-impl<T> AnsweredPart<T> {
+impl<T: Copy> AnsweredPart<T> {
+    /// This part, with what `of` gives of the requester's data.
+    pub fn map<U>(&self, of: impl FnOnce(T) -> U) -> AnsweredPart<U> {
+        AnsweredPart {
+            what: of(self.what),
+            offset: self.offset,
+            len: self.len,
+            last: self.last,
+        }
+    }
+
     /// The bytes of this part in the payload of its completion; the status of a completion without data.
     pub fn data<'p>(&self, completion: &Completion, payload: &'p [u8]) -> Result<&'p [u8], Status> {
         if completion.status != Status::Successful {
@@ -207,6 +218,26 @@ impl<T: Copy> Outstanding<T> {
         self.deadlines.retain(|listed| *listed != (deadline, tag));
         let place = self.deadlines.partition_point(|other| other.0 <= deadline);
         self.deadlines.insert(place, (deadline, tag));
+    }
+
+    /// The read request of a function for a range within a page. A tag must be free.
+    pub fn read(
+        &mut self,
+        what: T,
+        (requester, range): (FunctionId, (u64, u32)),
+        (traffic_class, stamp): (TrafficClass, Stamp),
+        (now, packets): (Time, &mut Packets),
+    ) -> PacketId {
+        let tag = self.begin(what, range, now);
+        let read = Header::memory_read(requester, tag, range.0, range.1)
+            .expect("a read request stays within its page");
+        let header = Header {
+            traffic_class,
+            ..read
+        };
+        let packet = packets.claim();
+        packets[packet].write(header, stamp);
+        packet
     }
 
     /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
@@ -342,7 +373,6 @@ mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use protocol::FunctionId;
 
     const TIMEOUT: Span = Span::from_us(50);
     const QUARANTINE: Span = Span::from_us(20);

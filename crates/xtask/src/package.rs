@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use device::CircuitError;
 use device::sg_dma::registers::{
     COUNTERS, CROSSED, Counter, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, ROUND_TRIP, SIZE,
     Status as Transfer, TIME_PEER, Unit, offset,
@@ -106,6 +107,7 @@ fn values() -> Result<String, TlpError> {
     let mut list = Constants::default();
     packets(&mut list)?;
     results(&mut list);
+    reported_errors(&mut list);
     sizes(&mut list)?;
     configuration(&mut list);
     engine(&mut list);
@@ -270,6 +272,45 @@ fn results(list: &mut Constants) {
         ),
     ] {
         list.bits(name, 3, u64::from(value), help);
+    }
+    list.end();
+}
+
+/// Errors that circuits report at their ports.
+fn reported_errors(list: &mut Constants) {
+    list.title("The errors that a circuit reports (`err_kind_o`).");
+    for error in CircuitError::ALL {
+        let (name, help) = match error {
+            CircuitError::UnsupportedRequest => (
+                "UNSUPPORTED_REQUEST",
+                "no part of the circuit serves the request",
+            ),
+            CircuitError::CompleterAbort => (
+                "COMPLETER_ABORT",
+                "the circuit could not carry the request out, or has dropped it",
+            ),
+            CircuitError::UnexpectedCompletion => (
+                "UNEXPECTED_COMPLETION",
+                "a completion that belongs to no request, or does not fit it",
+            ),
+            CircuitError::CompletionTimeout => (
+                "COMPLETION_TIMEOUT",
+                "no completion came in time for the request with this tag",
+            ),
+            CircuitError::PoisonedTlp => ("POISONED_TLP", "a packet with poisoned data"),
+            CircuitError::MalformedTlp => {
+                ("MALFORMED_TLP", "a packet that breaks a rule of its form")
+            }
+            CircuitError::CorrectedInternal => (
+                "CORRECTED_INTERNAL",
+                "an error in the circuit itself that it has corrected",
+            ),
+            CircuitError::UncorrectedInternal => (
+                "UNCORRECTED_INTERNAL",
+                "an error in the circuit itself that it could not correct",
+            ),
+        };
+        list.bits(&format!("ERROR_{name}"), 3, error as u64, help);
     }
     list.end();
 }

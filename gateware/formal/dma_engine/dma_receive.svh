@@ -6,7 +6,7 @@ initial started_q = 1'b0;
 always_ff @(posedge clk_i) started_q <= 1'b1;
 always_comb if (!started_q) assume (rst_i);
 
-// The link's side: an offered beat stays, a packet begins with its first beat and has at least two, and a non-posted request begins only in
+// The link's side: a reset of the function may come within a packet, an offered beat stays, a packet begins with its first beat and has at least two, and a non-posted request begins only in
 // the cycle after one with `np_ok_o`.
 logic within_q;
 logic request_begins;
@@ -18,9 +18,9 @@ assign request_begins = valid_i && first_i && (kind_i | peerlane_pkg::TLP_WIDE) 
     && (kind_i & peerlane_pkg::TLP_MESSAGE_MASK) != peerlane_pkg::TLP_MESSAGE;
 always_ff @(posedge clk_i) begin
   if (valid_i && ready_o) within_q <= !last_i;
-  if (rst_i) within_q <= 1'b0;
 end
-always_comb if (started_q && !rst_i && valid_i) assume (first_i == !within_q);
+initial within_q = 1'b0;
+always_comb if (valid_i) assume (first_i == !within_q);
 // The shifter is cut off: it takes a beat unless one that it gives waits, and gives beats of what it has taken alone.
 logic fed_q;
 always_ff @(posedge clk_i) fed_q <= !rst_i && (feed && accepts || out_valid && !out_ready);
@@ -29,11 +29,8 @@ always_comb if (started_q && !rst_i) begin
   assume (feed || !out_valid || fed_q);
 end
 // The part that takes completions may stop them for a cycle, the one that answers requests may be busy for any time.
-always_ff @(posedge clk_i) if (started_q && $past(rst_i)) begin
-  assume (!valid_i);
-  assume (request_ready_i);
-end
-always_ff @(posedge clk_i) if (started_q && !$past(rst_i)) begin
+always_ff @(posedge clk_i) if (started_q && $past(rst_i)) assume (request_ready_i);
+always_ff @(posedge clk_i) if (started_q) begin
   if ($past(valid_i && !ready_o)) assume (valid_i && $stable(data_i) && $stable(first_i) && $stable(last_i) && $stable(bytes_i));
   if (request_begins && !$past(valid_i && !ready_o)) assume ($past(np_ok_o));
   if ($past(!completion_ready_i)) assume (completion_ready_i);
@@ -58,6 +55,7 @@ always_comb if (started_q && !rst_i) begin
   a_request_is_taken: assert (!whole || request_ready_i);
   a_request_that_begins_is_taken: assert (!begins || request_ready_i);
   a_request_that_is_offered_is_taken: assert (!request_begins || (request_ready_i && !begins && !whole));
+  a_packet_of_before_a_reset_is_dropped: assert (known_q || (to_q == DROP && !(malformed_o && !first_q)));
   a_wait_of_a_peer_ends: assert (waited_q <= 16'(ACCEPT_CYCLES) && (!full_q || waited_q == '0 || waited_q == 16'(ACCEPT_CYCLES)));
 end
 

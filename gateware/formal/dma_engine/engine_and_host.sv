@@ -63,6 +63,8 @@ module engine_and_host #(
       .max_payload_i     (3'd0),
       .max_read_request_i(3'd0),
       .bus_master_i      (bus_master),
+      .ext_tag_i         (1'b0),
+      .flr_i             (1'b0),
       .rx_valid_i        (rx_valid),
       .rx_ready_o        (rx_ready),
       .rx_data_i         (rx_data),

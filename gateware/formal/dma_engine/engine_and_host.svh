@@ -3,6 +3,7 @@
 // Beside each unit is the position that the host expects there: of the splitter, and of each packet from there to the port.
 
 // Signals of the units and of the link.
+(* hierconn *) logic [1:0] \engine.flr.state_q ;
 (* hierconn *) logic \engine.units.gen_sender[0].sender.loads ;
 (* hierconn *) logic \engine.units.reader.loads ;
 (* hierconn *) logic \engine.units.gen_sender[1].sender.loads ;
@@ -453,12 +454,14 @@ logic is_one_port;
 logic is_own_port;
 logic is_kept;
 logic is_set;
+logic is_not_reset;
+assign is_not_reset = \engine.flr.state_q == 2'd0;
 assign is_one_port = !\engine.transmit.sends.locked_q || (granted & (granted - 1'b1)) == '0;
 assign is_own_port = (\engine.transmit.valid_q & 7'b1100101) == '0;
 assign is_kept     = !\engine.transmit.sends.locked_q || (granted & ~\engine.transmit.offered_q ) == '0;
 assign is_set      = (lemma_set_up & lemma_begin & lemma_splitter & lemma_request & lemma_packets_are_counted & lemma_header & lemma_beats
     & lemma_held_beat & lemma_packets_fit & lemma_packets_follow & lemma_port & lemma_label & lemma_one_packet_is_open) == '1
-    && is_one_port && is_own_port && is_kept && is_front && is_spare && is_early && is_end
+    && is_not_reset && is_one_port && is_own_port && is_kept && is_front && is_spare && is_early && is_end
     && (!(reads || writes) || is_next && is_in_its_page) && (!writes || is_of_a_writer);
 
 if (PART == LINK) begin : gen_link
@@ -478,6 +481,7 @@ if (PART == LINK) begin : gen_link
     the_port_is_where_the_host_expects_it: assert (lemma_port == '1);
     a_packet_has_the_label_of_its_unit: assert (lemma_label == '1);
     one_packet_is_open: assert (lemma_one_packet_is_open == '1);
+    the_function_is_not_reset: assert (is_not_reset);
     one_port_has_the_link: assert (is_one_port);
     no_other_port_holds_a_beat: assert (is_own_port);
     a_port_with_the_link_goes_on: assert (is_kept);

@@ -63,7 +63,11 @@ module completion_reassembly #(
     // The request ends.
     output logic                                end_o,
     // A completion came that belongs to no open request; it is dropped.
-    output logic                                unexpected_o
+    output logic                                unexpected_o,
+    // A completion came that belongs to no open request, or does not fit it.
+    output logic                                misfit_o,
+    // The header of the last one, byte 0 in bits 127:120; a completion's has 12 bytes.
+    output logic [127:0]                        misfit_header_o
 );
 
   localparam int N = W / 8;
@@ -86,6 +90,7 @@ module completion_reassembly #(
   // The header. With 64-bit beats, the first beat has eight bytes of it and nothing else.
   /* verilator lint_off UNUSEDSIGNAL */
   logic [127:0]    header;
+  logic [127:0]    parsed_header;
   /* verilator lint_on UNUSEDSIGNAL */
   logic            at_header;
   logic            is_early;
@@ -95,6 +100,7 @@ module completion_reassembly #(
   logic [1:0]      offset;
   logic [12:0]     byte_count;
   logic [12:0]     in_dwords;
+  logic [W-1:0]    parsed_data_q;
 
   generate
     if (W == 64) begin : gen_narrow
@@ -108,10 +114,13 @@ module completion_reassembly #(
         if (rst_i) second_q <= 1'b0;
       end
       assign header    = peerlane_pkg::wire_order({data_i[63:0], early_q});
+      // The first beat of the next completion comes behind this one's second beat at the earliest.
+      assign parsed_header = peerlane_pkg::wire_order({parsed_data_q[63:0], early_q});
       assign at_header = second_q;
       assign is_early  = first_i;
     end else begin : gen_wide
       assign header    = peerlane_pkg::wire_order(data_i[127:0]);
+      assign parsed_header = peerlane_pkg::wire_order(parsed_data_q[127:0]);
       assign at_header = first_i;
       assign is_early  = 1'b0;
     end
@@ -125,7 +134,6 @@ module completion_reassembly #(
   assign in_dwords    = {header[peerlane_pkg::COMPLETION_DWORDS+:10] == '0, header[peerlane_pkg::COMPLETION_DWORDS+:10], 2'b0};
 
   // The beat, and the fields of its header if the header ends in it.
-  logic [W-1:0]    parsed_data_q;
   logic            parsed_q;
   logic            parsed_header_q;
   logic [2:0]      status_q;
@@ -192,6 +200,16 @@ module completion_reassembly #(
     else if (status_q == peerlane_pkg::STATUS_RETRY) failure = peerlane_pkg::RESULT_RETRY;
     else if (status_q != peerlane_pkg::STATUS_SUCCESSFUL) failure = peerlane_pkg::RESULT_UNSUPPORTED;
     else if (has_data_q && parsed_class_q && byte_count_q == left && parsed_low_q == low_q[tag] + came[6:0] && (carried_q < byte_count_q + 13'd4)) fails = 1'b0;
+  end
+
+  // A completion that is not one of an open request, or does not fit it.
+  logic            misfit_q;
+  logic [95:0]     misfit_header_q;
+  assign misfit_o        = misfit_q;
+  assign misfit_header_o = {misfit_header_q, 32'b0};
+  always_ff @(posedge clk_i) begin
+    misfit_q <= looks && (!is_open || (fails && failure == peerlane_pkg::RESULT_MALFORMED)) && !rst_i;
+    if (looks && (!is_open || fails)) misfit_header_q <= parsed_header[127:32];
   end
 
   // The beat, and the comparison of its completion with the request.

@@ -10,9 +10,11 @@ module tag_pool #(
     input  logic                    clk_i,
     // Synchronous reset: every tag is free.
     input  logic                    rst_i,
+    // The tags that may be given out.
+    input  logic [TAGS-1:0]         usable_i,
     // A free tag; a register. Tags take turns, so that a tag rests as long as possible.
     output logic [$clog2(TAGS)-1:0] tag_o,
-    // There is a free tag; a register.
+    // There is a free tag, which may be given out.
     output logic                    valid_o,
     // The tag is taken at the next edge.
     input  logic                    take_i,
@@ -42,7 +44,7 @@ module tag_pool #(
   endfunction
 
   assign tag_o   = tag_q;
-  assign valid_o = offer_q != '0;
+  assign valid_o = (offer_q & usable_i) != '0;
   assign out_o   = out_q;
   assign next    = !valid_o || take_i;
 
@@ -52,7 +54,7 @@ module tag_pool #(
   ) turns (
       .clk_i,
       .rst_i,
-      .request_i(~(out_q | offer_q)),
+      .request_i(~(out_q | offer_q) & usable_i),
       .grant_o  (grant),
       .take_i   (next)
   );

@@ -11,7 +11,8 @@ module dma_engine #(
     parameter int FETCH = 0,
     // Bytes of each of the four FIFOs, a power of two, 256 to 4096; packets from a FIFO have at most half of it.
     parameter int FIFO_BYTES = 4096,
-    // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
+    // Most outstanding reads of data, a power of two, 2 to 64. Requests for descriptors have the tags TAGS and TAGS + 1, or 30 and 31 if TAGS is 32
+    // or 64. Tags above 31 need Extended Tag Field Enable.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
@@ -38,6 +39,13 @@ module dma_engine #(
     input  logic [2:0]  max_read_request_i,
     // Bus Master Enable.
     input  logic        bus_master_i,
+    // Extended Tag Field Enable.
+    input  logic        ext_tag_i,
+
+    // The function is being reset. It stays until `flr_done_o`.
+    input  logic        flr_i,
+    // The circuit is as after reset; it stays until `flr_i` falls.
+    output logic        flr_done_o,
 
     // A beat of a received TLP is there.
     input  logic        rx_valid_i,
@@ -80,11 +88,22 @@ module dma_engine #(
     // The vector of the interrupt.
     output logic [10:0] irq_vector_o,
 
+    // The circuit has detected an error. A pulse.
+    output logic        err_valid_o,
+    // Its kind, of peerlane_pkg::ERROR.
+    output logic [2:0]  err_kind_o,
+    // The header of the packet with the error, byte k in bits 8k and up. Of a completion timeout only the tag counts.
+    output logic [127:0] err_header_o,
+
     // The circuit needs its clock although no beat arrives.
     output logic        active_o
 );
 
   `REQUIRE(gen_timeout, TIMEOUT >= 12_500, "dma_engine: TIMEOUT counts the cycles to wait for a completion; it must be at least 12500, 50 us at 250 MHz")
+  `REQUIRE(gen_wait, ACCEPT_CYCLES <= 1000, "dma_engine: ACCEPT_CYCLES is the time that a write of a peer waits for space; a leaf reports errors within 1024 cycles, so it must be at most 1000")
+
+  // A function-level reset is one of the user circuit, too.
+  logic user_clear;
 
   dma_engine_core #(
       .USER(USER),
@@ -101,11 +120,15 @@ module dma_engine #(
       .clk_i,
       .rst_i,
       .user_clk_i(clk_i),
-      .user_rst_i(rst_i),
+      .user_rst_i(rst_i || user_clear),
       .function_id_i,
       .max_payload_i,
       .max_read_request_i,
       .bus_master_i,
+      .ext_tag_i,
+      .flr_i,
+      .flr_done_o,
+      .user_clear_o(user_clear),
       .rx_valid_i,
       .rx_ready_o,
       .rx_np_ok_o,
@@ -125,6 +148,9 @@ module dma_engine #(
       .irq_valid_o,
       .irq_ready_i,
       .irq_vector_o,
+      .err_valid_o,
+      .err_kind_o,
+      .err_header_o,
       .active_o
   );
 

@@ -11,7 +11,8 @@ module dma_engine_core #(
     parameter int FETCH = 0,
     // Bytes of each of the four FIFOs, a power of two, 256 to 4096; packets from a FIFO have at most half of it.
     parameter int FIFO_BYTES = 4096,
-    // Most outstanding reads of data, a power of two, 2 to 64; the tags TAGS and TAGS + 1 are those of requests for descriptors.
+    // Most outstanding reads of data, a power of two, 2 to 64. Requests for descriptors have the tags TAGS and TAGS + 1, or 30 and 31 if TAGS is 32
+    // or 64. Tags above 31 need Extended Tag Field Enable.
     parameter int TAGS = 16,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
@@ -19,6 +20,8 @@ module dma_engine_core #(
     parameter int TIMEOUT = 2_500_000,
     // Number of cycles that a peer's write waits for space in its FIFO before it is dropped, 1 to 65535.
     parameter int ACCEPT_CYCLES = 512,
+    // Cycles for which a function-level reset resets the user circuit at least: three cycles of the slower clock, 1 to 255.
+    parameter int FLR_CYCLES = 4,
     // Idle cycles between two packets, 0 to 1000; rosta's engine is fitted with 1.
     parameter int IDLE_CYCLES = 0,
     // Cycles from the last beat of a descriptor's packets to the first beat of the next one's, 5 to 100000, or 0 for none, and where lists
@@ -33,6 +36,8 @@ module dma_engine_core #(
     input  logic        user_clk_i,
     // Reset of the user circuit, synchronous to its clock; both resets must be active together for three cycles of the slower clock.
     input  logic        user_rst_i,
+    // A function-level reset resets the user circuit: `user_rst_i` must be active as long as this output.
+    output logic        user_clear_o,
 
     // Bus, device and function number.
     input  logic [15:0] function_id_i,
@@ -42,6 +47,13 @@ module dma_engine_core #(
     input  logic [2:0]  max_read_request_i,
     // Bus Master Enable.
     input  logic        bus_master_i,
+    // Extended Tag Field Enable.
+    input  logic        ext_tag_i,
+
+    // The function is being reset. It stays until `flr_done_o`.
+    input  logic        flr_i,
+    // The circuit is as after reset; it stays until `flr_i` falls.
+    output logic        flr_done_o,
 
     // A beat of a received TLP is there.
     input  logic        rx_valid_i,
@@ -84,6 +96,13 @@ module dma_engine_core #(
     // The vector of the interrupt.
     output logic [10:0] irq_vector_o,
 
+    // The circuit has detected an error. A pulse.
+    output logic        err_valid_o,
+    // Its kind, of peerlane_pkg::ERROR.
+    output logic [2:0]  err_kind_o,
+    // The header of the packet with the error, byte k in bits 8k and up. Of a completion timeout only the tag counts.
+    output logic [127:0] err_header_o,
+
     // The circuit needs its clock although no beat arrives.
     output logic        active_o
 );
@@ -98,6 +117,17 @@ module dma_engine_core #(
   `REQUIRE(gen_user, USER >= 0 && USER <= 3, "dma_engine: USER is the user circuit; it must be 0 (source and sink), 1 (loopback), 2 (matrix) or 3 (reflector)")
   `REQUIRE(gen_fifo, FIFO_BYTES >= 256 && FIFO_BYTES <= 4096 && FIFO_BYTES == 1 << $clog2(FIFO_BYTES), "dma_engine: FIFO_BYTES is the size of a FIFO; it must be a power of two, 256 to 4096")
   `REQUIRE(gen_fetch, FETCH == 0 || DESCRIPTOR_CYCLES == 0, "dma_engine: DESCRIPTOR_CYCLES is the pace of lists in the engine; with FETCH it must be 0")
+
+  // Tag of the write unit's requests for descriptors; the read unit's is the next one. Tags above 31 are not always usable.
+  localparam int FETCH_TAG = TAGS < 32 ? TAGS : 30;
+
+  // A function-level reset is one of all parts.
+  logic         clear;
+  logic         reset;
+  logic         stop;
+  logic         resetting;
+  assign reset        = rst_i || clear;
+  assign user_clear_o = clear;
 
   // From the receiver.
   logic [63:0]  completion_data;
@@ -131,13 +161,16 @@ module dma_engine_core #(
   logic         receiving;
   logic         poisoned;
   logic         unsupported;
+  logic         received;
+  logic [2:0]   received_kind;
+  logic [127:0] received_header;
 
   dma_receive #(
       .PEER_WRITES(USER == 1 ? 0 : 1),
       .ACCEPT_CYCLES(ACCEPT_CYCLES)
   ) receive (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .data_i            (rx_data_i),
       .first_i           (rx_first_i),
       .last_i            (rx_last_i),
@@ -177,6 +210,9 @@ module dma_engine_core #(
       .poisoned_o        (poisoned),
       .unsupported_o     (unsupported),
       .unexpected_o      (unexpected),
+      .error_o           (received),
+      .error_kind_o      (received_kind),
+      .error_header_o    (received_header),
       .busy_o            (receiving)
   );
 
@@ -208,7 +244,7 @@ module dma_engine_core #(
 
   dma_registers registers (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .write_word_i   (write_word),
       .write_data_i   (write_data),
       .write_lanes_i  (write_lanes),
@@ -262,25 +298,28 @@ module dma_engine_core #(
   logic [1:0]          fetch_ready;
   logic                fetch_unexpected;
   logic                fetch_malformed;
-  logic                fetch_timed_out;
+  logic                fetch_misfit;
+  logic [127:0]        fetch_misfit_header;
+  logic [1:0]          fetch_timed_out;
+  logic [1:0]          fetch_ended;
   logic                read_failed;
   logic                lists_ready;
   logic                data_ready;
   logic                to_fetch;
   logic                to_fetch_q;
 
-  assign to_fetch         = FETCH != 0 && (completion_first ? completion_tag[7:1] == 7'(TAGS / 2) : to_fetch_q);
+  assign to_fetch         = FETCH != 0 && (completion_first ? completion_tag[7:1] == 7'(FETCH_TAG / 2) : to_fetch_q);
   assign completion_ready = to_fetch ? lists_ready : data_ready;
   always_ff @(posedge clk_i) if (completion_valid && completion_ready) to_fetch_q <= to_fetch;
 
   dma_ranges #(
       .DESCRIPTORS(DESCRIPTORS),
       .FETCH(FETCH),
-      .FIRST_TAG(TAGS),
+      .FIRST_TAG(FETCH_TAG),
       .TIMEOUT(TIMEOUT)
   ) ranges (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .function_id_i,
       .max_read_request_i,
       .write_word_i      (write_word),
@@ -314,7 +353,10 @@ module dma_engine_core #(
       .completion_ready_o(lists_ready),
       .unexpected_o      (fetch_unexpected),
       .malformed_o       (fetch_malformed),
-      .timed_out_o       (fetch_timed_out)
+      .misfit_o          (fetch_misfit),
+      .misfit_header_o   (fetch_misfit_header),
+      .timed_out_o       (fetch_timed_out),
+      .ended_o           (fetch_ended)
   );
 
   // The units. Their data comes from the user circuit and goes there.
@@ -339,7 +381,12 @@ module dma_engine_core #(
   logic [2:0]          read_result;
   logic                data_unexpected;
   logic                data_malformed;
+  logic                data_misfit;
+  logic [127:0]        data_misfit_header;
   logic                data_timed_out;
+  logic [7:0]          data_timed_out_tag;
+  logic                data_timed_out_ready;
+  logic                data_ended;
   logic                waits_tags;
   logic                waits_space;
 
@@ -349,16 +396,18 @@ module dma_engine_core #(
 
   dma_units #(
       .TAGS(TAGS),
+      .SHARED(FETCH != 0 && TAGS >= 32 ? 1 : 0),
       .SLOT_BYTES(SLOT_BYTES),
       .FIFO_BYTES(FIFO_BYTES),
       .TIMEOUT(TIMEOUT),
       .DESCRIPTOR_CYCLES(DESCRIPTOR_CYCLES)
   ) units (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .function_id_i,
       .mps_i             (largest),
       .max_read_request_i,
+      .ext_tag_i,
       .start_i           (starts),
       .payload_i         (payloads),
       .label_i           (labels),
@@ -397,7 +446,12 @@ module dma_engine_core #(
       .result_o          (read_result),
       .unexpected_o      (data_unexpected),
       .malformed_o       (data_malformed),
+      .misfit_o          (data_misfit),
+      .misfit_header_o   (data_misfit_header),
       .timed_out_o       (data_timed_out),
+      .timed_out_tag_o   (data_timed_out_tag),
+      .timed_out_ready_i (data_timed_out_ready),
+      .ended_o           (data_ended),
       .tags_o            (waits_tags),
       .outstanding_o     (waits_space)
   );
@@ -424,7 +478,7 @@ module dma_engine_core #(
       .TIMEOUT(TIMEOUT)
   ) user (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .user_clk_i,
       .user_rst_i,
       .function_id_i,
@@ -472,10 +526,12 @@ module dma_engine_core #(
   logic        answer_ready;
   logic        completing;
   logic        sending;
+  logic        in_packet;
+  logic        reporting;
 
   dma_completer completer (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .function_id_i,
       .max_payload_i,
       .request_header_i(request_header),
@@ -501,8 +557,9 @@ module dma_engine_core #(
       .IDLE_CYCLES(IDLE_CYCLES)
   ) transmit (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .bus_master_i,
+      .stop_i  (stop),
       .data_i  ({fetch_data, unit_data[64*PEER+:64], unit_data[64*WRITE+:64], back_data, unit_data[64*READ+:64], answer_data}),
       .bytes_i ({fetch_bytes, unit_bytes[4*PEER+:4], unit_bytes[4*WRITE+:4], back_bytes, unit_bytes[4*READ+:4], answer_bytes}),
       .first_i ({fetch_first, unit_first[PEER], unit_first[WRITE], back_first, unit_first[READ], answer_first}),
@@ -518,12 +575,13 @@ module dma_engine_core #(
       .label_o (tx_label_o),
       .ready_i (tx_ready_i),
       .holds_o (leaving),
+      .sending_o(in_packet),
       .busy_o  (sending)
   );
 
   dma_counters counters (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .tx_valid_i(tx_valid_o),
       .tx_ready_i,
       .tx_first_i(tx_first_o),
@@ -533,7 +591,7 @@ module dma_engine_core #(
       .rx_data_i (rx_data_i[31:0]),
       .events_i  ({
         dropped,
-        data_timed_out || fetch_timed_out,
+        data_timed_out || fetch_timed_out != '0,
         data_unexpected || fetch_unexpected || unexpected,
         poisoned,
         data_malformed || fetch_malformed || malformed,
@@ -546,10 +604,48 @@ module dma_engine_core #(
       .count_o   (count)
   );
 
+  dma_errors errors (
+      .clk_i,
+      .rst_i              (reset),
+      .stop_i             (stop),
+      .received_i         (received),
+      .received_kind_i    (received_kind),
+      .received_header_i  (received_header),
+      .unexpected_i       ({fetch_misfit, data_misfit}),
+      .unexpected_header_i({fetch_misfit_header, data_misfit_header}),
+      .timed_out_i        (data_timed_out),
+      .tag_i              (data_timed_out_tag),
+      .timed_out_ready_o  (data_timed_out_ready),
+      .list_timed_out_i   (fetch_timed_out),
+      .list_tags_i        ({8'(FETCH_TAG + 1), 8'(FETCH_TAG)}),
+      .valid_o            (err_valid_o),
+      .kind_o             (err_kind_o),
+      .header_o           (err_header_o),
+      .busy_o             (reporting)
+  );
+
+  logic read_leaves;
+  assign read_leaves = tx_valid_o && tx_ready_i && tx_first_o && (tx_data_o[7:0] | peerlane_pkg::TLP_WIDE) == peerlane_pkg::TLP_MEMORY_READ_WIDE;
+
+  dma_flr #(
+      .CYCLES(FLR_CYCLES)
+  ) flr (
+      .clk_i,
+      .rst_i,
+      .flr_i,
+      .done_o   (flr_done_o),
+      .stop_o   (stop),
+      .sending_i(in_packet),
+      .read_i   (read_leaves),
+      .ends_i   ({fetch_ended, data_ended}),
+      .clear_o  (clear),
+      .busy_o   (resetting)
+  );
+
   logic interrupting;
   dma_interrupts interrupts (
       .clk_i,
-      .rst_i,
+      .rst_i           (reset),
       .bus_master_i,
       .done_i  (done),
       .valid_o (irq_valid_o),
@@ -560,17 +656,17 @@ module dma_engine_core #(
 
   // A register was written in the cycle before: a transfer may begin now.
   logic starting_q;
-  always_ff @(posedge clk_i) starting_q <= write_valid && !rst_i;
+  always_ff @(posedge clk_i) starting_q <= write_valid && !reset;
 
   // The clock goes on until the user circuit's FIFOs have not moved for some time.
   logic [5:0] still_q;
   always_ff @(posedge clk_i) begin
     if (moves_user) still_q <= '1;
     else if (still_q != '0) still_q <= still_q - 1'b1;
-    if (rst_i) still_q <= '0;
+    if (reset) still_q <= '0;
   end
 
-  assign active_o = receiving || completing || reflecting || sending || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
+  assign active_o = resetting || received || reporting || receiving || completing || reflecting || sending || busy != '0 || starts != '0 || starting_q || interrupting || still_q != '0;
 
   logic unused;
   assign unused = &{1'b0, completion_tag[0], patterns[64*READ+:64], leaving};

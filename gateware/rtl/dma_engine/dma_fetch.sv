@@ -4,7 +4,7 @@
 module dma_fetch #(
     // Bytes of a request, a power of two, 16 to 4096.
     parameter int FETCH = 512,
-    // Tag of the write unit's requests, a power of two; the read unit's is the next one.
+    // Tag of the write unit's requests, an even number; the read unit's is the next one.
     parameter int FIRST_TAG = 16,
     // Cycles after which a request without its completions has failed.
     parameter int TIMEOUT = 2_500_000
@@ -68,8 +68,14 @@ module dma_fetch #(
     output logic         unexpected_o,
     // A completion came that does not fit its request. A pulse.
     output logic         malformed_o,
+    // A completion came that belongs to no request, or does not fit it. A pulse.
+    output logic         misfit_o,
+    // The header of the last one, byte 0 in bits 127:120.
+    output logic [127:0] misfit_header_o,
     // A request has timed out. A pulse.
-    output logic         timed_out_o
+    output logic [1:0]   timed_out_o,
+    // A request that has left ends. A pulse.
+    output logic [1:0]   ended_o
 );
 
   localparam int SLOT_BYTES = FETCH > 128 ? FETCH : 128;
@@ -90,6 +96,7 @@ module dma_fetch #(
   logic [2:0]  end_result;
   logic        ends;
   logic [1:0]  timed_out;
+  logic [127:0] misfit_header;
   logic        second_q;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [12:0] end_bytes;
@@ -131,7 +138,8 @@ module dma_fetch #(
         .write_i       (write && write_tag == 1'(u)),
         .end_result_i  (end_result),
         .end_i         (ends && end_tag == 1'(u)),
-        .timed_out_o   (timed_out[u])
+        .timed_out_o   (timed_out[u]),
+        .ended_o       (ended_o[u])
     );
   end
 
@@ -181,10 +189,13 @@ module dma_fetch #(
       .end_bytes_o     (end_bytes),
       .end_result_o    (end_result),
       .end_o           (ends),
-      .unexpected_o
+      .unexpected_o,
+      .misfit_o,
+      .misfit_header_o (misfit_header)
   );
 
   assign malformed_o = ends && end_result == peerlane_pkg::RESULT_MALFORMED;
-  assign timed_out_o = timed_out != '0;
+  assign timed_out_o = timed_out;
+  assign misfit_header_o = misfit_header ^ (128'(FIRST_TAG) << peerlane_pkg::COMPLETION_TAG);
 
 endmodule

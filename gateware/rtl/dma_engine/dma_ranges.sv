@@ -6,7 +6,7 @@ module dma_ranges #(
     parameter int DESCRIPTORS = 2048,
     // Bytes of a request for descriptors where lists stay in host memory, a power of two, 16 to 4096; 0 where they are in the engine's.
     parameter int FETCH = 0,
-    // Tag of the write unit's requests for descriptors, a power of two; the read unit's is the next one.
+    // Tag of the write unit's requests for descriptors, an even number; the read unit's is the next one.
     parameter int FIRST_TAG = 16,
     // Cycles after which a request without its completions has failed.
     parameter int TIMEOUT = 2_500_000
@@ -84,8 +84,14 @@ module dma_ranges #(
     output logic         unexpected_o,
     // A completion came that does not fit its request. A pulse.
     output logic         malformed_o,
-    // A request has timed out. A pulse.
-    output logic         timed_out_o
+    // A completion came that belongs to no request, or does not fit it. A pulse.
+    output logic         misfit_o,
+    // The header of the last one, byte 0 in bits 127:120.
+    output logic [127:0] misfit_header_o,
+    // A request for descriptors has timed out. A pulse.
+    output logic [1:0]   timed_out_o,
+    // A request that has left ends. A pulse.
+    output logic [1:0]   ended_o
 );
 
   localparam int UNITS = 3;
@@ -185,7 +191,10 @@ module dma_ranges #(
       assign completion_ready_o = 1'b1;
       assign unexpected_o       = 1'b0;
       assign malformed_o        = 1'b0;
-      assign timed_out_o        = 1'b0;
+      assign misfit_o           = 1'b0;
+      assign misfit_header_o    = '0;
+      assign timed_out_o        = '0;
+      assign ended_o            = '0;
       logic unused;
       assign unused = &{
         1'b0, function_id_i, max_read_request_i, address_i[127:0], stop[PEER], request_ready_i,
@@ -225,7 +234,10 @@ module dma_ranges #(
           .completion_ready_o,
           .unexpected_o,
           .malformed_o,
-          .timed_out_o
+          .misfit_o,
+          .misfit_header_o,
+          .timed_out_o,
+          .ended_o
       );
       assign list_data_o = '0;
       logic unused;

@@ -6,6 +6,8 @@
 module dma_reader #(
     // Most outstanding requests, a power of two, 2 to 64.
     parameter int TAGS = 16,
+    // Whether the tags 30 and 31 are those of other requests.
+    parameter int SHARED = 0,
     // Bytes of the largest request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
     // Bytes of the FIFO that takes the data; no more are requested than it has space for.
@@ -21,6 +23,8 @@ module dma_reader #(
     input  logic [15:0] function_id_i,
     // Max_Read_Request_Size, as in Device Control.
     input  logic [2:0]  max_read_request_i,
+    // Extended Tag Field Enable; without it, only tags below 32 are used (PCIe Base 2.2.6.2).
+    input  logic        ext_tag_i,
     // Traffic class.
     input  logic [2:0]  traffic_class_i,
     // A transfer begins; the unit must not be working.
@@ -85,8 +89,18 @@ module dma_reader #(
     output logic        unexpected_o,
     // A completion came that does not fit its request. A pulse.
     output logic        malformed_o,
+    // A completion came that belongs to no request, or does not fit it. A pulse.
+    output logic        misfit_o,
+    // The header of the last one, byte 0 in bits 127:120.
+    output logic [127:0] misfit_header_o,
     // A request has timed out. A pulse.
     output logic        timed_out_o,
+    // Its tag.
+    output logic [7:0]  timed_out_tag_o,
+    // A request may time out now; if not, it does later.
+    input  logic        timed_out_ready_i,
+    // A request that has left ends. A pulse.
+    output logic        ended_o,
     // A request waits for a tag.
     output logic        tags_o,
     // A request waits for space for its data.
@@ -170,11 +184,17 @@ module dma_reader #(
     if (rst_i) room_q <= '0;
   end
 
+  logic [TAGS-1:0] usable;
+  always_comb begin
+    for (int k = 0; k < TAGS; k = k + 1) usable[k] = k < 32 ? SHARED == 0 || k < 30 : ext_tag_i;
+  end
+
   tag_pool #(
       .TAGS(TAGS)
   ) pool (
       .clk_i,
       .rst_i,
+      .usable_i  (usable),
       .tag_o     (tag),
       .valid_o   (tag_valid),
       .take_i    (loads),
@@ -278,12 +298,14 @@ module dma_reader #(
       .end_bytes_o     (end_bytes),
       .end_result_o    (end_result),
       .end_o           (ends),
-      .unexpected_o
+      .unexpected_o,
+      .misfit_o,
+      .misfit_header_o
   );
 
   // A stray completion may fit a request that has not left yet: it ends nothing, and the tag stays taken.
   assign lands   = ends && open_q[end_tag] && sent_q[end_tag];
-  assign expires = !ends && late_q && open_q[late_tag_q] && sent_q[late_tag_q];
+  assign expires = !ends && late_q && open_q[late_tag_q] && sent_q[late_tag_q] && timed_out_ready_i;
 
   // One request that has left is looked at in a cycle, and is known to be late two cycles later: it takes longer to send another one with
   // its tag.
@@ -333,6 +355,8 @@ module dma_reader #(
   assign read_bytes_o = back_bytes;
   assign read_valid_o = back_valid && good && back_bytes != '0;
   assign timed_out_o  = expires;
+  assign timed_out_tag_o = 8'(late_tag_q);
+  assign ended_o      = lands || expires;
   assign malformed_o  = lands && end_result == peerlane_pkg::RESULT_MALFORMED;
 
   logic back_moves;

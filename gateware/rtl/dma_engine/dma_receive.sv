@@ -98,6 +98,12 @@ module dma_receive #(
     output logic         unsupported_o,
     // A completion of a locked read has begun; the engine never requests locked reads. A pulse.
     output logic         unexpected_o,
+    // A packet was received with an error. A pulse; a register, as are kind and header.
+    output logic         error_o,
+    // The error, of peerlane_pkg::ERROR.
+    output logic [2:0]   error_kind_o,
+    // The header of the last packet with an error, byte 0 in bits 127:120.
+    output logic [127:0] error_header_o,
     // A packet is in progress.
     output logic         busy_o
 );
@@ -356,9 +362,41 @@ module dma_receive #(
     end
   end
 
-  assign malformed_o  = valid_q && moves && last_q && (first_q || !agrees);
+  // Beats of a packet that had begun before the reset are dropped without an error.
+  logic known_q;
+  assign malformed_o  = valid_q && moves && last_q && (first_q || (known_q && !agrees));
   assign unexpected_o = valid_q && first_q && !last_q && moves && is_locked;
   assign busy_o       = valid_q || out_valid;
+
+  // One error of a packet is reported: a wrong length before others (PCIe Base 6.2.3.2.3). An error that the first beat shows is reported when
+  // the header is in its register; then the packet before has left.
+  logic         early_q;
+  logic [2:0]   early_kind_q;
+  logic         error_q;
+  logic [2:0]   error_kind_q;
+  logic [127:0] error_header_q;
+  logic         late;
+  assign late           = malformed_o && !first_q;
+  assign error_o        = error_q;
+  assign error_kind_o   = error_kind_q;
+  assign error_header_o = error_header_q;
+
+  always_ff @(posedge clk_i) begin
+    early_q <= poisoned_o || unsupported_o || unexpected_o || (malformed_o && first_q);
+    if (malformed_o) early_kind_q <= peerlane_pkg::ERROR_MALFORMED_TLP;
+    else if (unexpected_o) early_kind_q <= peerlane_pkg::ERROR_UNEXPECTED_COMPLETION;
+    else if (unsupported_o) early_kind_q <= peerlane_pkg::ERROR_UNSUPPORTED_REQUEST;
+    else if (poisoned_o) early_kind_q <= peerlane_pkg::ERROR_POISONED_TLP;
+    error_q <= dropped_o || late || early_q;
+    if (dropped_o || late || early_q) begin
+      error_kind_q   <= dropped_o ? peerlane_pkg::ERROR_COMPLETER_ABORT : late ? peerlane_pkg::ERROR_MALFORMED_TLP : early_kind_q;
+      error_header_q <= header_q;
+    end
+    if (rst_i) begin
+      early_q <= 1'b0;
+      error_q <= 1'b0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (moves) begin
@@ -382,6 +420,7 @@ module dma_receive #(
       label_q    <= first_label_q;
       cut_q      <= 1'b0;
       fresh_q    <= 1'b1;
+      known_q    <= 1'b1;
       word_q     <= at[17:2];
       single_q   <= dwords == 11'd1;
       first_be_q <= first_be;
@@ -400,6 +439,7 @@ module dma_receive #(
       valid_q <= 1'b0;
       to_q    <= DROP;
       reach_q <= '0;
+      known_q <= 1'b0;
     end
   end
 

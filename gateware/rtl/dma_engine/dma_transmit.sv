@@ -15,6 +15,8 @@ module dma_transmit #(
     input  logic                rst_i,
     // Bus Master Enable.
     input  logic                bus_master_i,
+    // No packet begins; one that has begun goes on.
+    input  logic                stop_i,
     // Data of each port.
     input  logic [PORTS*64-1:0] data_i,
     // Bytes in the beat of each port.
@@ -45,6 +47,8 @@ module dma_transmit #(
     input  logic                ready_i,
     // A beat of the port is here.
     output logic [PORTS-1:0]    holds_o,
+    // A packet has begun, and has not left whole.
+    output logic                sending_o,
     // A beat is here, or an idle cycle is due.
     output logic                busy_o
 );
@@ -63,6 +67,7 @@ module dma_transmit #(
   logic [PORTS-1:0]    moves;
   logic [PORTS-1:0]    open;
   logic [PORTS-1:0]    offered_q;
+  logic [PORTS-1:0]    begun_q;
   logic [63:0]         data;
   logic [3:0]          bytes;
   logic                first;
@@ -91,7 +96,7 @@ module dma_transmit #(
   end
 
   // Without Bus Master Enable no request begins; one that was offered goes on.
-  assign open = valid_q & (offered_q | (bus_master_i ? '1 : PORTS'(1)));
+  assign open = valid_q & (stop_i ? begun_q : offered_q | (bus_master_i ? '1 : PORTS'(1)));
 
   stream_arbiter #(
       .W(64),
@@ -132,8 +137,9 @@ module dma_transmit #(
       .ready_i(ready_i && !pauses)
   );
 
-  assign valid_o = waits && !pauses;
-  assign busy_o  = valid_q != '0 || waits || pauses;
+  assign valid_o   = waits && !pauses;
+  assign sending_o = begun_q != '0 || waits;
+  assign busy_o    = valid_q != '0 || waits || pauses;
 
   // The beats of each port in the buffer.
   logic [2*PORTS-1:0] count_q;
@@ -166,8 +172,12 @@ module dma_transmit #(
   always_ff @(posedge clk_i) begin
     for (int p = 0; p < PORTS; p = p + 1) begin
       if (open[p]) offered_q[p] <= !(moves[p] && last_q[p]);
+      if (open[p] && moves[p]) begun_q[p] <= !last_q[p];
     end
-    if (rst_i) offered_q <= '0;
+    if (rst_i) begin
+      offered_q <= '0;
+      begun_q   <= '0;
+    end
   end
 
 endmodule

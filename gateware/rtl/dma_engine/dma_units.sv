@@ -4,6 +4,8 @@
 module dma_units #(
     // Most outstanding reads, a power of two, 2 to 64.
     parameter int TAGS = 16,
+    // Whether the tags 30 and 31 are those of other requests.
+    parameter int SHARED = 0,
     // Bytes of the largest read request, a power of two, 128 to 4096.
     parameter int SLOT_BYTES = 4096,
     // Bytes of the FIFO that takes what is read.
@@ -23,6 +25,8 @@ module dma_units #(
     input  logic [12:0]  mps_i,
     // Max_Read_Request_Size, as in Device Control.
     input  logic [2:0]   max_read_request_i,
+    // Extended Tag Field Enable.
+    input  logic         ext_tag_i,
 
     // A transfer of the unit begins.
     input  logic [2:0]   start_i,
@@ -104,8 +108,18 @@ module dma_units #(
     output logic         unexpected_o,
     // A completion came that does not fit its request. A pulse.
     output logic         malformed_o,
+    // A completion came that belongs to no request, or does not fit it. A pulse.
+    output logic         misfit_o,
+    // The header of the last one, byte 0 in bits 127:120.
+    output logic [127:0] misfit_header_o,
     // A request has timed out. A pulse.
     output logic         timed_out_o,
+    // Its tag.
+    output logic [7:0]   timed_out_tag_o,
+    // A request may time out now; if not, it does later.
+    input  logic         timed_out_ready_i,
+    // A read that has left ends. A pulse.
+    output logic         ended_o,
     // A request waits for a tag.
     output logic         tags_o,
     // A request waits for space for its data.
@@ -180,6 +194,7 @@ module dma_units #(
 
   dma_reader #(
       .TAGS(TAGS),
+      .SHARED(SHARED),
       .SLOT_BYTES(SLOT_BYTES),
       .FIFO_BYTES(FIFO_BYTES),
       .TIMEOUT(TIMEOUT)
@@ -188,6 +203,7 @@ module dma_units #(
       .rst_i,
       .function_id_i,
       .max_read_request_i,
+      .ext_tag_i,
       .traffic_class_i   (classes_q[3*READ+:3]),
       .start_i           (start_i[READ]),
       .address_i         (address_i[64*READ+:64]),
@@ -220,7 +236,12 @@ module dma_units #(
       .timer_o           (timer_o[32*READ+:32]),
       .unexpected_o,
       .malformed_o,
+      .misfit_o,
+      .misfit_header_o,
       .timed_out_o,
+      .timed_out_tag_o,
+      .timed_out_ready_i,
+      .ended_o,
       .tags_o,
       .outstanding_o
   );

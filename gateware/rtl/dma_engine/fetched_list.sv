@@ -73,7 +73,9 @@ module fetched_list #(
     // The request ends.
     input  logic        end_i,
     // The request has timed out. A pulse.
-    output logic        timed_out_o
+    output logic        timed_out_o,
+    // The request, which has left, ends. A pulse.
+    output logic        ended_o
 );
 
   localparam int MOST = FETCH / peerlane_pkg::DMA_DESCRIPTOR;
@@ -137,6 +139,7 @@ module fetched_list #(
   assign open_low_o   = next_q[6:4];
   assign timed_out_o  = open_q && !request_q && !end_i && late_q;
   assign ends         = open_q && !request_q && (end_i || timed_out_o);
+  assign ended_o      = ends;
   assign comes        = ends && end_i && end_result_i == peerlane_pkg::RESULT_SUCCESSFUL && !stop_i;
 
   request_header builder (

@@ -14,8 +14,9 @@ from handshake import LIMIT, PACKETS, reset, start_clock
 async def no_tag_is_out_twice_and_none_is_lost(dut: Any) -> None:
     """Random takes and returns, some of tags that are not out; at the end every tag comes again."""
     start_clock(dut.clk_i)
-    await reset(dut, ["take_i", "free_i", "free_tag_i"])
+    await reset(dut, ["take_i", "free_i", "free_tag_i", "usable_i"])
     tags = int(dut.TAGS.value)
+    dut.usable_i.value = (1 << tags) - 1
     draw, out = random.Random(3), set[int]()
     for step in range(20 * PACKETS):
         eager = 0.9 if step // 100 % 2 else 0.2
@@ -48,3 +49,30 @@ async def no_tag_is_out_twice_and_none_is_lost(dut: Any) -> None:
             seen.append(int(dut.tag_o.value))
         await RisingEdge(dut.clk_i)
     assert sorted(seen) == list(range(tags))
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="us")
+async def only_usable_tags_are_given_out(dut: Any) -> None:
+    """Also when the tag on offer is no longer usable; all usable ones are given out."""
+    start_clock(dut.clk_i)
+    await reset(dut, ["take_i", "free_i", "free_tag_i", "usable_i"])
+    tags = int(dut.TAGS.value)
+    draw = random.Random(4)
+    for _ in range(PACKETS):
+        usable = {k for k in range(tags) if draw.random() < 0.5}
+        dut.usable_i.value = sum(1 << k for k in usable)
+        out = []
+        for _ in range(2 * tags + 4):
+            await ReadOnly()
+            valid, tag = int(dut.valid_o.value), int(dut.tag_o.value)
+            await RisingEdge(dut.clk_i)
+            if valid:
+                dut.take_i.value = 1
+                out.append(tag)
+            await RisingEdge(dut.clk_i)
+            dut.take_i.value = 0
+        assert sorted(out) == sorted(usable)
+        for tag in out:
+            dut.free_i.value, dut.free_tag_i.value = 1, tag
+            await RisingEdge(dut.clk_i)
+        dut.free_i.value = 0

@@ -98,7 +98,7 @@ class Card:
             dut,
             [f"rx_{name}_i" for name in names]
             + ["tx_ready_i", "irq_ready_i", "function_id_i", "bus_master_i"]
-            + ["max_payload_i", "max_read_request_i"],
+            + ["max_payload_i", "max_read_request_i", "ext_tag_i", "flr_i"],
         )
         dut.user_rst_i.value = 0
         self.source = PacketSource(dut, receive, "rx_")

@@ -14,10 +14,14 @@ module engine_pair #(
     logic        rst_i;
     logic        user_clk_i;
     logic        user_rst_i;
+    logic        user_clear_o;
     logic [15:0] function_id_i;
     logic [2:0]  max_payload_i;
     logic [2:0]  max_read_request_i;
     logic        bus_master_i;
+    logic        ext_tag_i;
+    logic        flr_i;
+    logic        flr_done_o;
     logic        rx_valid_i;
     logic        rx_ready_o;
     logic        rx_np_ok_o;
@@ -37,6 +41,9 @@ module engine_pair #(
     logic        irq_valid_o;
     logic        irq_ready_i;
     logic [10:0] irq_vector_o;
+    logic        err_valid_o;
+    logic [2:0]  err_kind_o;
+    logic [127:0] err_header_o;
     logic        active_o;
 
     dma_engine_core #(

@@ -13,7 +13,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, ReadOnly, RisingEdge, Timer, with_timeout
 from cocotb.utils import get_sim_time
-from handshake import Pause, never, reset
+from handshake import Pause, never, reset, value_of
 from packets import PacketSink, PacketSource, is_non_posted, takes_non_posted
 
 CLOCK = 4
@@ -42,6 +42,8 @@ SILENT, POISONED, COUNT, LONG = 8, 9, 10, 11
 PARAMETERS = json.loads(os.environ.get("PARAMETERS", "{}"))
 FETCH = PARAMETERS.get("FETCH", 0)
 TAGS = PARAMETERS.get("TAGS", 16)
+FETCH_TAGS = (TAGS, TAGS + 1) if TAGS < 32 else (30, 31)
+"""The tags of requests for descriptors."""
 COUNTED = (
     "tlps",
     "payload_bytes",
@@ -88,7 +90,7 @@ def write(address: int, data: bytes) -> bytes:
 
 
 def completion(status: int, count: int, lower: int, tag: int, payload: bytes = b"") -> bytes:
-    """A completion for the engine, whose payload is whole dwords."""
+    """A completion for the engine in class 0, whose payload is whole dwords."""
     kind = 0x4A if payload else 0x0A
     head = struct.pack(">BBH", kind, 0, len(payload) // 4 & 0x3FF)
     head += struct.pack(">HH", 0, status << 13 | (count & 0xFFF))
@@ -181,6 +183,11 @@ class BeatSink(PacketSink):
         self.label = int(label, 2) if label.isdigit() else -1
 
 
+def in_class(request: Packet, answer: bytes) -> bytes:
+    """The completion in the traffic class of its request."""
+    return answer[:1] + bytes([request.traffic_class << 4]) + answer[2:]
+
+
 @dataclass
 class World:
     """Everything around the engine."""
@@ -200,6 +207,8 @@ class World:
     fetches: list[Packet] = field(default_factory=list)
     """Reads of descriptors."""
     fetch_refusals: dict[int, int] = field(default_factory=dict)
+    errors: list[tuple[int, bytes]] = field(default_factory=list)
+    """Kind and header of each error that the engine has reported."""
     user_period: int = 4
     """Nanoseconds of the user circuit's clock; 0 where it has no port."""
 
@@ -231,7 +240,8 @@ class World:
         await reset(
             dut,
             [f"{name}_i" for name in names]
-            + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"],
+            + ["max_payload_i", "max_read_request_i", "bus_master_i", "function_id_i"]
+            + ["ext_tag_i", "flr_i"],
         )
         # Both resets are active together for three cycles of the slower clock.
         dut.rst_i.value = 1
@@ -250,7 +260,7 @@ class World:
         self.source = PacketSource(dut, receive, "rx_")
         self.sink = BeatSink(dut, send, self.beats)
         self.queue = Watched()
-        processes = (self.watch(), self.sort(), self.feed())
+        processes = (self.watch(), self.note_errors(), self.sort(), self.feed())
         self.tasks = [cocotb.start_soon(process) for process in processes]
         return self
 
@@ -276,6 +286,19 @@ class World:
             if taken:
                 self.interrupts.append(vector)
 
+    async def note_errors(self) -> None:
+        """Note the errors that the engine reports."""
+        dut = self.dut
+        while True:
+            await ReadOnly()
+            if not int(dut.err_valid_o.value):
+                await RisingEdge(dut.err_valid_o)
+                continue
+            assert int(dut.active_o.value), "the clock is needed"
+            header = value_of(dut.err_header_o).to_bytes(16, "little")
+            self.errors.append((int(dut.err_kind_o.value), header))
+            await RisingEdge(dut.clk_i)
+
     async def sort(self) -> None:
         """Take the engine's packets."""
         while True:
@@ -292,9 +315,10 @@ class World:
             else:
                 assert packet.kind == 0
                 assert packet.dwords * 4 <= self.mrrs
-                kept = self.fetches if packet.tag >= TAGS else self.reads
+                is_fetch = FETCH != 0 and packet.tag in FETCH_TAGS
+                kept = self.fetches if is_fetch else self.reads
                 kept.append(packet)
-                refusals = self.fetch_refusals if packet.tag >= TAGS else self.refusals
+                refusals = self.fetch_refusals if is_fetch else self.refusals
                 self.pending.append(self.answer(packet, refusals.get(len(kept) - 1, 0)))
                 self.queue.grows.set()
 
@@ -315,7 +339,7 @@ class World:
             return [completion(0, count, packet.address & 0x7F, packet.tag, data)]
         mark = poison if status == POISONED else bytes
         if status and status != POISONED:
-            return [completion(status, packet.size, 0, packet.tag)]
+            return [in_class(packet, completion(status, packet.size, 0, packet.tag))]
         found, at, end = [], packet.address, packet.address + packet.size
         while at < end:
             cuts = [cut for cut in range(at // 64 * 64 + 64, end, 64) if cut - at <= self.mps]
@@ -323,7 +347,8 @@ class World:
             stop = self.draw.choice((cuts or whole) + whole)
             begin, over = at // 4 * 4, -(-stop // 4) * 4
             data = self.content(begin, over - begin)
-            found.append(mark(completion(0, end - at, at & 0x7F, packet.tag, data)))
+            part = completion(0, end - at, at & 0x7F, packet.tag, data)
+            found.append(mark(in_class(packet, part)))
             at = stop
         return found
 

@@ -198,15 +198,6 @@ class Fabric(Workloads):
         name: str,
         to: str,
         *,
-        model: Literal["nvme-drive"],
-        **settings: Unpack[typed_keys.NvmeDriveDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...

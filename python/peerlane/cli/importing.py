@@ -11,7 +11,7 @@ from peerlane.cli.console import progress, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
 from peerlane.cli.options import writable
-from peerlane.importing import Speed, load, scenario_of, slow_links
+from peerlane.importing import Speed, load, scenario_of, separate_hosts, slow_links
 
 _MOST_LINKS = 4
 """Links that a warning names."""
@@ -61,10 +61,11 @@ def import_lspci(
 
     All PCI domains are root ports of one host, for they share the memory of the machine; NUMA nodes
     are its sockets. Links have their trained width and speed; max payload and max read request
-    sizes, tags, attributes of requests, ACS services, ASPM, containment, virtual functions, BARs
-    and the read completion boundary are as set. Parameters that a listing does not have, such as
-    buffers and latencies, keep their defaults. A comment counts what is left out: functions beyond
-    0, integrated endpoints, conventional PCI, links that are down; `--left-out` names each.
+    sizes, tags, attributes of requests, ACS services, ASPM, error messages, ECRC, containment,
+    virtual functions, BARs and the read completion boundary are as set. Parameters that a listing
+    does not have, such as buffers and latencies, keep their defaults. A comment counts what is left
+    out: functions beyond 0, integrated endpoints, conventional PCI, links that are down;
+    `--left-out` names each.
     """
     keep_apart([file], {"--output": output})
     listing = load(file)
@@ -73,6 +74,9 @@ def import_lspci(
             listing, speed=speed or Speed.TRAINED, with_left_out=left_out
         ).encode()
         slow = [] if speed else slow_links(listing)
+        separate = separate_hosts(listing)
+    if separate:
+        warn(separate)
     if slow:
         more = len(slow) - _MOST_LINKS
         shown = ", ".join(slow[:_MOST_LINKS]) + (f" and {more} more" if more > 0 else "")

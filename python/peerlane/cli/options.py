@@ -29,6 +29,8 @@ def writable(path: str | None) -> str | None:
     """Refuses a file that could not be written, before any work is done."""
     if path is None or path == "-":
         return path
+    if not path:
+        raise typer.BadParameter("the name is empty; name a file")
     if Path(path).is_dir():
         raise typer.BadParameter(f"{path} is a folder; name a file in it")
     above = Path(path).absolute().parent

@@ -61,7 +61,7 @@ def plot(
     over offered load. Of a run, columns are fields of all entries of a list, such as
     `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`.
     """
-    target = out or str(Path(result).with_suffix(".svg"))
+    target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})
     try:
         save(plot_file(result, x, y or []), target)

@@ -187,12 +187,15 @@ def _memory(present: Present, limit: Cause) -> Iterator[Lifting]:
         yield _one(present.path(node, "iommu"), present.value(node, "iommu"), False)  # noqa: FBT003
         return
     yield from _grown(present, node, "memory_bandwidth", "ingest_bandwidth", "media_bandwidth")
-    latencies = ("memory_partial_line", "read_latency", "media_read_latency", "media_write_latency")
+    latencies = ("memory_partial_line", "read_latency", "media_read_latency")
     yield from _freed(present, node, dict.fromkeys(latencies, "0 ns"))
+    yield from _freed(
+        present, node, dict.fromkeys(("media_write_latency", "program_latency"), "0 ns")
+    )
     yield from _freed(present, node, {"writes_per_ownership": 0})
     if present.has(node, "write_buffers") and present.value(node, "write_buffers"):
         yield from _grown(present, node, "write_buffers")
-    yield from _grown(present, node, "commands")
+    yield from _grown(present, node, "commands", "dies")
 
 
 def _socket(present: Present, limit: Cause) -> Iterator[Lifting]:

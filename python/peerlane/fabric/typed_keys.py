@@ -342,11 +342,11 @@ class Host(Node, total=False):
     Device Capabilities 2 of the root ports. Without it, firmware enables 10-bit tags at no
     device below. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range. Of
-    several root ports the longest time counts for the requests of the processors. (ns;
-    default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. Of several root ports the longest time counts for the requests of the
+    processors. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -587,9 +587,9 @@ class Switch(Node, Upstream, total=False):
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
     atomic_egress_blocking: Setting
-    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
-    Device Control 2 of all ports that route them. Such a request ends with the error
-    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
+    """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
+    Blocking in Device Control 2 of each port that routes them. A blocked request ends with
+    the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefixes: Setting
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
@@ -731,10 +731,10 @@ class IoPort(Port, total=False):
     tags: Setting
     """Most outstanding loads from hosts to the endpoint. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of these loads. Device Control 2 shows the range that has it, and
-    software can select another range there: requests then use the time nearest to this one.
-    A time between two ranges is used as it is, and shows as the next longer range. (ns;
-    default 10 ms)"""
+    """Completion timeout of these loads. Device Control 2 has the range of times that contains
+    it. Software can select another range: the timeout is then the time of that range that
+    is nearest to this one. For a time between two ranges, Device Control 2 has the longer
+    range. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
@@ -1017,11 +1017,11 @@ class Profile(Repeated, total=False):
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range. Of
-    several root ports the longest time counts for the requests of the processors. (ns;
-    default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. Of several root ports the longest time counts for the requests of the
+    processors. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -1224,9 +1224,9 @@ class Profile(Repeated, total=False):
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
     atomic_egress_blocking: Setting
-    """Whether no port lets requests for atomic operations out: AtomicOp Egress Blocking in
-    Device Control 2 of all ports that route them. Such a request ends with the error
-    AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
+    """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
+    Blocking in Device Control 2 of each port that routes them. A blocked request ends with
+    the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
     tlp_prefix_blocking: Setting
     """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
     in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
@@ -1839,10 +1839,10 @@ class DmaDevice(Device, total=False):
     request_interval: Setting
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class BlockDmaDevice(Device, total=False):
@@ -1862,10 +1862,10 @@ class BlockDmaDevice(Device, total=False):
     """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
     translation requests. (default false)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class SgDmaDevice(Device, total=False):
@@ -1897,10 +1897,10 @@ class SgDmaDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests of any kind. (default 32)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class FpgaCardDevice(Device, total=False):
@@ -1931,10 +1931,10 @@ class FpgaCardDevice(Device, total=False):
     tags: Setting
     """Most outstanding non-posted requests. (default 64)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
     memory: Setting
     """Size of the card's memory, with all channels. (B; default 8 GiB)"""
     memory_channels: Setting
@@ -2077,10 +2077,10 @@ class NicDevice(Device, total=False):
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
     completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class AcceleratorDevice(Device, total=False):
@@ -2136,10 +2136,10 @@ class AcceleratorDevice(Device, total=False):
     """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
     pages fail. (default 16)"""
     completion_timeout: Setting
-    """Completion timeout of translation requests. Device Control 2 shows the range that has
-    it, and software can select another range there: requests then use the time nearest to
-    this one. A time between two ranges is used as it is, and shows as the next longer
-    range. (ns; default 10 ms)"""
+    """Completion timeout of translation requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
 
 
 class NvmeDevice(Device, total=False):
@@ -2148,20 +2148,46 @@ class NvmeDevice(Device, total=False):
     block_size: Setting
     """Size of a block. (B; default 512 B)"""
     capacity: Setting
-    """Size of the drive. (B; default 1 GiB)"""
+    """Size of the drive; whole blocks of it are used. (B; default 1 GiB)"""
     queue_entries: Setting
-    """Most entries of each queue. (default 64)"""
+    """Most entries of an I/O queue (MQES plus one). The driver of flows has queues of this
+    length. (default 64)"""
+    io_queues: Setting
+    """Most I/O submission queues, and most I/O completion queues. The driver of flows uses one
+    of each, with the interrupt of the admin queues; with more, each has an interrupt of its
+    own. (default 1)"""
     commands: Setting
-    """Most commands in progress. (default 32)"""
+    """Most I/O commands in progress; fewer if their data could be more than 128 MiB. (default
+    32)"""
     max_transfer: Setting
     """Largest transfer of a command (MDTS). (B; default 128 KiB)"""
+    ready_time: Setting
+    """Time from CC.EN to CSTS.RDY. (ns; default 0 ns)"""
+    shutdown_time: Setting
+    """Time of a shutdown after the write cache is empty. (ns; default 100 us)"""
+    temperature: Setting
+    """Composite temperature, in kelvin. (default 313)"""
+    channels: Setting
+    """Channels of the media, which work side by side. (default 8)"""
+    dies: Setting
+    """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
+    stripe: Setting
+    """Neighbouring bytes in one die, which keeps those that it has read last: their next read
+    takes no time of the die. (B; default 16 KiB)"""
     media_read_latency: Setting
-    """Time from a command to the first data of the media that it reads. (ns; default 60 us)"""
+    """Time from a read of a die to its data. (ns; default 60 us)"""
     media_write_latency: Setting
-    """Time from the last data of a write command to its end: the data is in the drive's
-    buffer. (ns; default 10 us)"""
+    """Time from the last data of a write command to its end: the data is in the write cache.
+    (ns; default 10 us)"""
+    program_latency: Setting
+    """Time of a program operation, which writes a stripe, or a part of it, to a die. (ns;
+    default 600 us)"""
     media_bandwidth: Setting
-    """Bandwidth of the media, which reads and writes share. (GB/s; default 3 GB/s)"""
+    """Bandwidth of the media: of all channels together. Reads and writes share that of their
+    channel. (GB/s; default 9.6 GB/s)"""
+    write_cache: Setting
+    """Size of the volatile write cache; '0 B' for none. Reads of what is in it take no time of
+    the media. (B; default 64 MiB)"""
     tags: Setting
     """Most outstanding non-posted requests. (default 32)"""
     descriptor_traffic_class: Setting
@@ -2176,45 +2202,3 @@ class NvmeDevice(Device, total=False):
 
 class ReflectorDevice(Device, total=False):
     """Keys of devices, model reflector."""
-
-
-class NvmeDriveDevice(Device, total=False):
-    """Keys of devices, model nvme-drive."""
-
-    capacity: Setting
-    """Size of the drive; whole blocks of it are used. (B; default 1 GiB)"""
-    lbads: Setting
-    """Block size as a power of two (LBADS): 9 for 512 B, 12 for 4 KiB. (default 9)"""
-    mdts: Setting
-    """Largest transfer of a command as a power of two of 4 KiB (MDTS): 5 for 128 KiB. (default
-    5)"""
-    queue_entries: Setting
-    """Most entries of an I/O queue (MQES plus one). (default 1024)"""
-    io_queues: Setting
-    """Most I/O submission queues, and most I/O completion queues. (default 16)"""
-    commands: Setting
-    """Most I/O commands in progress. (default 128)"""
-    ready_time: Setting
-    """Time from CC.EN to CSTS.RDY. (ns; default 100 us)"""
-    shutdown_time: Setting
-    """Time of a shutdown after the write cache is empty. (ns; default 100 us)"""
-    temperature: Setting
-    """Composite temperature, in kelvin. (default 313)"""
-    channels: Setting
-    """Channels of the media, which work side by side. (default 8)"""
-    dies: Setting
-    """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
-    stripe: Setting
-    """Neighbouring bytes in one die. (B; default 16 KiB)"""
-    media_read_latency: Setting
-    """Time from a read of a die to its data. (ns; default 60 us)"""
-    media_write_latency: Setting
-    """Time of a program operation of a die. (ns; default 600 us)"""
-    channel_bandwidth: Setting
-    """Media rate: the bandwidth of a channel, which its reads and writes share. (GB/s; default
-    1.2 GB/s)"""
-    write_cache: Setting
-    """Size of the volatile write cache; 0 B for none. (B; default 64 MiB)"""
-    write_cache_latency: Setting
-    """Time from the last data of a write command to its being in the write cache. (ns; default
-    10 us)"""

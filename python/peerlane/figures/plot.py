@@ -85,12 +85,17 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     wanted = [y] if isinstance(y, str) else list(y or free[:1])
     ys = [_column(columns, name) for name in wanted]
     if not ys:
-        raise PlotError(f"there is no column to plot over {x}; there are {_some(columns)}")
+        there = _some([name for name in columns if name != x])
+        others = f"the other columns are {there}" if there else "there is no other column"
+        raise PlotError(f"no column with numbers can be plotted over {x}; {others}")
     if empty := [name for name in ys if not _has_numbers(rows, name)]:
         raise PlotError(f"{empty[0]} has no numbers")
     figure, axes = _empty()
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
+    _check_range(x, places)
+    for name in ys:
+        _check_range(name, [row[name] for row in rows])
     is_scale = all(place is not None for place in places)
     names = [str(row[x]) for row in rows]
     numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -136,6 +141,7 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
     shown = [row for row in rows if _is_number(row[value])]
     if not shown:
         raise PlotError(f"{value} has no numbers")
+    _check_range(value, [row[value] for row in shown])
     figure, axes = _empty(height=max(2.0, 0.25 * len(shown) + 1.2))
     axes.barh(range(len(shown)), [row[value] for row in shown])
     axes.set_yticks(range(len(shown)), [_words(str(row[name])) for row in shown], fontsize="small")
@@ -227,6 +233,16 @@ def _has_numbers(rows: Sequence[Row], name: str) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not a number
+
+
+def _check_range(name: str, values: Iterable[object]) -> None:
+    """Refuses numbers whose squares no double has: deviations and scales are computed of them."""
+    for value in values:
+        if _is_number(value) and abs(value) > _LARGEST:  # type: ignore[arg-type]
+            raise PlotError(f"{name} has the number {value:g}; a figure has numbers up to 1e150")
+
+
+_LARGEST = 1e150
 
 
 def _series(

@@ -25,7 +25,7 @@ def plot_result(document: Mapping[str, Any], x: str | None, y: Sequence[str], ti
     if all(name.startswith("series.") for name in wanted):
         return _plot_series(document, wanted, title)
     sections = {name.partition(".")[0] for name in (*wanted, *([x] if x else []))}
-    lists = [key for key, value in document.items() if isinstance(value, list) and value]
+    lists = [key for key, value in document.items() if list(named(value))]
     if len(sections) > 1 or not sections <= set(lists):
         raise PlotError(
             f"{', '.join(sorted(sections))}: write fields of one of the lists of the result, such"
@@ -54,7 +54,11 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
     keys: list[str] = []
     for path in y:
         _, section, *middle, key = split_path(path) if path.count(".") > 1 else ("", "", "")
-        known = {name: entry for name, entry in named(series.get(section)) if key in entry}
+        known = {
+            name: entry
+            for name, entry in named(series.get(section))
+            if isinstance(entry.get(key), list | tuple)
+        }
         if not known:
             found = [
                 f"series.{section}.{key}"
@@ -69,6 +73,8 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
             raise PlotError(f"{path}: there is no {' '.join(middle)}; there are {', '.join(known)}")
         keys.append(key)
         lines |= {f"{name} {key}": entry[key] for name, entry in chosen.items()}
+    if any(len(values) != len(series["end_ns"]) for values in lines.values()):
+        raise PlotError("series is damaged: its lists have different lengths")
     busiest = sorted(lines, key=lambda name: -sum(lines[name]))[:_MOST_LINES]
     label = y[0] if len(y) == 1 else ", ".join(dict.fromkeys(keys))
     rows = [

@@ -2,6 +2,6 @@
 
 from peerlane.importing.listing import ListingError
 from peerlane.importing.lspci import load
-from peerlane.importing.scenario import Speed, scenario_of, slow_links
+from peerlane.importing.scenario import Speed, scenario_of, separate_hosts, slow_links
 
-__all__ = ["ListingError", "Speed", "load", "scenario_of", "slow_links"]
+__all__ = ["ListingError", "Speed", "load", "scenario_of", "separate_hosts", "slow_links"]

@@ -93,6 +93,8 @@ class Express:
     no_snoop: bool = True
     id_ordering: bool = False
     id_ordering_completion: bool = False
+    reports_errors: bool = False
+    """Whether Device Control enables any of the error messages."""
     power: Mapping[str, int] = field(default_factory=dict)
     """The states of ASPM that are enabled, each with its exit latency in nanoseconds."""
 
@@ -148,6 +150,10 @@ class Function:
     containment: str | None = None
     translates: bool = False
     """Whether ATS is enabled."""
+    generates_ecrc: bool = False
+    """Whether ECRC Generation is enabled in Advanced Error Reporting."""
+    masked: tuple[str, ...] = ()
+    """The error masks of Advanced Error Reporting that differ from their values after reset."""
 
 
 @dataclass(frozen=True, slots=True)

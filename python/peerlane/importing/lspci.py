@@ -79,6 +79,10 @@ def _without_registers(text: str, records: list[_Record]) -> str:
     return f"{how}; write the whole output of `{COMMAND}`"
 
 
+_BEGINS = re.compile(r"[\w ]+:")
+"""The beginning of a register or of a capability."""
+
+
 @dataclass(slots=True)
 class _Record:
     """The lines of one function; `ended` once it is known that no more belong to it."""
@@ -99,8 +103,11 @@ class _Record:
         return next((text for text in self.header() if text.startswith(start)), None)
 
     def register(self, name: str) -> str:
-        """The line of a register of an extended capability; empty if there is no such line."""
-        return next((text for _, text in self.details if text.startswith(name)), "")
+        """A register of an extended capability, with the lines that go on; empty if not there."""
+        texts = [text for _, text in self.details]
+        start = next((n for n, text in enumerate(texts) if text.startswith(name)), len(texts))
+        further = takewhile(lambda text: not _BEGINS.match(text), texts[start + 1 :])
+        return " ".join((*texts[start : start + 1], *further))
 
     def error(self, message: str, line: int | None = None) -> ListingError:
         return ListingError(f"{self.source}:{line or self.line}: {message}")
@@ -248,7 +255,20 @@ def _function(record: _Record) -> Function:
         virtual=_virtual(record),
         containment=_containment(record),
         translates="Enable+" in record.register("ATSCtl:"),
+        generates_ecrc="ECRCGenEn+" in record.register("AERCap:"),
+        masked=tuple(_masked(record)),
     )
+
+
+def _masked(record: _Record) -> Iterator[str]:
+    """The masked errors that are not masked after reset (PCIe Base 7.8.4.3, 7.8.4.6)."""
+    for register, after_reset in (("UEMsk:", _MASKED), ("CEMsk:", _MASKED_CORRECTABLE)):
+        found = set(_SERVICE.findall(record.register(register)))
+        yield from (f"{register} {error}" for error in sorted(found - after_reset))
+
+
+_MASKED = {"UncorrIntErr", "PoisonTLPBlocked"}
+_MASKED_CORRECTABLE = {"AdvNonFatalErr", "NonFatalErr", "CorrIntErr", "HeaderOF"}
 
 
 def _services(record: _Record) -> frozenset[str] | None:
@@ -340,8 +360,13 @@ def _express(record: _Record) -> Express | None:
         no_snoop="NoSnoop-" not in registers.get("DevCtl", ""),
         id_ordering="IDOReq+" in _control2(registers),
         id_ordering_completion="IDOCompl+" in _control2(registers),
+        reports_errors=_REPORTS.search(registers.get("DevCtl", "")) is not None,
         power=dict(_power(registers)) if kind.has_link else {},
     )
+
+
+_REPORTS = re.compile(r"(?:CorrErr|NonFatalErr|FatalErr|UnsupReq|Correctable|Fatal|Unsupported)\+")
+"""An enabled error message, in the words of lspci 3.6 and later, and of earlier versions."""
 
 
 def _control2(registers: dict[str, str]) -> str:

@@ -87,9 +87,9 @@ def used_below(ports: tuple[Port, ...]) -> Iterator[Port]:
             yield from used_below(port.below.ports)
 
 
-MOST_PORTS = 60
+MOST_PORTS = 127
 """The largest number of root ports of a host in a scenario."""
-_MOST_BUSES = 255
+MOST_BUSES = 255
 
 
 def assemble(listing: Listing) -> list[Host]:
@@ -119,7 +119,7 @@ def _together(domains: list[Host]) -> Iterator[Host]:
     ports = buses = 0
     for one in domains:
         more_ports, more_buses = len(one.used()), _buses(one)
-        is_full = ports + more_ports > MOST_PORTS or buses + more_buses > _MOST_BUSES
+        is_full = ports + more_ports > MOST_PORTS or buses + more_buses > MOST_BUSES
         if ports and more_ports and is_full:
             yield _joined(members)
             members, ports, buses = [], 0, 0

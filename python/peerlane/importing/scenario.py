@@ -14,6 +14,7 @@ from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Link, Listing, ListingError
 from peerlane.importing.machine import (
+    MOST_BUSES,
     MOST_PORTS,
     Device,
     Host,
@@ -35,8 +36,9 @@ HEAD = """\
 #
 # As listed: the tree, the width of each link as it was trained (LnkSta) and its speed ({speed}),
 # max payload sizes (DevCap, DevCtl), max read request sizes, tags, the attributes that requests may
-# have, ACS services, ASPM, virtual functions, the largest memory region of each device as its BAR,
-# the read completion boundary, NUMA nodes as sockets; with `-nn` also who made what.
+# have, ACS services, ASPM, error messages, ECRC, virtual functions, the largest memory region of
+# each device as its BAR, the read completion boundary, NUMA nodes as sockets; with `-nn` also
+# vendor, device and class of each function.
 #
 # A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
 # links acknowledge and return credit, the size and rate of memory, what a device does.
@@ -99,6 +101,17 @@ def scenario_of(
     return text
 
 
+def separate_hosts(listing: Listing) -> str | None:
+    """A sentence about a machine that is several hosts here, which share no memory."""
+    count = len(assemble(listing))
+    if count == 1:
+        return None
+    return (
+        f"a host here has at most {MOST_PORTS} root ports and {MOST_BUSES} buses, and this machine"
+        f" has more: it is {count} hosts, which share no memory and have no way to each other"
+    )
+
+
 def slow_links(listing: Listing) -> list[str]:
     """The links that were trained below the speed of both ends, each as text for a message."""
     return [
@@ -118,7 +131,7 @@ class _Absent(str):
     __slots__ = ("kind",)
 
     def __new__(cls, kind: str, text: str) -> Self:
-        """Makes the comment of a part of this kind, which is counted in the plural."""
+        """Makes the comment of a part of this kind, which is counted."""
         made = super().__new__(cls, f"# {text}")
         made.kind = kind
         return made
@@ -129,9 +142,16 @@ class _Absent(str):
 def _counted(kinds: list[str]) -> str:
     if not kinds:
         return "Nothing of the listing is left out."
-    count = Counter(kinds)
-    each = ", ".join(f"{number} {kind}" for kind, number in count.most_common())
+    each = ", ".join(_number(count, kind) for kind, count in Counter(kinds).most_common())
     return f"Left out: {each}; `peerlane import lspci FILE --left-out` names each, and says why."
+
+
+def _number(count: int, kind: str) -> str:
+    """The number of parts of a kind, such as "1 device with ATS" or "2 devices with ATS"."""
+    if count == 1:
+        return f"1 {kind}"
+    noun, of, rest = kind.partition(" with ")
+    return f"{count:,} {noun}s{of}{rest}"
 
 
 class _Names:
@@ -186,6 +206,7 @@ def _host(host: Host, names: _Names) -> Iterator[str]:
     used = {number: port for number, port in ports.items() if not isinstance(port.below, str)}
     yield from _access_control(used, _ROOT_SERVICES)
     yield from _power_of_host(host)
+    yield from _error_reporting(host)
     triggers = {port.function.containment for port in host.used_below()} - {None}
     if triggers:
         some = " by some ports" if len(triggers) > 1 else ""
@@ -252,6 +273,28 @@ def _power_of_host(host: Host) -> Iterator[str]:
 
 
 _POWER = ("L0s", "L1")
+
+
+def _error_reporting(host: Host) -> Iterator[str]:
+    """Error messages and ECRC, which simulated software enables in all functions of a host."""
+    used = host.used_below()
+    functions = [one for port in used for one in _both_ends(port)]
+    for key, having in (
+        ("error_reporting", [one for one in functions if one.express.reports_errors]),
+        ("ecrc", [one for one in functions if one.function.generates_ecrc]),
+    ):
+        if having:
+            some = f"only by {len(having)} of {len(functions)} functions"
+            yield _setting(key, value=True, note=some if len(having) < len(functions) else "")
+    for one in functions:
+        for mask in one.function.masked:
+            yield _Absent("error mask", f"{mask} of {one.function.slot}: not here, there is no key")
+
+
+def _both_ends(port: Port) -> Iterator[Port | Device | Switch]:
+    yield port
+    if not isinstance(port.below, str):
+        yield port.below
 
 
 def _exits(
@@ -321,7 +364,7 @@ def _access_control(ports: dict[int, Port], keys: Mapping[str, str]) -> Iterator
             yield _setting(key, value=False)  # the default of root ports is true
     for number, services in able.items():
         for service in sorted((services or frozenset()) - set(keys.values())):
-            yield _Absent("ACS services", f"{service} of port {number}: not here, there is no key")
+            yield _Absent("ACS service", f"{service} of port {number}: not here, there is no key")
 
 
 def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Iterator[str]:
@@ -348,7 +391,9 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
         yield "# BusMaster-: it makes no requests now; firmware here lets it"
     if function.translates:
         yield _Absent(
-            "enabled ATS", "address translation services, enabled: not here, there is no key"
+            "device with ATS",
+            "address translation services, enabled: not here; write translated_addresses = true in"
+            " a flow whose requests have translated addresses",
         )
     yield from _parts(device.parts)
 
@@ -481,7 +526,7 @@ def _left_regions(function: Function, why: str, but: int | None = None) -> Itera
     for region in function.memory:
         if region.index != but:
             shown = "of unknown size" if region.size is None else size(region.size)
-            yield _Absent("memory regions", f"region {region.index}, {shown}: not here, {why}")
+            yield _Absent("memory region", f"region {region.index}, {shown}: not here, {why}")
 
 
 def _regions(function: Function) -> Iterator[tuple[int, int, int]]:
@@ -511,7 +556,7 @@ def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -
             notes.append(f"its max payload size is {size(port.express.max_payload)}")
         line = "; ".join(notes)
         is_empty = isinstance(port.below, str)
-        yield _Absent("empty ports", line) if is_empty else f"# {line}"
+        yield _Absent("empty port", line) if is_empty else f"# {line}"
         yield from _left_regions(port.function, "a port has no BAR")
         yield from _parts(port.parts)
     yield from _parts(parts)
@@ -519,7 +564,7 @@ def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -
 
 def _parts(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
-        yield _Absent("functions", f"not here: {_named(part.function)}: {part.why}")
+        yield _Absent("function", f"not here: {_named(part.function)}: {part.why}")
 
 
 def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:

@@ -37,6 +37,34 @@ class Bar:
     bits: Literal[32, 64] = 32
 
 
+Defect = Literal[
+    "byte count",
+    "lower address",
+    "tag",
+    "requester",
+    "poisoned data",
+    "retry status",
+    "too much data",
+    "too little data",
+]
+"""An error in a completion: a wrong field, poisoned data, or a dword more or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The answer to a read of registers by a completion that is wrong on purpose.
+
+    `on_read` returns it in the place of `value`, to test how requesters take such a completion.
+    """
+
+    value: Registers
+    defect: Defect
+
+
+Read = Registers | Malformed | None
+"""The answer to a read of registers."""
+
+
 class Device:
     """The base class of device models: attributes declare a device, methods are its behaviour.
 
@@ -101,9 +129,7 @@ class Device:
         it begins is dropped.
         """
 
-    def on_read(
-        self, bar: int, offset: int, length: int
-    ) -> Registers | Awaitable[Registers | None] | None:
+    def on_read(self, bar: int, offset: int, length: int) -> Read | Awaitable[Read]:
         """Answers a read of registers by software or by another device.
 
         Args:
@@ -114,7 +140,7 @@ class Device:
         Returns:
             The bytes, or their value as a little-endian number; `None` where there is no register,
             which is an unsupported request. What an `async` method returns is checked in the same
-            way; its `None` is a completer abort.
+            way; its `None` is a completer abort. A `Malformed` value makes a wrong completion.
         """
         del bar, offset, length
         return None
@@ -261,10 +287,8 @@ class Device:
         """Ends the engines of a function, or all for 0, and drops what they ask for meanwhile."""
         self._shell.ending(function, self._tasks.close)
 
-    def _read_of(
-        self, function: int, access: tuple[int, int, int]
-    ) -> Registers | Awaitable[Registers | None] | None:
-        value: Registers | Awaitable[Registers | None] | None
+    def _read_of(self, function: int, access: tuple[int, int, int]) -> Read | Awaitable[Read]:
+        value: Read | Awaitable[Read]
         value = self._as(function, self.on_read, *access)
         return value
 
@@ -287,12 +311,21 @@ class Device:
             self._tasks.function = outer
 
     def _answer_later(
-        self, ticket: int, length: int, answer: Awaitable[Registers | None], function: int
+        self, ticket: int, length: int, answer: Awaitable[Read] | Malformed, function: int
     ) -> None:
-        async def engine() -> None:
-            self._shell.answer(ticket, length, await answer, function)
+        def give(value: Read) -> None:
+            if isinstance(value, Malformed):
+                self._shell.answer_malformed(ticket, length, value.value, value.defect, function)
+            else:
+                self._shell.answer(ticket, length, value, function)
 
-        self._as(function, self._tasks.start, engine())
+        async def engine(answer: Awaitable[Read]) -> None:
+            give(await answer)
+
+        if isinstance(answer, Malformed):
+            give(answer)
+        else:
+            self._as(function, self._tasks.start, engine(answer))
 
     def _completed(self, tag: int, outcome: bytes | str | tuple[()]) -> None:
         self._tasks.answer(tag, outcome)

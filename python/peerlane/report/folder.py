@@ -206,6 +206,8 @@ def _read(path: Path) -> Contents:
         found = read(Contents, text_of(path), str(path))
     except FileError as error:
         raise ReportError(f"{error}; name another folder, or remove the file") from None
+    if not found.pages:
+        raise ReportError(f"{path} has no pages of a report; name another folder, or remove it")
     if any(Path(name).is_absolute() or ".." in name for name in found.files):
         raise ReportError(
             f"{path} has files outside of the folder; name another folder, or remove the file"

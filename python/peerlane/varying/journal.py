@@ -161,11 +161,8 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         try:
             first, *others = whole.decode().splitlines() or [""]
-            there = read(_Head, first, f"{self._path}: line 1")
-            points = [
-                read(_Done, line, f"{self._path}: line {number}")
-                for number, line in enumerate(others, 2)
-            ]
+            there = read(_Head, first, "line 1")
+            points = [read(_Done, line, f"line {number}") for number, line in enumerate(others, 2)]
         except (FileError, UnicodeDecodeError) as error:
             raise JournalError(
                 f"{self._path} is no journal of a sweep ({error}); remove the file to begin anew,"

@@ -7,14 +7,15 @@
 mod transfer;
 
 use kernel::{Effects, Span, Time};
-use packet::{Observation, PacketId, Refusal};
+use packet::PacketId;
 use protocol::{Bar, Kind};
-use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
+use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Memory};
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
 use crate::leaf::{abandon, one_port};
+use crate::requests::{Mark, Posted, Requests, Sent};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
-use transfer::{Limits, Transfer};
+use transfer::{Stage, Transfer};
 
 kernel::parameters! {
     /// The parameters of a DMA engine for blocks.
@@ -30,8 +31,8 @@ kernel::parameters! {
         /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
         /// Completion timeout of non-posted requests.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -40,8 +41,7 @@ kernel::parameters! {
 #[derive(Debug)]
 pub struct BlockDma {
     endpoint: Endpoint,
-    /// Outstanding requests, with their offsets in the transfer.
-    outstanding: Outstanding<u64>,
+    requests: Requests<(), ()>,
     start_latency: Span,
     end_latency: Span,
     request_interval: Span,
@@ -103,7 +103,7 @@ impl Leaf for BlockDma {
     }
 
     fn deadline(&mut self, now: Time) -> Time {
-        self.outstanding.next_change(now)
+        self.requests.deadline(now)
     }
 
     /// Accesses that have begun end with an error.
@@ -111,7 +111,7 @@ impl Leaf for BlockDma {
         if place != FunctionPlace::Own {
             return;
         }
-        self.outstanding.forget(|_| true);
+        self.requests.forget(|_| true);
         self.commands.reset();
         (self.commanded, self.transfer) = (None, None);
         (self.next_request, self.free) = (fx.now(), fx.now());
@@ -119,7 +119,7 @@ impl Leaf for BlockDma {
         for work in self.works.iter_mut().filter(|work| work.what.start <= now) {
             abandon(work, fx);
         }
-        self.apply_registers();
+        self.requests.apply_registers(&self.endpoint);
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
@@ -149,11 +149,13 @@ impl BlockDma {
             card: Some(config.parameters.bar.0),
             is_bound_by_pcie: true,
         };
-        let mut engine = BlockDma {
-            commands: Commands::new(abilities, config.parameters.clock.period()),
+        let commands = Commands::new(abilities, config.parameters.clock.period());
+        let endpoint = Endpoint::new(config);
+        BlockDma {
+            commands,
             commanded: None,
-            endpoint: Endpoint::new(config),
-            outstanding: Outstanding::new(limits),
+            requests: Requests::new(limits, &endpoint),
+            endpoint,
             start_latency: parameters.start_latency,
             end_latency: parameters.end_latency,
             request_interval: parameters.request_interval,
@@ -164,9 +166,7 @@ impl BlockDma {
             transfer: None,
             next_request: Time::ZERO,
             free: Time::ZERO,
-        };
-        engine.apply_registers();
-        engine
+        }
     }
 
     /// Adds a sequence of transfers, and returns the number by which software can start them, from 1; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
@@ -176,52 +176,50 @@ impl BlockDma {
         self.works.len() as u32
     }
 
-    /// Applies the registers.
-    fn apply_registers(&mut self) {
-        self.outstanding.allow(self.endpoint.requests_allowed());
-    }
-
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         match self.commands.serve(packet, &mut self.endpoint, fx) {
             Served::Start(command) => return self.commanded = Some(command),
             Served::Here => return,
             Served::Elsewhere => {}
         }
-        let content = &fx.store()[packet];
-        let header = *content.header();
+        let header = *fx.store()[packet].header();
         let Kind::Completion(completion) = &header.kind else {
             self.endpoint.serve(packet, fx);
             if matches!(header.kind, Kind::ConfigWrite(_)) {
-                self.apply_registers();
+                self.requests.apply_registers(&self.endpoint);
             }
             return;
         };
         if let Err(why) = self.endpoint.verdict(&header) {
             return self.endpoint.refuse(packet, why, fx);
         }
-        let is_own = completion.requester == self.endpoint.id();
-        let part = is_own.then(|| self.outstanding.take(completion)).flatten();
-        let (Some(part), Some(transfer)) = (part, &mut self.transfer) else {
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnexpectedCompletion, fx);
+        let (transfer, works) = (&mut self.transfer, &self.works);
+        let keep = |(): &mut (), offset: u64, bytes: &[u8], memory: &mut Memory| {
+            if let Some(transfer) = transfer {
+                transfer.keep(offset, bytes, &works[transfer.work].what, memory);
+            }
         };
-        let what = &self.works[transfer.work()].what;
-        let answer = (completion, content.payload());
-        transfer.take(&part, answer, what, self.endpoint.bar_mut());
-        fx.store().release(packet);
+        let requests = &mut self.requests;
+        let ended = requests.take(packet, completion, &mut self.endpoint, fx, keep);
+        if let (Some(ended), Some(transfer)) = (ended, &mut self.transfer) {
+            transfer.answered(&ended);
+        }
     }
 
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.outstanding.give_up(fx.now()).is_some() {
-            self.endpoint.record_timeout(FunctionPlace::Own, fx);
-            if let Some(transfer) = &mut self.transfer {
-                if transfer.one().measured {
-                    let flow = self.works[transfer.work()].what.flow;
-                    fx.observe(Observation::timed_out(flow, 0, 0));
-                }
-                transfer.lose();
+        let transfer = &mut self.transfer;
+        let works = &self.works;
+        loop {
+            let flow = |(): &()| {
+                let transfer = transfer.as_ref()?;
+                transfer.flow(&works[transfer.work].what)
+            };
+            let Some(ended) = self.requests.give_up(flow, &mut self.endpoint, fx) else {
+                return;
+            };
+            if let (Some(ended), Some(transfer)) = (ended, &mut *transfer) {
+                transfer.answered(&ended);
             }
         }
     }
@@ -230,8 +228,7 @@ impl BlockDma {
     fn go_on(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         match &self.transfer {
             None => self.begin(fx.now()),
-            Some(transfer) if transfer.is_asked() => self.end(fx),
-            Some(_) => self.ask(fx),
+            Some(_) => self.ask(fx) || self.end(fx),
         }
     }
 
@@ -265,11 +262,8 @@ impl BlockDma {
         });
         let (number, offset) = sequence.unwrap_or_else(|| (self.unmeasured(), address));
         let one = self.works[number].begin_commanded(kind, (offset, len), now);
-        let transfer = Transfer::new(number, one, &self.works[number].what);
-        self.transfer = Some(match sequence {
-            Some(_) => transfer,
-            None => transfer.with_card_memory(command.card),
-        });
+        let card = sequence.is_none().then_some(command.card);
+        self.transfer = Some(Transfer::new(number, one, card));
         self.next_request = now + self.start_latency;
     }
 
@@ -290,40 +284,44 @@ impl BlockDma {
         };
         self.turn = (number + 1) % works;
         let one = self.works[number].begin(now);
-        self.transfer = Some(Transfer::new(number, one, &self.works[number].what));
+        self.transfer = Some(Transfer::new(number, one, None));
         self.next_request = now + self.start_latency;
         true
     }
 
-    /// Sends the next request of the current transfer.
+    /// Sends the next packet of the current transfer.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let now = fx.now();
         let Some(transfer) = &mut self.transfer else {
             return false;
         };
-        let may = match transfer.one().kind {
-            AccessKind::Write | AccessKind::Read => self.endpoint.is_bus_master(),
-            AccessKind::Atomic(_) => self.endpoint.is_atomic_requester(),
-        };
-        let limits = Limits {
-            id: self.endpoint.id(),
-            max_payload: self.endpoint.max_payload(),
-            max_read_request: self.endpoint.max_read_request(),
-        };
-        let range = transfer.next_range(limits);
-        let fits = range.is_none_or(|(at, len)| self.outstanding.fits(at, len, now));
-        if self.next_request > now || !may || !fits || !self.endpoint.is_open(fx) {
+        if self.next_request > fx.now() {
             return false;
         }
-        let what = &self.works[transfer.work()].what;
-        let stores = (self.endpoint.bar(), fx.store());
-        let packet = transfer.next(what, limits, &mut self.outstanding, now, stores);
-        self.endpoint.hand_over(packet, fx);
-        self.next_request = now + self.request_interval;
+        let what = &self.works[transfer.work].what;
+        if transfer.stage == Stage::Starting {
+            let atomic = transfer.atomic();
+            if atomic.is_some() && !self.endpoint.is_atomic_requester() {
+                return false;
+            }
+            let range = (what.address + transfer.one.offset, transfer.one.size);
+            let (own, mark) = (FunctionPlace::Own, Mark::default());
+            match transfer.one.kind {
+                AccessKind::Write => self.requests.post(own, Posted::write((), mark, range)),
+                _ => self.requests.begin(own, ((), mark), range, atomic),
+            }
+            transfer.stage = Stage::Moving;
+        }
+        let fill = |(): &(), offset: u64, into: &mut [u8], memory: &Memory| {
+            transfer.fill(offset, into, what, memory);
+        };
+        if let Sent::Nothing = self.requests.send(&mut self.endpoint, fx, fill) {
+            return false;
+        }
+        self.next_request = fx.now() + self.request_interval;
         true
     }
 
-    /// Ends the current transfer, for which all requests were sent, if it is complete.
+    /// Ends the current transfer, if it is complete.
     fn end(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let Some(done) = self.done(fx.now()) else {
             return false;
@@ -332,9 +330,9 @@ impl BlockDma {
             return false;
         };
         self.free = done + self.end_latency;
-        let work = &mut self.works[transfer.work()];
+        let work = &mut self.works[transfer.work];
         if work.what.driven {
-            self.commands.end(self.free, transfer.has_failed());
+            self.commands.end(self.free, transfer.failed);
         }
         if let Some(told) = transfer.end(work, self.free) {
             fx.foresee(self.free, told);
@@ -346,9 +344,12 @@ impl BlockDma {
     /// are transmitted.
     fn done(&self, now: Time) -> Option<Time> {
         let transfer = self.transfer.as_ref()?;
-        match transfer.one().kind {
-            AccessKind::Write => self.endpoint.posted_gone(),
-            AccessKind::Read | AccessKind::Atomic(_) => (!transfer.is_awaited()).then_some(now),
+        match (transfer.stage, transfer.one.kind) {
+            (Stage::Answered, _) => Some(now),
+            (Stage::Moving, AccessKind::Write) if self.requests.waiting() == 0 => {
+                self.endpoint.posted_gone()
+            }
+            _ => None,
         }
     }
 
@@ -356,8 +357,10 @@ impl BlockDma {
     fn wake(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let next = match &self.transfer {
-            Some(transfer) if !transfer.is_asked() => Some(self.next_request),
-            Some(_) => None,
+            Some(transfer) => {
+                let is_asked = transfer.stage != Stage::Starting && self.requests.are_sent();
+                (!is_asked).then_some(self.next_request)
+            }
             None => {
                 let left = self.works.iter().filter(|work| !work.is_over());
                 let first = left.map(AccessLoop::next_start).min();
@@ -369,7 +372,7 @@ impl BlockDma {
         if let Some(next) = next.filter(|time| *time > now && *time < Time::NEVER) {
             self.endpoint.wake_engine(next, fx);
         }
-        let deadline = self.outstanding.next_change(now);
+        let deadline = self.requests.deadline(now);
         self.endpoint.wake_engine_in_background(deadline, fx);
     }
 }

@@ -4,22 +4,20 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, Stamp};
-use protocol::{Class, Completion, FunctionId, Header, Kind, Status};
+use protocol::{Class, Completion, FunctionId, Header, Kind, Status, Tag};
 use transaction::{Pattern, Taken};
 
 /// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Labels {
-    /// The completion timeout of the circuit, where it is known.
-    completion_timeout: Option<Span>,
     /// Bytes of the requests of each label so far.
     begun: BTreeMap<u32, u64>,
     /// The outstanding reads by tag.
     reads: BTreeMap<u16, Read>,
-    /// The deadline of each read with its tag, oldest first. Reads that have ended are still listed.
-    deadlines: VecDeque<(Time, u16)>,
     /// Writes of peers that the circuit will send back, by their labels.
     pub(super) returning: BTreeMap<u32, VecDeque<Stamp>>,
+    /// Whether the function is in reset: new reads belong to no flow.
+    is_disowned: bool,
 }
 
 /// An outstanding read.
@@ -30,46 +28,36 @@ pub(super) struct Read {
     pub(super) offset: u64,
     pub(super) left: u32,
     born: Time,
-    deadline: Time,
 }
 
 impl Labels {
-    /// No packet yet, of a circuit with this completion timeout; `None` where it is not known.
-    pub(super) fn new(completion_timeout: Option<Span>) -> Self {
-        Labels {
-            completion_timeout,
-            begun: BTreeMap::new(),
-            reads: BTreeMap::new(),
-            deadlines: VecDeque::new(),
-            returning: BTreeMap::new(),
-        }
-    }
-
     /// Forgets all packets, and returns the labels that there were.
-    pub(super) fn forget(&mut self) -> impl Iterator<Item = u32> {
-        let forgotten = std::mem::replace(self, Labels::new(self.completion_timeout));
-        forgotten.begun.into_keys()
+    pub(super) fn forget(&mut self) -> impl Iterator<Item = u32> + use<> {
+        std::mem::take(self).begun.into_keys()
     }
 
-    /// The time at which the oldest outstanding read times out.
-    pub(super) fn oldest_deadline(&mut self) -> Time {
-        while let Some((deadline, tag)) = self.deadlines.front() {
-            // Another read may have the tag now.
-            if matches!(self.reads.get(tag), Some(read) if read.deadline == *deadline) {
-                return *deadline;
-            }
-            self.deadlines.pop_front();
+    /// Lets no read belong to a flow any more, and returns the labels that there were. The reads stay outstanding, and packets that are
+    /// still sent keep their places in the flows.
+    pub(super) fn disown(&mut self) -> Vec<u32> {
+        self.is_disowned = true;
+        for read in self.reads.values_mut() {
+            read.flow = None;
         }
-        Time::NEVER
+        self.begun.keys().copied().collect()
     }
 
-    /// Removes the oldest outstanding read if its deadline is not after `now` (PCIe Base 2.8).
-    pub(super) fn give_up(&mut self, now: Time) -> Option<Read> {
-        if self.oldest_deadline() > now {
-            return None;
+    /// Removes the outstanding read with this tag, which has timed out (PCIe Base 2.8).
+    pub(super) fn give_up(&mut self, tag: Tag) -> Option<Read> {
+        self.reads.remove(&tag.0)
+    }
+
+    /// Removes a write that the circuit has dropped from those that it will send back.
+    pub(super) fn drop_returning(&mut self, dropped: Stamp) {
+        if let Some(stamps) = self.returning.get_mut(&label_of(dropped.flow))
+            && let Some(place) = stamps.iter().position(|one| one.offset == dropped.offset)
+        {
+            stamps.remove(place);
         }
-        let (_, tag) = self.deadlines.pop_front()?;
-        self.reads.remove(&tag)
     }
 
     /// The stamp of a packet of the circuit with this label, which began to leave at `began`.
@@ -89,19 +77,13 @@ impl Labels {
         let offset = *requested;
         *requested += u64::from(len);
         if header.class() == Class::NonPosted {
-            let limit = self.completion_timeout;
-            let deadline = limit.map_or(Time::NEVER, |limit| began + limit);
             let read = Read {
-                flow,
+                flow: flow.filter(|_| !self.is_disowned),
                 offset,
                 left: len,
                 born: began,
-                deadline,
             };
             self.reads.insert(request.tag.0, read);
-            if deadline < Time::NEVER {
-                self.deadlines.push_back((deadline, request.tag.0));
-            }
         }
         Stamp {
             flow,
@@ -175,21 +157,20 @@ pub(super) fn flow_of(label: u32) -> Option<FlowId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::Tag;
 
-    const TIMEOUT: Span = Span::from_us(50);
     const ID: FunctionId = FunctionId(0x100);
+    const TAG: Tag = Tag(3);
 
-    /// A circuit that has read 256 bytes of flow 0 at the time 0, with tag 3.
-    fn reading(completion_timeout: Option<Span>) -> Labels {
-        let mut labels = Labels::new(completion_timeout);
-        read(&mut labels, Time::ZERO);
+    /// A circuit that has read 256 bytes of flow 0.
+    fn reading() -> Labels {
+        let mut labels = Labels::default();
+        read(&mut labels);
         labels
     }
 
-    fn read(labels: &mut Labels, at: Time) {
-        let header = Header::memory_read(ID, Tag(3), 0x1000, 256).expect("within a page");
-        labels.stamp(&header, label_of(Some(FlowId(0))), at);
+    fn read(labels: &mut Labels) {
+        let header = Header::memory_read(ID, TAG, 0x1000, 256).expect("within a page");
+        labels.stamp(&header, label_of(Some(FlowId(0))), Time::ZERO);
     }
 
     /// The observation of a completion with 128 bytes, of which and of what follows there are `byte_count`.
@@ -199,7 +180,7 @@ mod tests {
             status: Status::Successful,
             byte_count,
             requester: ID,
-            tag: Tag(3),
+            tag: TAG,
             lower_address: 0,
             dwords: 32,
         };
@@ -208,38 +189,23 @@ mod tests {
     }
 
     #[test]
-    fn a_read_times_out_with_the_bytes_that_have_not_come() {
-        let mut labels = reading(Some(TIMEOUT));
-        let deadline = Time::ZERO + TIMEOUT;
+    fn a_read_that_times_out_lacks_the_bytes_that_have_not_come() {
+        let mut labels = reading();
         assert!(matches!(
             answer(&mut labels, 256),
             Some(Observation::Delivered { bytes: 128, .. })
         ));
-        assert_eq!(labels.oldest_deadline(), deadline);
-        let early = Time::from_fs(deadline.as_fs() - 1);
-        assert!(labels.give_up(early).is_none());
-        let lost = labels.give_up(deadline).expect("it is late");
+        let lost = labels.give_up(TAG).expect("it is outstanding");
         assert_eq!(
             (lost.flow, lost.offset, lost.left),
             (Some(FlowId(0)), 128, 128)
         );
-        assert!(labels.give_up(Time::NEVER).is_none());
-    }
-
-    #[test]
-    fn a_deadline_is_that_of_one_read_and_not_of_its_tag() {
-        let mut labels = reading(Some(TIMEOUT));
-        answer(&mut labels, 256);
-        answer(&mut labels, 128);
-        let later = Time::ZERO + Span::from_us(1);
-        read(&mut labels, later);
-        assert!(labels.give_up(Time::ZERO + TIMEOUT).is_none());
-        assert_eq!(labels.oldest_deadline(), later + TIMEOUT);
+        assert!(labels.give_up(TAG).is_none());
     }
 
     #[test]
     fn a_completion_behind_a_lost_one_ends_its_read() {
-        let mut labels = reading(Some(TIMEOUT));
+        let mut labels = reading();
         assert!(matches!(
             answer(&mut labels, 128),
             Some(Observation::Failed {
@@ -248,11 +214,18 @@ mod tests {
                 ..
             })
         ));
-        assert_eq!(labels.oldest_deadline(), Time::NEVER);
+        assert!(labels.give_up(TAG).is_none());
     }
 
     #[test]
-    fn a_circuit_whose_timeout_is_not_known_never_gives_up() {
-        assert_eq!(reading(None).oldest_deadline(), Time::NEVER);
+    fn a_completion_of_a_read_before_a_reset_is_expected_and_belongs_to_no_flow() {
+        let mut labels = reading();
+        assert_eq!(labels.disown(), [1]);
+        assert!(answer(&mut labels, 256).is_none());
+        read(&mut labels);
+        assert!(answer(&mut labels, 256).is_none(), "it was sent in reset");
+        let _ = labels.forget();
+        read(&mut labels);
+        assert!(answer(&mut labels, 256).is_some());
     }
 }

@@ -4,7 +4,10 @@
 //! what leaves is given the time of its first beat, from which the send path counts. That is exact while a batch and a packet
 //! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
 
+mod arrivals;
+mod errors;
 mod labels;
+mod reset;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,12 +15,14 @@ use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, Observation, Packet, PacketId, Refusal};
+use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp};
 use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::{Engine, one_port};
 use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+use arrivals::{Arrivals, Held, Request};
+pub use errors::CircuitError;
 use labels::{Labels, flow_of, label_of};
 
 /// A circuit in the place of a device model.
@@ -32,25 +37,14 @@ pub struct Circuit {
     period: Span,
     /// Most cycles from one run of the circuit to the next while it works.
     batch: u64,
-    /// The posted packets and completions that wait for the circuit, oldest first.
-    held: VecDeque<Held>,
-    /// The non-posted requests that wait for the circuit, oldest first. Posted packets and completions pass them while the circuit accepts
-    /// none.
-    held_requests: VecDeque<Held>,
+    arrivals: Arrivals,
     labels: Labels,
+    /// The time at which the function-level reset may end, while the circuit is in one, and the time at which it must have ended.
+    resetting: Option<(Time, Time)>,
     patterns: Arc<[Pattern]>,
     failure: Option<(Time, Failure)>,
     /// The file of the waveforms, and the cycles of their begin and end that are still to come.
     waves: Option<(PathBuf, VecDeque<u64>)>,
-}
-
-/// A packet that waits for the circuit.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    /// Its receive buffer, which it holds until the circuit has taken it; none for a value after reset.
-    charge: Option<Charge>,
-    /// The cycle in which the circuit can take its last beat at the earliest.
-    earliest: u64,
 }
 
 one_port!(Circuit);
@@ -78,9 +72,17 @@ impl Leaf for Circuit {
         if place != FunctionPlace::Own {
             return;
         }
+        if let Some(end) = self.endpoint.function_reset_end(place)
+            && self.core.resets_function()
+        {
+            return self.begin_function_reset(end, fx);
+        }
+        self.resetting = None;
+        while let Some(told) = self.arrivals.settle(self.core.cycle(), false) {
+            fx.observe(told);
+        }
         self.core.reset();
-        let held = [&mut self.held, &mut self.held_requests].map(std::mem::take);
-        for charge in held.into_iter().flatten().filter_map(|held| held.charge) {
+        for charge in self.arrivals.forget() {
             self.endpoint.free(charge, fx);
         }
         for label in self.labels.forget() {
@@ -96,16 +98,33 @@ impl Leaf for Circuit {
         if self.failure.is_some() {
             return;
         }
-        self.give_up(fx);
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             self.take(packet, charge, fx);
         }
         if self.is_working() {
             self.advance(fx);
         }
-        if !self.is_working() {
-            let deadline = self.labels.oldest_deadline();
-            self.endpoint.wake_engine(deadline, fx);
+        if self.resetting.is_some() {
+            self.end_function_reset(fx);
+        }
+    }
+}
+
+impl Request {
+    /// The request `content`, as the circuit gets it.
+    fn of(content: &Packet) -> Self {
+        let mut bytes = [0; 16];
+        let (from, payload) = (content.header_behind_prefix(), content.payload());
+        for (to, from) in bytes.iter_mut().zip(from.iter().chain(payload)) {
+            *to = *from;
+        }
+        bytes[TD.0] &= !TD.1;
+        Request {
+            header: bytes,
+            header_len: from.len(),
+            stamp: content.stamp,
+            bytes: content.data_len(),
+            arrival: None,
         }
     }
 }
@@ -136,9 +155,9 @@ impl Circuit {
             bars,
             settings: Settings::default(),
             period,
-            held: VecDeque::new(),
-            held_requests: VecDeque::new(),
-            labels: Labels::new(choice.completion_timeout),
+            arrivals: Arrivals::default(),
+            labels: Labels::default(),
+            resetting: None,
             choice,
             patterns,
             failure: None,
@@ -160,7 +179,7 @@ impl Circuit {
     }
 
     fn is_working(&self) -> bool {
-        self.core.is_active() || !self.held.is_empty() || !self.held_requests.is_empty()
+        self.core.is_active() || !self.arrivals.is_empty()
     }
 
     /// Applies the registers of the function to the circuit.
@@ -170,6 +189,8 @@ impl Circuit {
             max_payload: size_code(self.endpoint.max_payload()),
             max_read_request: size_code(self.endpoint.max_read_request()),
             bus_master: self.endpoint.is_bus_master(),
+            ext_tag: self.endpoint.requests_allowed().tags > SHORT_TAGS,
+            flr: self.resetting.is_some(),
         };
         if settings != self.settings {
             self.core.configure(settings);
@@ -192,10 +213,13 @@ impl Circuit {
             bar,
             is_non_posted: false,
         });
-        self.held.push_back(Held {
+        let held = Held {
             charge: None,
-            earliest: cycle + bytes.len().div_ceil(self.core.width()) as u64,
-        });
+            earliest: cycle,
+            request: None,
+        };
+        let beats = bytes.len().div_ceil(self.core.width());
+        self.arrivals.push(held, beats as u64, false);
     }
 
     /// Gives a packet to the circuit, unless it is one for the PCI Express core.
@@ -228,24 +252,19 @@ impl Circuit {
                 return;
             }
         };
-        let is_write = matches!(header.kind, Kind::MemoryWrite(_));
-        if is_write && bar == PEERS && self.choice.peer_writes == PeerWrites::Refused {
-            self.endpoint.free(charge, fx);
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnsupportedRequest, fx);
-        }
         let cycle = self.cycle_at(fx.now());
         let content = &fx.store()[packet];
+        let mut request = Request::of(content);
         let told = match &header.kind {
-            Kind::MemoryWrite(request) if bar == PEERS => match self.choice.peer_writes {
+            Kind::MemoryWrite(write) if bar == PEERS => match self.choice.peer_writes {
                 PeerWrites::Stored => {
                     let base = self.endpoint.base_of(PEERS.into());
                     let memory = self.endpoint.bar_mut();
-                    deliver(content, request, memory, base, &self.patterns)
+                    deliver(content, write, memory, base, &self.patterns)
                 }
-                PeerWrites::Passed | PeerWrites::Refused => {
-                    arrived(content, request, &self.patterns)
+                PeerWrites::Passed => {
+                    request.arrival = arrived(content, write, &self.patterns);
+                    None
                 }
                 PeerWrites::Returned => {
                     let label = label_of(content.stamp.flow);
@@ -254,7 +273,7 @@ impl Circuit {
                     None
                 }
             },
-            Kind::MemoryWrite(request) => arrived(content, request, &self.patterns),
+            Kind::MemoryWrite(write) => arrived(content, write, &self.patterns),
             Kind::Completion(completion) => {
                 self.labels
                     .answered(completion, content.payload(), &self.patterns)
@@ -262,36 +281,22 @@ impl Circuit {
             _ => None,
         };
         let beats = give(&mut self.core, content, cycle, bar);
-        let last = [&self.held, &self.held_requests].map(VecDeque::back);
-        let behind = last.into_iter().flatten().map(|held| held.earliest).max();
+        if told.is_some() {
+            // The bytes have arrived, whatever the circuit reports.
+            request.stamp = Stamp::default();
+            request.bytes = 0;
+        }
         let held = Held {
             charge: Some(charge),
-            earliest: behind.unwrap_or(cycle).max(cycle) + beats,
+            earliest: cycle,
+            request: (header.class() != Class::Completion).then_some(request),
         };
-        match header.class() {
-            Class::NonPosted => self.held_requests.push_back(held),
-            Class::Posted | Class::Completion => self.held.push_back(held),
-        }
+        self.arrivals
+            .push(held, beats, header.class() == Class::NonPosted);
         if let Some(told) = told {
             fx.observe(told);
         }
         fx.store().release(packet);
-    }
-
-    /// Ends the reads that have timed out: a completion that comes later is unexpected, and the circuit does not get it. The circuit
-    /// counts from the same beat, and ends its request a few cycles later.
-    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(read) = self.labels.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own, fx);
-            if let Some(flow) = read.flow {
-                fx.observe(Observation::timed_out(flow, 0, 0));
-                fx.observe(Observation::Failed {
-                    flow,
-                    bytes: read.left,
-                    offset: Some(read.offset),
-                });
-            }
-        }
     }
 
     /// The BAR that a request hits with all its bytes.
@@ -325,12 +330,12 @@ impl Circuit {
             let began = Time::ZERO + self.period * first;
             match happening {
                 Happening::Taken | Happening::RequestTaken => {
-                    let held = match happening {
-                        Happening::Taken => self.held.pop_front(),
-                        _ => self.held_requests.pop_front(),
-                    };
-                    if let Some(charge) = held.and_then(|held| held.charge) {
+                    let is_non_posted = happening == Happening::RequestTaken;
+                    if let Some(charge) = self.arrivals.take(is_non_posted, last) {
                         self.endpoint.free(charge, fx);
+                    }
+                    while let Some(told) = self.arrivals.settle(last, true) {
+                        fx.observe(told);
                     }
                 }
                 Happening::Sent(bytes) => {
@@ -353,6 +358,10 @@ impl Circuit {
                         .copy_from_slice(payload);
                     self.endpoint.hand_over_at(began, packet, fx);
                 }
+                Happening::Error(header) => {
+                    let expected = (&mut self.labels, &mut self.arrivals);
+                    errors::record((label, header), &mut self.endpoint, expected, fx);
+                }
                 Happening::Interrupt => {
                     let place = FunctionPlace::Own;
                     let message = self.endpoint.interrupt(place, label as u16, fx);
@@ -361,6 +370,10 @@ impl Circuit {
                     }
                 }
             }
+        }
+        let (cycle, is_active) = (self.core.cycle(), self.core.is_active());
+        while let Some(told) = self.arrivals.settle(cycle, is_active) {
+            fx.observe(told);
         }
         let openings = self.endpoint.openings(now);
         let begun = u32::from(self.core.is_sending());
@@ -394,10 +407,9 @@ impl Circuit {
     /// The time of the next run of the circuit, if nothing comes before it.
     fn next_run(&self, cycle: u64) -> Time {
         let mut next = cycle + self.batch - 1;
-        let first = [&self.held, &self.held_requests].map(VecDeque::front);
-        if let Some(held) = first.into_iter().flatten().min_by_key(|held| held.earliest) {
+        if let Some(earliest) = self.arrivals.first() {
             // The buffer is free again once the circuit has taken the last beat.
-            next = next.min(held.earliest.max(cycle + STALLED - 1));
+            next = next.min(earliest.max(cycle + STALLED - 1));
         }
         Time::ZERO + self.period * next
     }
@@ -459,6 +471,9 @@ fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
 fn size_code(bytes: u32) -> u8 {
     (bytes / 128).max(1).ilog2() as u8
 }
+
+/// The number of tags without Extended Tag Field Enable.
+const SHORT_TAGS: u16 = 32;
 
 /// Bytes of the longest header of a request.
 const LONGEST_HEADER: usize = 16;

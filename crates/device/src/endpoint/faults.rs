@@ -31,7 +31,7 @@ impl Endpoint {
 
     /// Whether a request for BAR 0 ends with Completer Abort.
     #[inline]
-    pub(super) fn aborts(&self, request: &MemoryRequest) -> bool {
+    pub(crate) fn aborts(&self, request: &MemoryRequest) -> bool {
         let faults = self.faults.as_ref();
         faults.is_some_and(|faults| self.is_inaccessible(faults, request))
     }

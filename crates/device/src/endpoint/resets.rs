@@ -39,6 +39,20 @@ impl Endpoint {
             .any(|(_, end)| now < *end)
     }
 
+    /// The end of the last reset of the function at `place`, if that was a function level reset.
+    pub(crate) fn function_reset_end(&self, place: FunctionPlace) -> Option<Time> {
+        let mut ends = self.resets.iter().flat_map(|resets| &resets.ends);
+        ends.find(|(one, _)| *one == place).map(|(_, end)| *end)
+    }
+
+    /// Sets the end of the function level reset of the function at `place`.
+    pub(crate) fn set_function_reset_end(&mut self, place: FunctionPlace, end: Time) {
+        let ends = self.resets.iter_mut().flat_map(|resets| &mut resets.ends);
+        for (_, old) in ends.filter(|(one, _)| *one == place) {
+            *old = end;
+        }
+    }
+
     /// Begins a function level reset of the function at `place`, whose request is being served.
     #[cold]
     pub(super) fn begin_reset<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {

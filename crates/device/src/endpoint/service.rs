@@ -224,6 +224,20 @@ impl Endpoint {
         }
     }
 
+    /// Records an error that the engine has detected in a packet with this header, and reports it. A request that is answered has a
+    /// completion that informs its requester.
+    pub(crate) fn record_detected<C: Device>(
+        &mut self,
+        why: Refusal,
+        (header, is_answered): (&[u8], bool),
+        fx: &mut Effects<'_, C>,
+    ) {
+        let place = FunctionPlace::Own;
+        self.functions
+            .record_detected(place, why, (header, is_answered), fx);
+        self.report_errors(fx);
+    }
+
     /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.
     pub(crate) fn answer<C: Device>(
         &mut self,
@@ -247,6 +261,20 @@ impl Endpoint {
     ) {
         let answers = self.completions(request, memory, base, fx.store());
         self.answers.extend(answers.map(|answer| (due, answer)));
+    }
+
+    /// Answers a read as [`answer_at`](Self::answer_at) does, with `alter` of its first completion in the place of this completion.
+    pub(crate) fn answer_altered<C: Device>(
+        &mut self,
+        (due, request, memory, base): (Time, PacketId, &Memory, u64),
+        alter: impl FnOnce(PacketId, &mut Packets) -> PacketId,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let first = self.answers.len();
+        self.answer_at(due, request, memory, base, fx);
+        if let Some((_, packet)) = self.answers.get_mut(first) {
+            *packet = alter(*packet, fx.store());
+        }
     }
 
     /// The completions of a read, with data from `memory`, which begins at address `base`.

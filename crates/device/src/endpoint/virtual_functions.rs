@@ -230,4 +230,4 @@ impl Endpoint {
 const EIGHT_BIT_TAGS: u16 = 256;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,16 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use kernel::Time;
-use packet::{PacketId, Packets};
+use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use peerlane_device::limits::{MOST_WAITING, MOST_WAITING_BYTES, timer_due};
-use peerlane_device::{Misuse, Operation, Port, Request, Severity, Ticket};
+use peerlane_device::{
+    self as device, Defect, Label, Misuse, Operation, Port, Request, Severity, Ticket,
+};
 use protocol::AtomicOperation;
-use transaction::{FunctionPlace, OutstandingLimits};
+use transaction::{FunctionPlace, OutstandingLimits, Pattern};
 
 use crate::Endpoint;
-use crate::requests::{Posted, Requests, place_of};
+use crate::endpoint_parameters::class;
+use crate::requests::{Mark, Posted, Requests, place_of};
 
 /// The requests, timers and answers of a model.
 #[derive(Debug)]
@@ -27,17 +31,25 @@ pub(super) struct Core {
     /// Reads of registers that the model has not answered.
     pub(super) open: BTreeMap<Ticket, Open>,
     /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
-    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>)>,
+    pub(super) answers: VecDeque<(Open, Option<Vec<u8>>, Option<Defect>)>,
     tickets: u64,
     /// Timers with time, order, number and function.
     timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
     timers_set: u64,
+    /// The pattern of each flow.
+    patterns: Arc<[Pattern]>,
+    /// Arrivals of the data of flows that are not reported.
+    pub(super) arrivals: VecDeque<Observation>,
+    /// Vectors whose pending bits are to be cleared.
+    pub(super) withdrawn: Vec<(FunctionPlace, u16)>,
 }
 
 /// A read or an atomic operation of a model, by its tag.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) tag: u64,
+    /// The flow to which its data belongs.
+    pub(super) flow: Option<FlowId>,
     len: u64,
     /// The bytes that have come; empty before the first ones.
     pub(super) bytes: Vec<u8>,
@@ -78,6 +90,9 @@ impl Core {
             tickets: 0,
             timers: BinaryHeap::new(),
             timers_set: 0,
+            patterns: endpoint.patterns(),
+            arrivals: VecDeque::new(),
+            withdrawn: Vec::new(),
         }
     }
 
@@ -117,9 +132,28 @@ impl Core {
             kept
         };
         self.open.retain(|_, open| release(open));
-        self.answers.retain(|(open, _)| release(open));
+        self.answers.retain(|(open, ..)| release(open));
         self.timers
             .retain(|Reverse((_, _, _, function))| is_kept(place_of((*function).into())));
+    }
+
+    /// The pattern of the flow that a label names, if there is one.
+    fn pattern(&self, label: &Label) -> Option<&Pattern> {
+        self.patterns.get(label.flow as usize)
+    }
+
+    /// The mark of a request. Software writes labels, so that one may name no flow.
+    fn mark(&self, mark: device::Mark) -> Mark {
+        let label = mark.label.filter(|label| self.pattern(label).is_some());
+        Mark {
+            class: class(mark.traffic_class.into()),
+            stamp: label.map_or(Stamp::default(), |label| Stamp {
+                flow: Some(FlowId(label.flow)),
+                offset: label.offset,
+                born: Time::from_fs(label.born_fs),
+                last: label.last,
+            }),
+        }
     }
 
     /// Checks that one more request with so many bytes may be in progress.
@@ -132,12 +166,41 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Takes the answer to a read of registers.
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        bytes: Option<&[u8]>,
+        defect: Option<Defect>,
+    ) -> Result<(), Misuse> {
+        let open = *self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
+        if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
+            return Err(Misuse::AnswerLength);
+        }
+        self.open.remove(&ticket);
+        let bytes = bytes.map(<[u8]>::to_vec);
+        self.answers.push_back((open, bytes, defect));
+        Ok(())
+    }
+}
+
 impl Port for Core {
     fn now_fs(&self) -> u64 {
         self.now.as_fs()
     }
 
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
+        self.ask_marked(function, device::Mark::default(), request)
+    }
+
+    fn ask_marked(
+        &mut self,
+        function: u8,
+        mark: device::Mark,
+        request: Request<'_>,
+    ) -> Result<(), Misuse> {
+        let mark = self.mark(mark);
         request.check()?;
         if usize::from(function) > self.virtual_functions {
             return Err(Misuse::NoSuchFunction);
@@ -145,6 +208,7 @@ impl Port for Core {
         let place = place_of(function.into());
         let read = |tag, len| Read {
             tag,
+            flow: mark.stamp.flow,
             len,
             bytes: Vec::new(),
         };
@@ -152,7 +216,8 @@ impl Port for Core {
             Request::Read { tag, address, len } => {
                 self.check_room(len)?;
                 let read = read(tag, len);
-                self.requests.begin(place, read, (address, len), None);
+                self.requests
+                    .begin(place, (read, mark), (address, len), None);
             }
             Request::Atomic {
                 tag,
@@ -164,7 +229,8 @@ impl Port for Core {
                 self.check_room(len)?;
                 let atomic = Some((operation_of(operation), operands.to_vec()));
                 let read = read(tag, len);
-                self.requests.begin(place, read, (address, len), atomic);
+                self.requests
+                    .begin(place, (read, mark), (address, len), atomic);
             }
             Request::Write {
                 tag,
@@ -174,7 +240,8 @@ impl Port for Core {
                 let range = (address, bytes.len() as u64);
                 self.check_room(range.1)?;
                 let bytes = bytes.to_vec();
-                self.requests.write(place, Write { tag, bytes }, range);
+                let write = Posted::write(Write { tag, bytes }, mark, range);
+                self.requests.post(place, write);
             }
             Request::Interrupt { vector } => {
                 if vector >= self.has_vectors {
@@ -197,20 +264,36 @@ impl Port for Core {
                 let timer = (due, self.timers_set, timer, function);
                 self.timers.push(Reverse(timer));
             }
-            Request::Answer { ticket, bytes } => {
-                let open = self.open.get(&ticket).ok_or(Misuse::NoSuchTicket)?;
-                if bytes.is_some_and(|bytes| bytes.len() != open.len as usize) {
-                    return Err(Misuse::AnswerLength);
-                }
-                let open = *open;
-                self.open.remove(&ticket);
-                self.answers.push_back((open, bytes.map(<[u8]>::to_vec)));
-            }
+            Request::Answer { ticket, bytes } => self.answer(ticket, bytes, None)?,
+            Request::Malformed {
+                ticket,
+                bytes,
+                defect,
+            } => self.answer(ticket, Some(bytes), Some(defect))?,
             Request::Fail { why } => {
                 self.failed.get_or_insert_with(|| why.to_owned());
             }
         }
         Ok(())
+    }
+
+    fn deliver(&mut self, label: Label, bytes: &[u8]) {
+        let Some(pattern) = self.pattern(&label) else {
+            return;
+        };
+        let arrival = Observation::Delivered {
+            flow: FlowId(label.flow),
+            bytes: bytes.len() as u32,
+            offset: label.offset,
+            born: Time::from_fs(label.born_fs),
+            last: label.last,
+            intact: pattern.matches(label.offset, bytes),
+        };
+        self.arrivals.push_back(arrival);
+    }
+
+    fn withdraw(&mut self, function: u8, vector: u16) {
+        self.withdrawn.push((place_of(function.into()), vector));
     }
 }
 

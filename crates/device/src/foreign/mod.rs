@@ -1,10 +1,11 @@
-//! A device whose model comes from outside: written in Python, or loaded from a library.
+//! A device around a model: one from outside, which is written in Python or loaded from a library, or one of ours.
 //!
 //! The [`Model`] has the registers and the behaviour; PCI Express is the part of the device around it. [`Core`] keeps the requests of the
 //! model, and the device makes [packets](crate::requests) of them, and gives their completions to the model. A model that fails, or
 //! whose calls do not end at one time, is not called again. Its device then refuses all accesses, and the run ends.
 
 mod core;
+mod defect;
 mod model;
 mod service;
 
@@ -19,17 +20,34 @@ use transaction::{FunctionPlace, Memory};
 
 use crate::leaf::{self, Engine, one_port};
 use crate::requests::{Ended, Sent, number_of};
-use crate::{Endpoint, EndpointConfig, Leaf};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use core::Core;
 pub use model::{ForeignModel, ForeignParameters, Maker};
 
-/// A device with a model from outside.
-pub struct Foreign {
+/// A model of which devices are made.
+pub trait Behaviour: Model + Sized + 'static {
+    /// The parameters of the model.
+    type Parameters: LeafParameters;
+
+    /// Makes the model of the device with this name. Returns the reason if that fails.
+    fn make(parameters: &Self::Parameters, device: &str) -> Result<Self, String>;
+
+    /// Whether the model answers accesses to the registers of virtual functions, and makes requests of them.
+    fn has_virtual_functions(_: &Self::Parameters) -> bool {
+        false
+    }
+
+    /// The state of the engine, for a time at which it waits for none of its requests.
+    fn engine(&self) -> Engine {
+        Engine::Idle
+    }
+}
+
+/// A device with a model, by default one from outside.
+pub struct Foreign<M = Box<dyn Model>> {
     endpoint: Endpoint,
-    /// The name of the model in scenarios.
-    name: &'static str,
     /// The model; none if it could not be made. A model need not be `Sync`, although the device must be.
-    model: Option<Mutex<Box<dyn Model>>>,
+    model: Option<Mutex<M>>,
     core: Core,
     bars: Vec<Bar>,
     has_virtual_functions: bool,
@@ -51,10 +69,10 @@ const MOST_CALLS: u32 = 100_000;
 /// The time in which [`MOST_CALLS`] are counted: in it, no link carries so many packets.
 const LONG: Span = Span::from_ns(1);
 
-one_port!(Foreign);
+one_port!(Foreign<M>, M: Behaviour);
 
-impl Leaf for Foreign {
-    type Parameters = ForeignParameters;
+impl<M: Behaviour> Leaf for Foreign<M> {
+    type Parameters = M::Parameters;
 
     fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -65,7 +83,15 @@ impl Leaf for Foreign {
     }
 
     fn engine(&self, now: Time) -> Engine {
-        self.core.requests.engine(now)
+        let of_model = || {
+            let model = self.model.as_ref()?;
+            let model = model.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(model.engine()).filter(|engine| *engine != Engine::Idle)
+        };
+        match self.core.requests.engine(now) {
+            Engine::Tags => Engine::Tags,
+            own => of_model().unwrap_or(own),
+        }
     }
 
     fn deadline(&mut self, now: Time) -> Time {
@@ -102,6 +128,12 @@ impl Leaf for Foreign {
             any |= self.give_up(fx);
             any |= self.expire_timers(fx.now());
             self.answer_reads(fx);
+            while let Some(arrival) = self.core.arrivals.pop_front() {
+                fx.observe(arrival);
+            }
+            while let Some((place, vector)) = self.core.withdrawn.pop() {
+                self.endpoint.withdraw_interrupt(place, vector);
+            }
             any |= self.send_one(fx);
             if !any {
                 break;
@@ -121,17 +153,16 @@ impl Leaf for Foreign {
     }
 }
 
-impl Foreign {
+impl<M: Behaviour> Foreign<M> {
     /// A device with a new model.
-    pub fn new(mut config: EndpointConfig, parameters: &ForeignParameters, name: &str) -> Self {
-        let description = parameters.model().description();
-        let bars: Vec<Bar> = parameters.model().bars().collect();
+    pub fn new(mut config: EndpointConfig, parameters: &M::Parameters, name: &str) -> Self {
+        let bars = parameters.bars(&config.parameters, None);
         // The model has the bytes of BAR 0, so the endpoint needs no memory for them.
         config.parameters.bar = kernel::Bytes(0);
-        let timeout = COMPLETION_TIMEOUT;
-        let tags = u32::from(description.tags);
-        let outstanding = config.parameters.outstanding(tags, timeout);
-        let made = parameters.make(name);
+        let timeout = parameters.completion_timeout();
+        let timeout = timeout.unwrap_or(COMPLETION_TIMEOUT);
+        let outstanding = config.parameters.outstanding(parameters.tags(), timeout);
+        let made = M::make(parameters, name);
         let endpoint = Endpoint::new(config);
         let mut core = Core::new(outstanding, &endpoint);
         let model = match made {
@@ -143,11 +174,10 @@ impl Foreign {
         };
         Foreign {
             endpoint,
-            name: parameters.model().name(),
             model,
             core,
             bars,
-            has_virtual_functions: description.virtual_functions > 0,
+            has_virtual_functions: M::has_virtual_functions(parameters),
             page: Memory::new(PAGE),
             bytes: Vec::new(),
             is_started: false,
@@ -156,9 +186,10 @@ impl Foreign {
         }
     }
 
-    /// The name of the model in scenarios.
-    pub fn name(&self) -> &'static str {
-        self.name
+    /// The model, to be prepared before a run; none if it could not be made.
+    pub fn model_mut(&mut self) -> Option<&mut M> {
+        let model = self.model.as_mut()?;
+        Some(model.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The reason why the model could not be made.
@@ -193,11 +224,7 @@ impl Foreign {
     }
 
     /// Calls the model, unless it has failed.
-    fn call<T>(
-        &mut self,
-        now: Time,
-        work: impl FnOnce(&mut dyn Model, &mut Shell<'_>) -> T,
-    ) -> Option<T> {
+    fn call<T>(&mut self, now: Time, work: impl FnOnce(&mut M, &mut Shell<'_>) -> T) -> Option<T> {
         self.count_call(now);
         if self.core.failed.is_some() {
             return None;
@@ -205,7 +232,7 @@ impl Foreign {
         self.core.now = now;
         let model = self.model.as_mut()?;
         let model = model.get_mut().unwrap_or_else(PoisonError::into_inner);
-        Some(work(&mut **model, &mut Shell::new(&mut self.core)))
+        Some(work(model, &mut Shell::new(&mut self.core)))
     }
 
     /// Counts a call. Too many calls at one time are a failure of the model, because they would not end.
@@ -245,7 +272,7 @@ impl Foreign {
         let mut any = false;
         let requests = |device: &mut Self, fx: &mut Effects<'_, Self>| {
             let requests = &mut device.core.requests;
-            requests.give_up(|_| None, &mut device.endpoint, fx)
+            requests.give_up(|read| read.flow, &mut device.endpoint, fx)
         };
         while let Some(ended) = requests(self, fx) {
             if let Some(ended) = ended {
@@ -276,7 +303,7 @@ impl Foreign {
     }
 }
 
-impl fmt::Debug for Foreign {
+impl<M> fmt::Debug for Foreign<M> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Foreign")

@@ -7,6 +7,7 @@ use kernel::{Bandwidth, Bytes, Declaration, Frequency, Parameters, Quantity, Spa
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
+use super::Behaviour;
 use crate::{EndpointParameters, LeafParameters};
 
 /// Makes devices of one model.
@@ -146,7 +147,7 @@ impl ForeignParameters {
         &self.model
     }
 
-    pub(super) fn make(&self, device: &str) -> Result<Box<dyn Model>, String> {
+    fn make(&self, device: &str) -> Result<Box<dyn Model>, String> {
         let keys = self.model.0.keys.iter();
         let named = keys.zip(&self.values);
         let named = named.map(|(key, value)| ((*key).to_owned(), value.clone()));
@@ -201,6 +202,10 @@ impl LeafParameters for ForeignParameters {
         u64::MAX
     }
 
+    fn keeps_registers(&self) -> bool {
+        true
+    }
+
     fn tags(&self) -> u32 {
         self.model.description().tags.into()
     }
@@ -226,6 +231,18 @@ impl LeafParameters for ForeignParameters {
 
     fn needs_driver(&self) -> bool {
         true
+    }
+}
+
+impl Behaviour for Box<dyn Model> {
+    type Parameters = ForeignParameters;
+
+    fn make(parameters: &ForeignParameters, device: &str) -> Result<Self, String> {
+        parameters.make(device)
+    }
+
+    fn has_virtual_functions(parameters: &ForeignParameters) -> bool {
+        parameters.model.description().virtual_functions > 0
     }
 }
 

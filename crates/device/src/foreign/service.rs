@@ -7,7 +7,8 @@ use protocol::{Completion, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Memory, written};
 
 use super::core::{Open, Read};
-use super::{Foreign, PAGE};
+use super::defect::with_defect;
+use super::{Behaviour, Foreign, PAGE};
 use crate::requests::number_of;
 
 /// The registers that a request is for.
@@ -18,7 +19,7 @@ struct Target {
     offset: u64,
 }
 
-impl Foreign {
+impl<M: Behaviour> Foreign<M> {
     pub(super) fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         if let Err(why) = self.endpoint.check_size(&header) {
@@ -27,13 +28,13 @@ impl Foreign {
         match &header.kind {
             Kind::Completion(completion) => self.complete(packet, completion, fx),
             Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.write(packet, request, target, fx);
             }
             Kind::MemoryRead(request) if let Some(target) = self.target(request) => {
-                if self.must_refuse(target.place, packet, fx) {
+                if self.must_refuse(target.place, (packet, request), fx) {
                     return;
                 }
                 self.read(packet, request, target, fx);
@@ -72,20 +73,24 @@ impl Foreign {
         })
     }
 
-    /// Refuses a request while its function is in reset, or after the model has failed; returns whether it did.
+    /// Refuses a request while its function is in reset, after the model has failed, or for registers that cannot be accessed; returns
+    /// whether it did.
     fn must_refuse(
         &mut self,
         place: FunctionPlace,
-        packet: PacketId,
+        (packet, request): (PacketId, &MemoryRequest),
         fx: &mut Effects<'_, Self>,
     ) -> bool {
         let is_down = self.endpoint.has_resets() && self.endpoint.is_in_reset(place, fx.now());
-        let must_refuse = is_down || self.core.failed.is_some();
-        if must_refuse {
-            self.endpoint
-                .refuse(packet, Refusal::UnsupportedRequest, fx);
-        }
-        must_refuse
+        let why = if is_down || self.core.failed.is_some() {
+            Refusal::UnsupportedRequest
+        } else if self.endpoint.aborts(request) {
+            Refusal::CompleterAbort
+        } else {
+            return false;
+        };
+        self.endpoint.refuse(packet, why, fx);
+        true
     }
 
     fn write(
@@ -170,7 +175,7 @@ impl Foreign {
 
     /// Sends the answers that the model has given.
     pub(super) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((open, bytes)) = self.core.answers.pop_front() {
+        while let Some((open, bytes, defect)) = self.core.answers.pop_front() {
             let packet = open.packet;
             let Some(bytes) = bytes else {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
@@ -181,7 +186,15 @@ impl Foreign {
                 let base = at & !(PAGE - 1);
                 self.page.write(at - base, &bytes);
                 let now = fx.now();
-                self.endpoint.answer_at(now, packet, &self.page, base, fx);
+                let (endpoint, page) = (&mut self.endpoint, &self.page);
+                match defect {
+                    None => endpoint.answer_at(now, packet, page, base, fx),
+                    Some(defect) => endpoint.answer_altered(
+                        (now, packet, page, base),
+                        |packet, packets| with_defect(packet, defect, packets),
+                        fx,
+                    ),
+                }
             }
             fx.store().release(packet);
         }

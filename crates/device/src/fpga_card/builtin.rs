@@ -47,32 +47,32 @@ impl BuiltInAfu {
 
     /// The AFU's ID.
     pub fn id(self) -> Option<AfuId> {
-        match self {
-            Self::None => None,
-            Self::NlbMode0 => Some(Nlb::MODE_0),
-            Self::NlbMode3 => Some(Nlb::MODE_3),
-            Self::NlbMode7 => Some(Nlb::MODE_7),
-            Self::HostExerciser => Some(Nlb::HOST_EXERCISER),
-            Self::MemoryExerciser => Some(Nlb::MEMORY_EXERCISER),
-            Self::Dma => Some(DmaAfu::ID),
-            Self::StreamingDma => Some(StreamingAfu::ID),
-        }
+        self.unit().map(|(id, _)| id)
     }
 
     /// A new instance of the AFU.
     pub fn make(self) -> Option<Box<dyn Afu>> {
-        match self {
-            Self::None => None,
-            Self::NlbMode0 => Some(Box::new(Nlb::mode_0())),
-            Self::NlbMode3 => Some(Box::new(Nlb::mode_3())),
-            Self::NlbMode7 => Some(Box::new(Nlb::mode_7())),
-            Self::HostExerciser => Some(Box::new(Nlb::host_exerciser())),
-            Self::MemoryExerciser => Some(Box::new(Nlb::memory_exerciser())),
-            Self::Dma => Some(Box::new(DmaAfu::default())),
-            Self::StreamingDma => Some(Box::new(StreamingAfu::default())),
-        }
+        self.unit().map(|(_, make)| make())
+    }
+
+    /// The AFU's ID and its maker; none for an empty slot.
+    fn unit(self) -> Option<(AfuId, Maker)> {
+        let unit: (AfuId, Maker) = match self {
+            Self::None => return None,
+            Self::NlbMode0 => (Nlb::MODE_0, || Box::new(Nlb::mode_0())),
+            Self::NlbMode3 => (Nlb::MODE_3, || Box::new(Nlb::mode_3())),
+            Self::NlbMode7 => (Nlb::MODE_7, || Box::new(Nlb::mode_7())),
+            Self::HostExerciser => (Nlb::HOST_EXERCISER, || Box::new(Nlb::host_exerciser())),
+            Self::MemoryExerciser => (Nlb::MEMORY_EXERCISER, || Box::new(Nlb::memory_exerciser())),
+            Self::Dma => (DmaAfu::ID, || Box::new(DmaAfu::default())),
+            Self::StreamingDma => (StreamingAfu::ID, || Box::new(StreamingAfu::default())),
+        };
+        Some(unit)
     }
 }
+
+/// Makes an AFU.
+type Maker = fn() -> Box<dyn Afu>;
 
 kernel::choices!(BuiltInAfu);
 

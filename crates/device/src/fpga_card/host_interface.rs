@@ -1,36 +1,30 @@
 //! A slot's interface to host memory: reads with tags, and an ordered queue of writes and interrupts.
 //!
-//! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. It divides requests
-//! into packets, as large as the registers allow. Answers to requests of an earlier AFU are dropped. An atomic request is a read of
-//! one value, whose operands the request carries. The tags of packets belong to the function, and all slots share them.
+//! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. Its requests become packets in
+//! a [`Lane`]. Answers to requests of an earlier AFU are dropped. An atomic request is a read of one value, whose operands the request
+//! carries. The tags of packets belong to the function, and all slots share them.
 
-use std::collections::VecDeque;
+use kernel::{Effects, Time};
+use peerlane_device::Failure;
+use protocol::AtomicOperation;
+use transaction::{AnsweredPart, FunctionPlace};
 
-use kernel::Time;
-use packet::{PacketId, Packets, Stamp};
-use protocol::{AtomicOperation, Completion, FunctionId, Header, Status};
-use transaction::{AnsweredPart, Outstanding};
-
-use super::ReadError;
-use super::misuse::{LINE, LONGEST, Misuse, check};
-
-/// The data of one request.
-pub(super) type Data = Vec<u8>;
+use super::misuse::{LINE, Misuse, check};
+use super::{FpgaCard, ReadError, first_vector};
+use crate::Endpoint;
+use crate::requests::{Atomic, Ended, Lane, Mark, Part, Posted, Tags};
 
 /// The interface to host memory.
 #[derive(Debug)]
 pub(super) struct HostInterface {
     /// Number of the slot.
     slot: u8,
-    limits: Limits,
     /// Number of outstanding non-posted requests, of this and earlier AFUs.
     unanswered: u32,
-    reads: Vec<Read>,
-    free: Vec<u16>,
-    /// Reads with requests still to send, the oldest first.
-    to_ask: VecDeque<u16>,
-    posted: VecDeque<Posted>,
-    posted_room: usize,
+    requests: Lane<Read, Write>,
+    /// Most reads, and most writes and interrupts, that wait.
+    most_reads: usize,
+    most_writes: usize,
     /// Number of the current AFU: counts configurations and resets.
     epoch: u32,
     /// Whether the AFU found the queue of reads, or of writes, full.
@@ -54,80 +48,40 @@ enum Departure {
     At(Time),
 }
 
-/// The limits for packets, from the registers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) id: FunctionId,
-    pub(super) max_payload: u32,
-    pub(super) max_read_request: u32,
-}
-
-/// The outstanding non-posted requests of a card.
-pub(super) type Requests = Outstanding<Purpose>;
-
-/// A read request belongs to one read of one AFU.
+/// A request for which a packet waits belongs to one AFU of one slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     /// Number of the AFU's slot.
     pub(super) slot: u8,
     epoch: u32,
-    read: u16,
-    offset: u16,
+    part: Part,
 }
 
+/// A read or an atomic request of an AFU, by its tag, with the data that has come.
 #[derive(Debug)]
-struct Read {
+pub(super) struct Read {
+    pub(super) tag: u32,
+    pub(super) data: Vec<u8>,
+}
+
+/// A write of an AFU, by its tag.
+#[derive(Debug)]
+pub(super) struct Write {
     tag: u32,
-    address: u64,
-    len: u16,
-    asked: u16,
-    missing: u16,
-    failure: Option<ReadError>,
-    /// The operation of an atomic request.
-    atomic: Option<Atomic>,
-    data: Data,
+    bytes: Vec<u8>,
 }
 
-/// The operation of an atomic request, with its operands.
-#[derive(Clone, Copy, Debug)]
-struct Atomic {
-    operation: AtomicOperation,
-    operands: [u8; 16],
-    len: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Posted {
-    /// A packet of a write, with the tag of the write that ends with it.
-    Write(PacketId, Option<u32>),
-    Interrupt(u8),
-}
-
-/// The next item to send.
-#[derive(Clone, Copy, Debug)]
+/// A packet that was sent.
+#[derive(Debug)]
 pub(super) enum Outgoing {
     /// A request that waits for completions.
-    Read(PacketId),
+    Read,
     /// A packet of a write, with the tag of the write that ends with it.
-    Write(PacketId, Option<u32>),
-    /// An interrupt.
-    Interrupt(u8),
-}
-
-/// The result of a completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// A completion that does not end a read.
-    Part,
-    /// The end of a read.
-    Read(ReadEnd),
-}
-
-/// The end of a read, with its tag and result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReadEnd {
-    pub(super) tag: u32,
-    pub(super) result: Result<usize, ReadError>,
+    Write(Option<u32>),
+    /// An interrupt, or none because it is masked.
+    Interrupt,
+    /// None: a request has ended without a packet.
+    Ended(Ended<Read>),
 }
 
 const READS: usize = 0;
@@ -135,26 +89,13 @@ const WRITES: usize = 1;
 
 impl HostInterface {
     /// The interface of slot `slot`, with at most `reads` outstanding reads and `writes` waiting writes.
-    pub(super) fn new(slot: u8, limits: Limits, (reads, writes): (u32, u32)) -> Self {
-        let read = || Read {
-            tag: 0,
-            address: 0,
-            len: 0,
-            asked: 0,
-            missing: 0,
-            failure: None,
-            atomic: None,
-            data: vec![0; LONGEST],
-        };
+    pub(super) fn new(slot: u8, (reads, writes): (u32, u32)) -> Self {
         HostInterface {
             slot,
-            limits,
             unanswered: 0,
-            reads: (0..reads).map(|_| read()).collect(),
-            free: (0..reads as u16).rev().collect(),
-            to_ask: VecDeque::new(),
-            posted: VecDeque::new(),
-            posted_room: writes as usize,
+            requests: Lane::new(),
+            most_reads: reads as usize,
+            most_writes: writes as usize,
             epoch: 0,
             starved: [false; 2],
             alarm: Time::NEVER,
@@ -164,17 +105,12 @@ impl HostInterface {
         }
     }
 
-    /// Applies the registers.
-    pub(super) fn apply_registers(&mut self, limits: Limits) {
-        self.limits = limits;
-    }
-
     pub(super) fn has_room_for_read(&self) -> bool {
-        !self.free.is_empty()
+        self.requests.reads() < self.most_reads
     }
 
     pub(super) fn has_room_for_write(&self) -> bool {
-        self.posted.len() < self.posted_room
+        self.requests.posted() < self.most_writes
     }
 
     /// Whether a read can be accepted now. If not, the AFU is woken when it can.
@@ -192,7 +128,7 @@ impl HostInterface {
     /// Whether a request waits to be sent, or the AFU for a queue that has space again.
     pub(super) fn has_work(&self) -> bool {
         let awaits = self.departure == Departure::Awaited;
-        !self.to_ask.is_empty() || !self.posted.is_empty() || self.has_relief() || awaits
+        !self.requests.is_sent() || self.has_relief() || awaits
     }
 
     /// Whether all writes have left the card at `now`. If not, the AFU is woken when they have.
@@ -210,7 +146,7 @@ impl HostInterface {
 
     /// Whether all writes of the AFU were handed over, and the AFU waits for their departure.
     pub(super) fn awaits_departure(&self) -> bool {
-        self.departure == Departure::Awaited && self.posted.is_empty()
+        self.departure == Departure::Awaited && self.requests.posted() == 0
     }
 
     /// Records the time at which the last write leaves the card.
@@ -256,7 +192,7 @@ impl HostInterface {
     /// Accepts a read of `len` bytes at `address`.
     pub(super) fn read(&mut self, address: u64, len: u64, tag: u32) -> Result<(), Misuse> {
         check(address, len)?;
-        self.accept(address, len as u16, tag, None)
+        self.accept((address, len), tag, None)
     }
 
     /// Accepts an atomic operation on the value at the beginning of the line at `address`.
@@ -272,170 +208,97 @@ impl HostInterface {
         if !matches!(width, 4 | 8) || width * operation.operands() != operands.len() {
             return Err(Misuse::Operands);
         }
-        let mut all = [0; 16];
-        all[..operands.len()].copy_from_slice(operands);
-        let atomic = Atomic {
-            operation,
-            operands: all,
-            len: operands.len() as u8,
-        };
-        self.accept(address, width as u16, tag, Some(atomic))
+        let atomic = Some((operation, operands.to_vec()));
+        self.accept((address, width as u64), tag, atomic)
     }
 
     fn accept(
         &mut self,
-        address: u64,
-        len: u16,
+        range: (u64, u64),
         tag: u32,
         atomic: Option<Atomic>,
     ) -> Result<(), Misuse> {
-        let number = self.free.pop().ok_or(Misuse::Overflow)?;
-        let read = &mut self.reads[usize::from(number)];
-        read.tag = tag;
-        read.address = address;
-        read.len = len;
-        read.asked = 0;
-        read.missing = len;
-        read.failure = None;
-        read.atomic = atomic;
-        self.to_ask.push_back(number);
+        if !self.has_room_for_read() {
+            return Err(Misuse::Overflow);
+        }
+        let data = vec![0; range.1 as usize];
+        // Reads do not wait for earlier writes: they have a channel of their own (CCI-P).
+        let read = (Read { tag, data }, Mark::default());
+        self.requests.begin(0, read, range, atomic);
         Ok(())
     }
 
     /// Accepts a write of `bytes` to `address`.
-    pub(super) fn write(
-        &mut self,
-        address: u64,
-        bytes: &[u8],
-        tag: u32,
-        packets: &mut Packets,
-    ) -> Result<(), Misuse> {
-        check(address, bytes.len() as u64)?;
-        if !self.has_room_for_write() {
-            return Err(Misuse::Overflow);
-        }
+    pub(super) fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
+        let len = bytes.len() as u64;
+        check(address, len)?;
+        let bytes = bytes.to_vec();
+        let what = Write { tag, bytes };
+        self.post(Posted::write(what, Mark::default(), (address, len)))?;
         self.departure = Departure::Unasked;
-        let most = self.limits.max_payload as usize;
-        let parts = bytes.len().div_ceil(most);
-        for (number, part) in bytes.chunks(most).enumerate() {
-            let at = address + (number * most) as u64;
-            let header = Header::memory_write(self.limits.id, at, part.len() as u32)
-                .expect("the write was checked to stay within its page");
-            let packet = packets.claim();
-            packets[packet]
-                .write(header, Stamp::default())
-                .copy_from_slice(part);
-            let ends = (number + 1 == parts).then_some(tag);
-            self.posted.push_back(Posted::Write(packet, ends));
-        }
         Ok(())
     }
 
     /// Accepts an interrupt, which follows all earlier writes.
     pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
+        let vector = first_vector(self.slot) + vector;
+        self.post(Posted::Interrupt(vector.into()))
+    }
+
+    fn post(&mut self, posted: Posted<Write>) -> Result<(), Misuse> {
         if !self.has_room_for_write() {
             return Err(Misuse::Overflow);
         }
-        self.posted.push_back(Posted::Interrupt(vector));
+        self.requests.post(0, posted);
         Ok(())
     }
 
-    /// The next item to send; reads and writes take turns.
-    pub(super) fn next(
+    /// Sends the next packet, if one may be sent; reads and writes take turns.
+    pub(super) fn send(
         &mut self,
-        now: Time,
-        requests: &mut Requests,
-        packets: &mut Packets,
+        tags: &mut Tags<Purpose>,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, FpgaCard>,
     ) -> Option<Outgoing> {
-        let range = self.next_range();
-        let read = range.is_some_and(|(at, len)| requests.fits(at, len, now));
-        if read && (!self.read_last || self.posted.is_empty()) {
-            self.read_last = true;
-            return self.ask(now, requests, packets);
+        let own = FunctionPlace::Own;
+        let read = self.requests.next_read(own, endpoint);
+        let may_read = read.is_some_and(|(.., range)| tags.fits(own, range, fx.now()));
+        self.read_last = may_read && (!self.read_last || self.requests.posted() == 0);
+        if self.read_last {
+            let (slot, epoch) = (self.slot, self.epoch);
+            let purpose = |part| Purpose { slot, epoch, part };
+            let tags = (tags, purpose);
+            if let Some(ended) = self.requests.send_read(own, tags, endpoint, fx) {
+                return Some(Outgoing::Ended(ended));
+            }
+            self.unanswered += 1;
+            return Some(Outgoing::Read);
         }
-        self.read_last = false;
-        Some(match self.posted.pop_front()? {
-            Posted::Write(packet, tag) => Outgoing::Write(packet, tag),
-            Posted::Interrupt(vector) => Outgoing::Interrupt(vector),
+        let is_write = self.requests.next_is_write()?;
+        let fill = |write: &Write, offset: u64, into: &mut [u8], _: &_| {
+            into.copy_from_slice(&write.bytes[offset as usize..][..into.len()]);
+        };
+        let written = self.requests.send_posted(own, endpoint, fx, fill);
+        Some(if is_write {
+            Outgoing::Write(written.map(|write| write.tag))
+        } else {
+            Outgoing::Interrupt
         })
     }
 
-    /// The address and the length of the next request of the oldest read with requests to send.
-    fn next_range(&self) -> Option<(u64, u32)> {
-        let read = &self.reads[usize::from(*self.to_ask.front()?)];
-        let left = u32::from(read.len - read.asked);
-        let at = read.address + u64::from(read.asked);
-        Some((at, left.min(self.limits.max_read_request)))
-    }
-
-    /// The next request of the oldest read with requests to send.
-    fn ask(
-        &mut self,
-        now: Time,
-        requests: &mut Requests,
-        packets: &mut Packets,
-    ) -> Option<Outgoing> {
-        let (at, len) = self.next_range()?;
-        let number = *self.to_ask.front()?;
-        let read = &mut self.reads[usize::from(number)];
-        let purpose = Purpose {
-            slot: self.slot,
-            epoch: self.epoch,
-            read: number,
-            offset: read.asked,
-        };
-        let tag = requests.begin(purpose, (at, len), now);
-        self.unanswered += 1;
-        let packet = packets.claim();
-        if let Some(atomic) = &read.atomic {
-            let header = Header::atomic((self.limits.id, tag), atomic.operation, at, len)
-                .expect("the operands were checked, and the address is one of a line");
-            packets[packet]
-                .write(header, Stamp::default())
-                .copy_from_slice(&atomic.operands[..atomic.len.into()]);
-        } else {
-            let header = Header::memory_read(self.limits.id, tag, at, len)
-                .expect("the read was checked to stay within its page");
-            packets[packet].write(header, Stamp::default());
-        }
-        read.asked += len as u16;
-        if read.asked == read.len {
-            self.to_ask.pop_front();
-        }
-        Some(Outgoing::Read(packet))
-    }
-
-    /// Handles a part of a request of this slot that was answered, or timed out. If it ends a read, `data` has the read's data
-    /// afterwards.
+    /// Handles a part of a request of this slot that was answered, or timed out. Returns the request if it has ended.
     pub(super) fn put(
         &mut self,
         part: &AnsweredPart<Purpose>,
-        result: Result<&[u8], ReadError>,
-        data: &mut Data,
-    ) -> Taken {
-        if part.last {
-            self.unanswered -= 1;
-        }
+        data: Result<&[u8], Failure>,
+    ) -> Option<Ended<Read>> {
+        self.unanswered -= u32::from(part.last);
         if part.what.epoch != self.epoch {
-            return Taken::Part;
+            return None;
         }
-        let read = &mut self.reads[usize::from(part.what.read)];
-        match result {
-            Ok(bytes) => {
-                let at = usize::from(part.what.offset) + part.offset as usize;
-                read.data[at..at + bytes.len()].copy_from_slice(bytes);
-            }
-            Err(error) => read.failure = Some(error),
-        }
-        read.missing -= part.len as u16;
-        if read.missing > 0 {
-            return Taken::Part;
-        }
-        self.free.push(part.what.read);
-        std::mem::swap(&mut read.data, data);
-        Taken::Read(ReadEnd {
-            tag: read.tag,
-            result: read.failure.map_or(Ok(usize::from(read.len)), Err),
+        let part = part.map(|what| what.part);
+        self.requests.take(&part, data, |read, offset, bytes| {
+            read.data[offset as usize..][..bytes.len()].copy_from_slice(bytes);
         })
     }
 
@@ -455,15 +318,9 @@ impl HostInterface {
     }
 
     /// Discards all requests of the AFU. Later answers to them are dropped.
-    pub(super) fn abandon(&mut self, packets: &mut Packets) {
-        for posted in self.posted.drain(..) {
-            if let Posted::Write(packet, _) = posted {
-                packets.release(packet);
-            }
-        }
+    pub(super) fn abandon(&mut self) {
+        self.requests = Lane::new();
         self.epoch = self.epoch.wrapping_add(1);
-        self.to_ask.clear();
-        self.free = (0..self.reads.len() as u16).rev().collect();
         self.starved = [false; 2];
         self.alarm = Time::NEVER;
         self.write_alarm = Time::NEVER;
@@ -471,17 +328,11 @@ impl HostInterface {
     }
 }
 
-/// The bytes of a completion that answer `part` of its request, or the reason why there are none.
-pub(super) fn content<'p>(
-    completion: &Completion,
-    payload: &'p [u8],
-    part: &AnsweredPart<Purpose>,
-) -> Result<&'p [u8], ReadError> {
-    let lead = usize::from(completion.lower_address) % 4;
-    let bytes = payload.get(lead..lead + part.len as usize);
-    match completion.status {
-        Status::Successful => bytes.ok_or(ReadError::CompleterAbort),
-        Status::UnsupportedRequest => Err(ReadError::UnsupportedRequest),
-        _ => Err(ReadError::CompleterAbort),
+/// The error of a read that has failed, as an AFU gets it.
+pub(super) fn error(failure: Failure) -> ReadError {
+    match failure {
+        Failure::Unsupported => ReadError::UnsupportedRequest,
+        Failure::TimedOut => ReadError::TimedOut,
+        Failure::Aborted | Failure::Poisoned | Failure::NotEnabled => ReadError::CompleterAbort,
     }
 }

@@ -38,13 +38,15 @@ mod words;
 
 use kernel::{Bytes, Component, Effects, Frequency, Port, Span, Time};
 use packet::{Frame, Incident, Observation, Pcie, Site};
+use peerlane_device::Failure;
 use protocol::{Bar, Identity};
-use transaction::{FunctionPlace, Memory, Outstanding};
+use transaction::{FunctionPlace, Memory};
 
+use crate::requests::{Ended, Tags};
 use crate::{
     Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
 };
-use host_interface::{Data, HostInterface, Limits, Outgoing, ReadEnd, Requests, Taken};
+use host_interface::{HostInterface, Outgoing, Purpose, Read, error};
 use management::Management;
 use performance::Event;
 use port::{PortRegisters, ResetChange};
@@ -56,7 +58,6 @@ pub use builtin::BuiltInAfu;
 pub use interrupts::{INTERRUPTS, first_vector, management_alert, port_alert};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
-use misuse::LONGEST;
 pub use misuse::{Misuse, ReadError};
 pub use parameters::FpgaCardParameters;
 pub use shell::{MemoryPort, Shell};
@@ -69,7 +70,7 @@ pub struct FpgaCard {
     slots: Vec<Slot>,
     /// The slot that may send next.
     turn: usize,
-    requests: Requests,
+    tags: Tags<Purpose>,
     memory: LocalMemory,
     /// Number of writes that the units have handed over.
     posted: u64,
@@ -79,12 +80,8 @@ pub struct FpgaCard {
     rejected: Vec<&'static str>,
     /// A cycle of the interface clock.
     cycle: Span,
-    /// The data of the last completed read.
-    answer: Data,
     /// Data loaded from registers, for the completion.
     loaded: Memory,
-    /// The times of the next wake-ups: for the units, and for the next timeout.
-    armed: [Time; 2],
     idle: Idle,
 }
 
@@ -189,6 +186,10 @@ impl Leaf for FpgaCard {
         &mut self.endpoint
     }
 
+    fn deadline(&mut self, now: Time) -> Time {
+        self.tags.next_change(now)
+    }
+
     /// The registers of management and ports are as after reset, and each port takes its slot through a reset. The units stay
     /// configured with their clocks, and the card's memory keeps its contents.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
@@ -196,12 +197,12 @@ impl Leaf for FpgaCard {
             return;
         }
         self.management = Management::new(self.slots.len() as u8, self.cycle);
-        self.requests.forget(|_| true);
+        self.tags.forget(|_| true);
         for (number, slot) in self.slots.iter_mut().enumerate() {
             slot.port = PortRegisters::new(number as u8);
             slot.host.forget();
         }
-        self.apply_registers();
+        self.tags.apply_registers(&self.endpoint);
         for slot in 0..self.slots.len() {
             self.change_reset(slot, ResetChange::Begins, fx);
             self.change_reset(slot, ResetChange::Ends, fx);
@@ -213,14 +214,7 @@ impl Leaf for FpgaCard {
         if self.is_idle(fx) {
             return;
         }
-        let due = self.due(fx.now());
-        if !self.has_work(due, fx.now()) {
-            self.rest(due, false);
-            return;
-        }
-        if due[1] <= fx.now() {
-            self.give_up(fx);
-        }
+        self.give_up(fx);
         if self.endpoint.has_work(fx.now()) {
             self.receive_all(fx);
         }
@@ -232,8 +226,7 @@ impl Leaf for FpgaCard {
                 break is_shut;
             }
         };
-        let due = self.arm(fx);
-        self.rest(due, is_shut);
+        self.rest(is_shut, fx);
     }
 }
 
@@ -244,12 +237,11 @@ impl FpgaCard {
         let timeout = parameters.completion_timeout;
         let outstanding = config.parameters.outstanding(parameters.tags, timeout);
         let endpoint = Endpoint::new(config);
-        let limits = limits(&endpoint);
         let places = (parameters.outstanding_reads, parameters.waiting_writes);
         let slots = parameters.units().into_iter().zip(0..);
         let slots = slots.map(|(unit, number)| Slot {
             port: PortRegisters::new(number),
-            host: HostInterface::new(number, limits, places),
+            host: HostInterface::new(number, places),
             unit: Unit::of(unit.make()),
             clock: parameters.afu_clock,
             made_for: None,
@@ -257,12 +249,12 @@ impl FpgaCard {
         });
         let slots: Vec<Slot> = slots.collect();
         let cycle = parameters.afu_clock.period();
-        let mut card = FpgaCard {
+        FpgaCard {
             management: Management::new(slots.len() as u8, cycle),
             loaded: Memory::new(ports_size(slots.len() as u8)),
             slots,
             turn: 0,
-            requests: Outstanding::new(outstanding),
+            tags: Tags::new(outstanding, &endpoint),
             memory: LocalMemory::new(
                 parameters.memory.0,
                 parameters.memory_channels,
@@ -273,13 +265,9 @@ impl FpgaCard {
             missing: Vec::new(),
             rejected: Vec::new(),
             cycle,
-            answer: vec![0; LONGEST],
-            armed: [Time::ZERO; 2],
             idle: Idle::NO,
             endpoint,
-        };
-        card.apply_registers();
-        card
+        }
     }
 
     /// Number of slots.
@@ -351,7 +339,7 @@ impl FpgaCard {
         let Some(place) = self.slots.get_mut(slot) else {
             return false;
         };
-        place.host.abandon(fx.store());
+        place.host.abandon();
         place.unit = Unit::of(afu);
         place.made_for = None;
         self.with_afu(slot, fx, |afu, _| afu.reset());
@@ -383,7 +371,6 @@ impl FpgaCard {
             rejected: &mut self.rejected,
             has_atomics,
             errors: &mut slot.port.errors,
-            packets: fx.store(),
         };
         let done = what(afu, &mut shell);
         for why in self.rejected.drain(..) {
@@ -407,20 +394,17 @@ impl FpgaCard {
             };
             let number = slot as u8;
             match next {
-                Outgoing::Read(packet) => {
-                    self.management.performance.count(number, Event::LinkRead);
-                    self.endpoint.hand_over(packet, fx);
-                }
-                Outgoing::Write(packet, written) => {
+                Outgoing::Read => self.management.performance.count(number, Event::LinkRead),
+                Outgoing::Write(written) => {
                     self.management.performance.count(number, Event::LinkWrite);
-                    self.endpoint.hand_over(packet, fx);
                     self.posted += 1;
                     self.slots[slot].last_posted = self.posted;
                     if let Some(tag) = written {
                         self.with_afu(slot, fx, |afu, shell| afu.write_done(tag, shell));
                     }
                 }
-                Outgoing::Interrupt(vector) => self.signal(first_vector(number) + vector, fx),
+                Outgoing::Interrupt => {}
+                Outgoing::Ended(ended) => self.report(slot, &ended, fx),
             }
         }
         true
@@ -441,13 +425,13 @@ impl FpgaCard {
         self.endpoint.is_open(fx) && self.endpoint.is_bus_master()
     }
 
-    /// The next item to send, and its slot; slots take turns.
+    /// Sends the next packet, and returns its slot; slots take turns.
     fn next(&mut self, fx: &mut Effects<'_, Self>) -> Option<(usize, Outgoing)> {
-        let (now, count) = (fx.now(), self.slots.len());
+        let count = self.slots.len();
         for step in self.turn..self.turn + count {
             let slot = if step < count { step } else { step - count };
             let host = &mut self.slots[slot].host;
-            if let Some(next) = host.next(now, &mut self.requests, fx.store()) {
+            if let Some(next) = host.send(&mut self.tags, &mut self.endpoint, fx) {
                 self.turn = if slot + 1 < count { slot + 1 } else { 0 };
                 return Some((slot, next));
             }
@@ -491,47 +475,33 @@ impl FpgaCard {
 
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(part) = self.requests.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own, fx);
+        while let Some((_, part)) = self.tags.give_up(|_, _| None, &mut self.endpoint, fx) {
             self.management.errors.record(ReadError::TimedOut.into());
             let slot = usize::from(part.what.slot);
-            let host = &mut self.slots[slot].host;
-            let taken = host.put(&part, Err(ReadError::TimedOut), &mut self.answer);
-            if let Taken::Read(answer) = taken {
-                self.report(slot, answer, fx);
+            let ended = self.slots[slot].host.put(&part, Err(Failure::TimedOut));
+            if let Some(ended) = ended {
+                self.report(slot, &ended, fx);
             }
         }
     }
 
     /// Reports the end of a read to the unit in a slot.
-    fn report(&mut self, slot: usize, answer: ReadEnd, fx: &mut Effects<'_, Self>) {
-        let data = std::mem::take(&mut self.answer);
-        let result = answer.result.map(|len| &data[..len]);
-        self.with_afu(slot, fx, |afu, shell| {
-            afu.read_done(answer.tag, result, shell);
-        });
-        self.answer = data;
+    fn report(&mut self, slot: usize, ended: &Ended<Read>, fx: &mut Effects<'_, Self>) {
+        let read = &ended.what;
+        let data = ended.failed.map_or(Ok(&*read.data), |why| Err(error(why)));
+        self.with_afu(slot, fx, |afu, shell| afu.read_done(read.tag, data, shell));
     }
 
     /// Puts a slot into reset, or releases it.
     fn change_reset(&mut self, slot: usize, change: ResetChange, fx: &mut Effects<'_, Self>) {
         match change {
             ResetChange::Begins => {
-                self.slots[slot].host.abandon(fx.store());
+                self.slots[slot].host.abandon();
                 self.with_afu(slot, fx, |afu, _| afu.reset());
             }
             ResetChange::Ends => {
                 self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
             }
-        }
-    }
-
-    /// Applies the registers of the function to the requests of all slots.
-    fn apply_registers(&mut self) {
-        let limits = limits(&self.endpoint);
-        self.requests.allow(self.endpoint.requests_allowed());
-        for slot in &mut self.slots {
-            slot.host.apply_registers(limits);
         }
     }
 
@@ -543,51 +513,23 @@ impl FpgaCard {
         !(self.endpoint.has_work(fx.now()) || self.idle.sends && self.may_send(fx))
     }
 
-    /// Notes what the card waits for: the times of the next events, which are armed, and the endpoint if that `is_shut`. What does not go
+    /// Schedules the next wake-ups, and notes what the card waits for: their times, and the endpoint if that `is_shut`. What does not go
     /// through an open one waits for a tag, which a completion or a time brings.
-    fn rest(&mut self, due: [Time; 2], is_shut: bool) {
-        let times = due.into_iter().zip(self.armed);
-        let awaited = times.filter(|(due, _)| *due < Time::NEVER);
+    fn rest(&mut self, is_shut: bool, fx: &mut Effects<'_, Self>) {
+        let alarms = self.slots.iter().map(|slot| slot.host.next_alarm());
+        let alarm = alarms.min().unwrap_or(Time::NEVER);
+        let deadline = self.tags.next_change(fx.now());
+        if alarm < Time::NEVER {
+            self.endpoint.wake_engine(alarm, fx);
+        }
+        self.endpoint.wake_engine_in_background(deadline, fx);
         let has_more =
             || self.management.errors.is_alerting || self.slots.iter().any(Slot::has_work);
         self.idle = Idle {
-            until: awaited.map(|(_, armed)| armed).min().unwrap_or(Time::NEVER),
+            until: self.endpoint.next_wake(),
             sends: is_shut && has_more(),
             departs: self.slots.iter().any(|slot| slot.host.awaits_departure()),
         };
-    }
-
-    /// Whether there may be anything to do now, with the times of the next events.
-    fn has_work(&self, due: [Time; 2], now: Time) -> bool {
-        let has_come = due.iter().any(|due| *due <= now);
-        let is_unarmed = due
-            .iter()
-            .zip(&self.armed)
-            .any(|(due, armed)| *due < Time::NEVER && !is_on_its_way(*armed, *due, now));
-        has_come
-            || is_unarmed
-            || self.endpoint.has_work(now)
-            || self.management.errors.is_alerting
-            || self.slots.iter().any(Slot::has_work)
-    }
-
-    /// The times of the next events: of the units, and of the next timeout.
-    fn due(&mut self, now: Time) -> [Time; 2] {
-        let alarms = self.slots.iter().map(|slot| slot.host.next_alarm());
-        let alarm = alarms.min().unwrap_or(Time::NEVER);
-        [alarm, self.requests.next_change(now)]
-    }
-
-    /// Schedules wake-ups for the next events, unless they are scheduled already; returns their times.
-    fn arm(&mut self, fx: &mut Effects<'_, Self>) -> [Time; 2] {
-        let due = self.due(fx.now());
-        for (armed, due) in self.armed.iter_mut().zip(due) {
-            if due < Time::NEVER && !is_on_its_way(*armed, due, fx.now()) {
-                *armed = due;
-                fx.wake(EndpointTimer::Engine, due.since(fx.now()));
-            }
-        }
-        due
     }
 }
 
@@ -598,18 +540,4 @@ impl Idle {
         sends: false,
         departs: false,
     };
-}
-
-/// Whether the wake-up at `armed` is still to come, and not too late for an event at `due`.
-fn is_on_its_way(armed: Time, due: Time, now: Time) -> bool {
-    armed > now && armed <= due
-}
-
-/// The limits for requests, from the registers.
-fn limits(endpoint: &Endpoint) -> Limits {
-    Limits {
-        id: endpoint.id(),
-        max_payload: endpoint.max_payload(),
-        max_read_request: endpoint.max_read_request(),
-    }
 }

@@ -1,16 +1,18 @@
 //! Packets that arrive at the card: accesses to the registers of its parts, and completions.
 
 use kernel::Effects;
-use packet::{PacketId, Refusal};
+use packet::PacketId;
 use protocol::{Completion, Kind, MemoryRequest};
 use transaction::written;
 
 use super::errors::{LinkError, PortError};
 use super::features::{FeatureHeader, FeatureKind};
+use super::host_interface::error;
 use super::performance::Event;
 use super::slot::Unit;
 use super::words::{load_pieces, part_of, store_pieces};
-use super::{FpgaCard, PORT_BAR, Taken, host_interface, management, port};
+use super::{FpgaCard, PORT_BAR, management, port};
+use crate::requests::failure;
 
 /// The part of the card with the accessed registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,29 +59,26 @@ impl FpgaCard {
             _ => self.endpoint.serve(packet, fx),
         }
         if header.is_config() {
-            self.apply_registers();
+            self.tags.apply_registers(&self.endpoint);
         }
     }
 
     /// Gives the data of a completion to the slot whose request it answers.
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
-        let is_own = completion.requester == self.endpoint.id();
-        let part = is_own.then(|| self.requests.take(completion)).flatten();
-        let Some(part) = part else {
+        let taken = self.tags.take(packet, completion, &mut self.endpoint, fx);
+        let Some((_, part)) = taken else {
             let unexpected = LinkError::UnexpectedCompletion;
-            self.management.errors.record(unexpected);
-            let why = Refusal::UnexpectedCompletion;
-            return self.endpoint.refuse(packet, why, fx);
+            return self.management.errors.record(unexpected);
         };
         let slot = usize::from(part.what.slot);
-        let result = host_interface::content(completion, fx.store()[packet].payload(), &part);
-        let taken = self.slots[slot].host.put(&part, result, &mut self.answer);
+        let data = part.data(completion, fx.store()[packet].payload());
+        let ended = self.slots[slot].host.put(&part, data.map_err(failure));
         fx.store().release(packet);
-        if let Taken::Read(answer) = taken {
-            if let Err(error) = answer.result {
-                self.management.errors.record(error.into());
+        if let Some(ended) = ended {
+            if let Some(why) = ended.failed {
+                self.management.errors.record(error(why).into());
             }
-            self.report(slot, answer, fx);
+            self.report(slot, &ended, fx);
         }
     }
 

@@ -1,7 +1,6 @@
 //! The interface of an accelerator functional unit to the card around it.
 
 use kernel::{Span, Time};
-use packet::Packets;
 use protocol::AtomicOperation;
 
 use super::errors::{PortError, PortErrors};
@@ -24,7 +23,6 @@ pub struct Shell<'s> {
     /// Why requests of this call were rejected, for the log of incidents.
     pub(super) rejected: &'s mut Vec<&'static str>,
     pub(super) has_atomics: bool,
-    pub(super) packets: &'s mut Packets,
 }
 
 /// The card's own memory, at one simulated time.
@@ -95,7 +93,7 @@ impl Shell<'_> {
     /// Writes `bytes` to host memory at `address`, after all earlier writes. [`Afu::write_done`](super::Afu::write_done) reports
     /// with this tag that they were transmitted.
     pub fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
-        let taken = self.host.write(address, bytes, tag, self.packets);
+        let taken = self.host.write(address, bytes, tag);
         taken.inspect_err(|why| self.reject(*why, PortError::of_write))
     }
 

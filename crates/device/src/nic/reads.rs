@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, QueuePairId, Tag, TrafficClass};
+use protocol::{Completion, FunctionId, QueuePairId, Tag, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
 
 use super::NicParameters;
@@ -96,23 +96,18 @@ impl Reads {
         now: Time,
         packets: &mut Packets,
     ) -> PacketId {
-        let tag = self.begin((requester, purpose), (range.address, range.len), now);
-        let read = Header::memory_read(requester, tag, range.address, range.len)
-            .expect("a request stays within its page");
-        let header = Header {
-            traffic_class: match purpose {
-                Purpose::Stream { is_data: true, .. } | Purpose::Load(_) => TrafficClass::default(),
-                Purpose::Stream { .. } | Purpose::Buffers { .. } => self.descriptor_class,
-            },
-            ..read
+        let class = match purpose {
+            Purpose::Stream { is_data: true, .. } | Purpose::Load(_) => TrafficClass::default(),
+            Purpose::Stream { .. } | Purpose::Buffers { .. } => self.descriptor_class,
         };
-        let packet = packets.claim();
         let stamp = Stamp {
             born: now,
             ..Stamp::default()
         };
-        packets[packet].write(header, stamp);
-        packet
+        let range = (requester, (range.address, range.len));
+        let asked = (requester, purpose);
+        self.outstanding
+            .read(asked, range, (class, stamp), (now, packets))
     }
 
     /// Takes a completion. False if no request waits for it.
@@ -169,12 +164,7 @@ impl Reads {
     }
 
     fn complete(&mut self, part: AnsweredPart<Asked>, bytes: Vec<u8>) {
-        let part = AnsweredPart {
-            what: part.what.1,
-            offset: part.offset,
-            len: part.len,
-            last: part.last,
-        };
+        let part = part.map(|(_, purpose)| purpose);
         let mut due = self.busy_until;
         let queue = match part.what {
             Purpose::Stream { is_data: true, .. } => {

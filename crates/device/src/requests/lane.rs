@@ -26,11 +26,34 @@ pub(crate) struct Lane<P, W> {
     bytes: u64,
 }
 
+/// The traffic class of the packets of a request, and the stamp of its first byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    pub(crate) class: TrafficClass,
+    pub(crate) stamp: Stamp,
+}
+
+impl Mark {
+    /// The stamp of the packet with the bytes from `at` on. The flag of the last packet of a request of a flow is that of the mark.
+    fn stamp(&self, at: u64, is_last: bool) -> Stamp {
+        let stamp = self.stamp;
+        if stamp.flow.is_none() {
+            return stamp;
+        }
+        Stamp {
+            offset: stamp.offset + at,
+            last: stamp.last && is_last,
+            ..stamp
+        }
+    }
+}
+
 /// A posted request.
 #[derive(Debug)]
 pub(crate) enum Posted<W> {
     Write {
         what: W,
+        mark: Mark,
         address: u64,
         len: u64,
         /// The number of bytes that are sent.
@@ -39,6 +62,19 @@ pub(crate) enum Posted<W> {
     Interrupt(u16),
     /// A message about an internal error of the device.
     Message(Severity),
+}
+
+impl<W> Posted<W> {
+    /// A write to a range of addresses.
+    pub(crate) fn write(what: W, mark: Mark, (address, len): (u64, u64)) -> Self {
+        Posted::Write {
+            what,
+            mark,
+            address,
+            len,
+            sent: 0,
+        }
+    }
 }
 
 /// An operation that changes a value in memory and returns it, with its operands.
@@ -50,6 +86,7 @@ struct NonPosted<P> {
     /// The place in the order of all requests.
     order: u64,
     what: P,
+    mark: Mark,
     address: u64,
     len: u64,
     /// The number of bytes that packets have asked for.
@@ -75,7 +112,7 @@ pub(crate) struct Ended<P> {
 }
 
 impl<P, W> Lane<P, W> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Lane {
             posted: VecDeque::new(),
             to_send: VecDeque::new(),
@@ -85,14 +122,29 @@ impl<P, W> Lane<P, W> {
         }
     }
 
+    /// Number of posted requests that are not sent.
+    pub(crate) fn posted(&self) -> usize {
+        self.posted.len()
+    }
+
+    /// Number of reads and atomic operations that have not ended.
+    pub(crate) fn reads(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Number of requests that are not sent, or not answered.
     pub(super) fn waiting(&self) -> usize {
-        self.posted.len() + self.slots.len() - self.free.len()
+        self.posted() + self.reads()
     }
 
     /// Bytes of these requests.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether all requests are sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.posted.is_empty() && self.to_send.is_empty()
     }
 
     /// Whether a read or an atomic operation has parts that are not sent.
@@ -101,9 +153,10 @@ impl<P, W> Lane<P, W> {
     }
 
     /// Adds a read, or an atomic operation.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
-        (order, what): (u64, P),
+        order: u64,
+        (what, mark): (P, Mark),
         (address, len): (u64, u64),
         atomic: Option<Atomic>,
     ) {
@@ -114,6 +167,7 @@ impl<P, W> Lane<P, W> {
         self.slots[slot] = Some(NonPosted {
             order,
             what,
+            mark,
             address,
             len,
             asked: 0,
@@ -126,41 +180,56 @@ impl<P, W> Lane<P, W> {
     }
 
     /// Adds a posted request.
-    pub(super) fn post(&mut self, order: u64, posted: Posted<W>) {
+    pub(crate) fn post(&mut self, order: u64, posted: Posted<W>) {
         if let Posted::Write { len, .. } = &posted {
             self.bytes += len;
         }
         self.posted.push_back((order, posted));
     }
 
-    /// The place in the order of the next posted request that may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3), and
-    /// wait for earlier writes.
-    pub(super) fn next_post(&self, place: FunctionPlace, endpoint: &Endpoint) -> Option<u64> {
-        let (order, posted) = self.posted.front()?;
-        let is_write = matches!(posted, Posted::Write { .. });
-        (!is_write || endpoint.is_bus_master_at(place)).then_some(*order)
+    /// Whether the next posted request is a write; none without a posted request.
+    pub(crate) fn next_is_write(&self) -> Option<bool> {
+        let (_, posted) = self.posted.front()?;
+        Some(matches!(posted, Posted::Write { .. }))
     }
 
-    /// The place in the order of the next read or atomic operation that may be sent, if it gets a tag, and its next range. It overtakes no
-    /// posted request (PCIe Base 2.4.1).
-    pub(super) fn next_read(
+    /// The place in the order, and the class, of the next posted request that may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3), and
+    /// wait for earlier writes.
+    pub(super) fn next_post(
         &self,
         place: FunctionPlace,
         endpoint: &Endpoint,
-    ) -> Option<(u64, (u64, u32))> {
+    ) -> Option<(u64, TrafficClass)> {
+        let (order, posted) = self.posted.front()?;
+        let class = match posted {
+            Posted::Write { .. } if !endpoint.is_bus_master_at(place) => return None,
+            Posted::Write { mark, .. } => mark.class,
+            Posted::Interrupt(_) => endpoint.interrupt_class(),
+            Posted::Message(_) => TrafficClass::default(),
+        };
+        Some((*order, class))
+    }
+
+    /// The place in the order, and the class, of the next read or atomic operation that may be sent, if it gets a tag, and its next range. It
+    /// overtakes no posted request (PCIe Base 2.4.1).
+    pub(crate) fn next_read(
+        &self,
+        place: FunctionPlace,
+        endpoint: &Endpoint,
+    ) -> Option<(u64, TrafficClass, (u64, u32))> {
         let one = self.slots[*self.to_send.front()?].as_ref()?;
         let mut posted = self.posted.front().into_iter();
         let is_behind_posted = posted.any(|(order, _)| *order < one.order);
         let may_send = !is_behind_posted && endpoint.is_bus_master_at(place);
-        may_send.then(|| (one.order, one.next_range(endpoint)))
+        may_send.then(|| (one.order, one.mark.class, one.next_range(endpoint)))
     }
 
-    /// Sends the next packet of the oldest read or atomic operation. An atomic operation without permission is not sent, and fails
-    /// (PCIe Base 7.5.3.16).
-    pub(super) fn send_read<C: Device>(
+    /// Sends the next packet, with this purpose, of the oldest read or atomic operation. An atomic operation without permission is not sent,
+    /// and fails (PCIe Base 7.5.3.16).
+    pub(crate) fn send_read<C: Device, Q: Copy>(
         &mut self,
         place: FunctionPlace,
-        tags: &mut Tags<Part>,
+        (tags, purpose): (&mut Tags<Q>, impl FnOnce(Part) -> Q),
         endpoint: &mut Endpoint,
         fx: &mut Effects<'_, C>,
     ) -> Option<Ended<P>> {
@@ -172,24 +241,26 @@ impl<P, W> Lane<P, W> {
             return self.end(slot);
         }
         let range = one.next_range(endpoint);
-        let part = Part {
-            slot,
-            offset: one.asked,
-        };
+        let offset = one.asked;
+        let purpose = purpose(Part { slot, offset });
         one.asked += u64::from(range.1);
         let is_asked = one.asked == one.len;
-        let stamp = Stamp::default();
+        let traffic_class = one.mark.class;
+        let stamp = one.mark.stamp(offset, true);
         let packet = match &one.atomic {
             None => {
-                let stamp = (TrafficClass::default(), stamp);
-                tags.read(part, (place, range), stamp, endpoint, fx)
+                let (marks, packets) = ((traffic_class, stamp), (fx.now(), fx.store()));
+                tags.read(purpose, (place, range), marks, endpoint, packets)
             }
             Some((operation, operands)) => {
                 let of_function = tags.of(place)?;
-                let tag = of_function.begin(part, range, fx.now());
+                let tag = of_function.begin(purpose, range, fx.now());
                 let transaction = (endpoint.id_of(place), tag);
                 let header = Header::atomic(transaction, *operation, range.0, range.1);
-                let header = header.expect("an atomic operation has a legal width and place");
+                let header = Header {
+                    traffic_class,
+                    ..header.expect("an atomic operation has a legal width and place")
+                };
                 let packet = fx.store().claim();
                 fx.store()[packet]
                     .write(header, stamp)
@@ -206,7 +277,7 @@ impl<P, W> Lane<P, W> {
 
     /// Sends the next packet of the oldest posted request. `fill` puts the bytes of a write from an offset on into a packet; they may come
     /// from the memory behind BAR 0. Returns a write whose last packet this was.
-    pub(super) fn send_posted<C: Device>(
+    pub(crate) fn send_posted<C: Device>(
         &mut self,
         place: FunctionPlace,
         endpoint: &mut Endpoint,
@@ -217,17 +288,23 @@ impl<P, W> Lane<P, W> {
         let packet = match posted {
             Posted::Write {
                 what,
+                mark,
                 address,
                 len,
                 sent,
             } => {
                 let (from, left) = (*address + *sent, *len - *sent);
                 let part = MemoryRequest::first_len(from, left, endpoint.max_payload());
-                let header = Header::memory_write(endpoint.id_of(place), from, part)
+                let write = Header::memory_write(endpoint.id_of(place), from, part)
                     .expect("a write request stays within its page and the largest payload");
+                let header = Header {
+                    traffic_class: mark.class,
+                    ..write
+                };
+                let stamp = mark.stamp(*sent, u64::from(part) == left);
                 let packet = fx.store().claim();
                 let lead = (from % 4) as usize;
-                let bytes = fx.store()[packet].write(header, Stamp::default());
+                let bytes = fx.store()[packet].write(header, stamp);
                 let bytes = &mut bytes[lead..lead + part as usize];
                 fill(what, *sent, bytes, endpoint.bar());
                 *sent += u64::from(part);
@@ -252,7 +329,7 @@ impl<P, W> Lane<P, W> {
 
     /// Takes a part that has come, whose bytes `keep` gets with their offset in the request, or that is lost. Returns the request if it has
     /// ended. Nothing more is asked for of a request that has failed.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         part: &AnsweredPart<Part>,
         data: Result<&[u8], Failure>,

@@ -1,7 +1,7 @@
 //! The requests of a device: their order, their packets, their tags, and what becomes of them.
 //!
 //! A device asks for reads, writes and atomic operations of any length. They leave in order as far as PCI Express demands it: functions do
-//! not wait for each other, and reads take turns with posted requests. [`Tags`] serves engines that decide about each packet.
+//! not wait for each other, and reads take turns with posted requests. An engine that decides about each request uses [`Lane`], one that decides about each packet [`Tags`].
 
 mod lane;
 mod tags;
@@ -9,14 +9,13 @@ mod tags;
 use kernel::{Effects, Time};
 use packet::{FlowId, PacketId};
 use peerlane_device::Failure;
-use protocol::{Completion, Status};
+use protocol::{Completion, Status, TrafficClass};
 use transaction::{FunctionPlace, Memory, OutstandingLimits};
 
 use crate::Endpoint;
 use crate::endpoint::Device;
 use crate::leaf::Engine;
-pub(crate) use lane::{Atomic, Ended, Posted};
-use lane::{Lane, Part};
+pub(crate) use lane::{Atomic, Ended, Lane, Mark, Part, Posted};
 pub(crate) use tags::Tags;
 
 /// The requests of a device. `P` is the purpose of a read or an atomic operation, `W` that of a write; both come back with its end.
@@ -73,30 +72,23 @@ impl<P, W> Requests<P, W> {
     pub(crate) fn begin(
         &mut self,
         place: FunctionPlace,
-        what: P,
+        what: (P, Mark),
         range: (u64, u64),
         atomic: Option<Atomic>,
     ) {
         let (order, lane) = self.lane(place);
-        lane.begin((order, what), range, atomic);
-    }
-
-    /// Adds a write.
-    pub(crate) fn write(&mut self, place: FunctionPlace, what: W, (address, len): (u64, u64)) {
-        let sent = 0;
-        let write = Posted::Write {
-            what,
-            address,
-            len,
-            sent,
-        };
-        self.post(place, write);
+        lane.begin(order, what, range, atomic);
     }
 
     /// Adds a posted request.
     pub(crate) fn post(&mut self, place: FunctionPlace, posted: Posted<W>) {
         let (order, lane) = self.lane(place);
         lane.post(order, posted);
+    }
+
+    /// Whether all requests are sent.
+    pub(crate) fn are_sent(&self) -> bool {
+        self.lanes.iter().all(Lane::is_sent)
     }
 
     /// Number of requests that are not sent, or not answered.
@@ -132,30 +124,48 @@ impl<P, W> Requests<P, W> {
         fx: &mut Effects<'_, C>,
         fill: impl FnOnce(&W, u64, &mut [u8], &Memory),
     ) -> Sent<P, W> {
-        if !endpoint.is_open(fx) {
-            return Sent::Nothing;
-        }
+        let now = fx.now();
         let lanes = || self.lanes.iter().enumerate();
         let post = lanes()
             .filter_map(|(number, lane)| {
-                Some((lane.next_post(place_of(number), endpoint)?, number))
+                let (order, class) = lane.next_post(place_of(number), endpoint)?;
+                Some((order, number, class))
             })
-            .min();
-        let read = lanes()
-            .filter_map(|(number, lane)| {
+            .min_by_key(|(order, ..)| *order);
+        let next_read = |endpoint: &Endpoint| {
+            let may_send = |(number, lane): (usize, &Lane<P, W>)| {
                 let place = place_of(number);
-                let (order, range) = lane.next_read(place, endpoint)?;
-                let fits = self.tags.fits(place, range, fx.now());
-                fits.then_some((order, number))
-            })
-            .min();
-        if let Some((_, number)) = read.filter(|_| self.is_turn_of_reads || post.is_none()) {
+                let (order, class, range) = lane.next_read(place, endpoint)?;
+                let fits = self.tags.fits(place, range, now);
+                fits.then_some((order, number, class))
+            };
+            lanes()
+                .filter_map(may_send)
+                .min_by_key(|(order, ..)| *order)
+        };
+        let is_turn_of_reads = self.is_turn_of_reads || post.is_none();
+        let read = is_turn_of_reads.then(|| next_read(endpoint)).flatten();
+        if post.or(read).is_none() {
+            return Sent::Nothing;
+        }
+        let is_open = endpoint.is_open(fx);
+        if !is_open && !endpoint.has_channels() {
+            return Sent::Nothing;
+        }
+        let may_go =
+            |next: &(u64, usize, TrafficClass)| is_open || endpoint.is_open_besides(next.2, now);
+        let post = post.filter(may_go);
+        let read = match (post, read) {
+            (None, None) => next_read(endpoint),
+            _ => read,
+        };
+        if let Some((_, number, _)) = read.filter(may_go) {
             self.is_turn_of_reads = false;
             let (lane, place) = (&mut self.lanes[number], place_of(number));
-            let ended = lane.send_read(place, &mut self.tags, endpoint, fx);
+            let ended = lane.send_read(place, (&mut self.tags, |part| part), endpoint, fx);
             return ended.map_or(Sent::Packet, Sent::Ended);
         }
-        let Some((_, number)) = post else {
+        let Some((_, number, _)) = post else {
             return Sent::Nothing;
         };
         self.is_turn_of_reads = true;
@@ -217,7 +227,7 @@ impl<P, W> Requests<P, W> {
 }
 
 /// The failure of a request whose completion has this status.
-fn failure(status: Status) -> Failure {
+pub(crate) fn failure(status: Status) -> Failure {
     match status {
         Status::CompleterAbort => Failure::Aborted,
         Status::Poisoned => Failure::Poisoned,
@@ -239,3 +249,6 @@ pub(crate) fn place_of(number: usize) -> FunctionPlace {
         .checked_sub(1)
         .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }
+
+#[cfg(test)]
+mod tests;

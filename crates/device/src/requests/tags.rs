@@ -2,8 +2,8 @@
 //! Base 2.2.6.2).
 
 use kernel::{Effects, Time};
-use packet::{FlowId, Observation, PacketId, Refusal, Stamp};
-use protocol::{Completion, Header, TrafficClass};
+use packet::{FlowId, Observation, PacketId, Packets, Refusal, Stamp};
+use protocol::{Completion, TrafficClass};
 use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
 
 use super::{number_of, place_of};
@@ -56,26 +56,23 @@ impl<P: Copy> Tags<P> {
         of_function.is_some_and(|one| one.fits(address, len, now))
     }
 
+    /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at any address.
+    pub(crate) fn fits_anywhere(&self, place: FunctionPlace, len: u32, now: Time) -> bool {
+        let of_function = self.functions.get(number_of(place));
+        of_function.is_some_and(|one| one.fits_anywhere(len, now))
+    }
+
     /// The read request of a function for a range of addresses, which must [fit](Self::fits) and be within a page.
-    pub(crate) fn read<C: Device>(
+    pub(crate) fn read(
         &mut self,
         what: P,
         (place, range): (FunctionPlace, (u64, u32)),
-        (traffic_class, stamp): (TrafficClass, Stamp),
+        marks: (TrafficClass, Stamp),
         endpoint: &Endpoint,
-        fx: &mut Effects<'_, C>,
+        at: (Time, &mut Packets),
     ) -> PacketId {
         let of_function = self.of(place).expect("a function that reads has tags");
-        let tag = of_function.begin(what, range, fx.now());
-        let read = Header::memory_read(endpoint.id_of(place), tag, range.0, range.1)
-            .expect("a read request stays within its page");
-        let header = Header {
-            traffic_class,
-            ..read
-        };
-        let packet = fx.store().claim();
-        fx.store()[packet].write(header, stamp);
-        packet
+        of_function.read(what, (endpoint.id_of(place), range), marks, at)
     }
 
     /// The part of a request that a completion answers. Refuses an unexpected completion.

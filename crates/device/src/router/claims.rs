@@ -71,7 +71,6 @@ impl Router {
     }
 
     /// Lets the first packet of queue `number`, which is in its turn, claim its channel if it lacks space and nobody has claimed the channel.
-    /// A packet that others precede ("transit-first") does so only while no other packet waits for the channel.
     pub(super) fn claim(&mut self, output: usize, number: u32) {
         let Some((own, cycles)) = self.wanted(output, number) else {
             return;
@@ -80,17 +79,11 @@ impl Router {
         if end.is_none_or(|end| end.may_send(own, cycles)) {
             return;
         }
-        let place = &self.outputs[output];
-        let later = self.later();
-        let preceding = match later >> number & 1 {
-            0 => 0,
-            _ => place.asked & !later,
-        };
         let is_for_channel = |other| {
             let wanted = self.wanted(output, other);
             wanted.is_some_and(|(channel, _)| channel == own)
         };
-        if !members(place.claims | preceding).any(is_for_channel) {
+        if !members(self.outputs[output].claims).any(is_for_channel) {
             self.outputs[output].claims |= 1 << number;
         }
     }

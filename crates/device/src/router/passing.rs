@@ -34,7 +34,11 @@ impl Router {
         if let ControlFlow::Break(chosen) = self.next_claimed(output, now) {
             return chosen;
         }
-        let in_turn = self.outputs[output].in_turn(self.later());
+        let later = match self.arbitration {
+            Arbitration::TransitFirst => (1 << self.stride) - 1,
+            Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
+        };
+        let in_turn = self.outputs[output].in_turn(later);
         if self.arbitration != Arbitration::OldestFirst {
             return self.first_open(output, in_turn, now);
         }
@@ -60,14 +64,6 @@ impl Router {
             self.claim(output, number);
         }
         None
-    }
-
-    /// The queues that an output serves after all others.
-    pub(super) fn later(&self) -> u64 {
-        match self.arbitration {
-            Arbitration::TransitFirst => (1 << self.stride) - 1,
-            Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
-        }
     }
 
     /// The queues of an input.

@@ -56,7 +56,7 @@ pub(super) fn choice(
             ("dma_engine_source_sink_fetch", PeerWrites::Stored)
         }
         UserLogic::SourceSink => ("dma_engine_source_sink", PeerWrites::Stored),
-        UserLogic::Loopback => ("dma_engine_loopback", PeerWrites::Refused),
+        UserLogic::Loopback => ("dma_engine_loopback", PeerWrites::Passed),
         UserLogic::Matrix => ("dma_engine_matrix", PeerWrites::Passed),
         UserLogic::Reflector => ("dma_engine_reflector", PeerWrites::Returned),
     };
@@ -64,9 +64,9 @@ pub(super) fn choice(
     Ok(CircuitChoice {
         name: name.into(),
         peer_writes,
+        refuses_reads: true,
         preset: parameters.crossed.then_some((REGISTERS as u8, CROSSED, 1)),
         makes_data,
-        completion_timeout: Some(parameters.completion_timeout),
     })
 }
 

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use kernel::{Bytes, Effects, Span, Time};
 use packet::{FlowId, Observation, PacketId};
 use protocol::Bar;
-use transaction::{FunctionPlace, Outstanding, Pattern};
+use transaction::{FunctionPlace, Pattern};
 
 use crate::leaf::{Engine, one_port};
+use crate::requests::Tags;
 use crate::{CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
@@ -55,8 +56,8 @@ kernel::parameters! {
         /// Most outstanding non-posted requests of any kind.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Completion timeout of non-posted requests.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -70,7 +71,7 @@ pub struct SgDma {
     lookup: Span,
     registers: Registers,
     user: Box<User>,
-    outstanding: Outstanding<Purpose>,
+    tags: Tags<Purpose>,
     reader: Option<Box<Reader>>,
     writer: Option<Box<Sender>>,
     peer: Option<Box<Sender>>,
@@ -154,7 +155,7 @@ impl Leaf for SgDma {
     fn engine(&self, now: Time) -> Engine {
         if self.reader.is_none() && self.writer.is_none() && self.peer.is_none() {
             Engine::Idle
-        } else if !self.outstanding.is_open(now) {
+        } else if !self.tags.is_open(FunctionPlace::Own, now) {
             Engine::Tags
         } else {
             Engine::Busy
@@ -182,13 +183,13 @@ impl Leaf for SgDma {
         self.waits_since = None;
         self.is_full = false;
         self.interrupts.clear();
-        self.outstanding.forget(|_| true);
+        self.tags.forget(|_| true);
         self.registers = Registers::new();
         self.registers.set(CROSSED, self.parameters.crossed.into());
         let fifo = self.parameters.fifo.0 as usize;
         *self.user = User::new(self.parameters.user, fifo);
         self.turn = 0;
-        self.apply_registers();
+        self.tags.apply_registers(&self.endpoint);
     }
 
     /// Handles arrived packets and sends packets, until neither makes space for the other.
@@ -214,12 +215,12 @@ impl SgDma {
         let endpoint = Endpoint::new(config);
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());
-        let mut engine = SgDma {
+        SgDma {
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
             registers,
             user: Box::new(User::new(parameters.user, parameters.fifo.0 as usize)),
-            outstanding: Outstanding::new(limits),
+            tags: Tags::new(limits, &endpoint),
             reader: None,
             writer: None,
             peer: None,
@@ -231,9 +232,7 @@ impl SgDma {
             patterns,
             parameters: parameters.clone(),
             endpoint,
-        };
-        engine.apply_registers();
-        engine
+        }
     }
 
     fn is_crossed(&self) -> bool {

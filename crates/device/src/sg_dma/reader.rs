@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
-use protocol::{FunctionId, Header, MemoryRequest, Status, TrafficClass};
-use transaction::{AnsweredPart, Outstanding, Pattern};
+use protocol::{MemoryRequest, TrafficClass};
+use transaction::{AnsweredPart, FunctionPlace, Pattern};
 
 use super::list::{List, Lookup};
 use super::registers::{Registers, Unit};
 use super::sender::{Ended, Offer};
 use super::user::Fifo;
+use crate::Endpoint;
+use crate::requests::Tags;
 
 /// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +51,6 @@ struct Awaited {
     bytes: Vec<u8>,
 }
 
-/// The limits for the unit's requests.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) id: FunctionId,
-    pub(super) max_read_request: u32,
-    pub(super) requests: usize,
-}
-
 impl Reader {
     pub(super) fn new(label: Option<FlowId>, list: List, class: TrafficClass) -> Self {
         Reader {
@@ -81,14 +75,13 @@ impl Reader {
         &mut self.list
     }
 
-    /// The next action at `now`, when the datapath is free; data will go to `fifo`.
+    /// The next action at `now`, when the datapath is free; data will go to `fifo`, and at most `most` requests are outstanding.
     pub(super) fn next(
         &mut self,
         now: Time,
-        limits: Limits,
-        fifo: &Fifo,
-        registers: &Registers,
-        outstanding: &mut Outstanding<Purpose>,
+        most: usize,
+        (fifo, registers): (&Fifo, &Registers),
+        (tags, endpoint): (&mut Tags<Purpose>, &Endpoint),
         packets: &mut Packets,
     ) -> Offer {
         let range = match self.list.look_up(now, registers) {
@@ -98,10 +91,11 @@ impl Reader {
             Lookup::Awaited => return Offer::Nothing,
         };
         let address = range.address;
-        let largest = limits.max_read_request.min(fifo.size() as u32);
+        let largest = endpoint.max_read_request().min(fifo.size() as u32);
         let take = MemoryRequest::first_len(address, range.len.into(), largest);
         let room = fifo.room() - self.reserved >= take as usize;
-        if !room || self.awaited.len() >= limits.requests || !outstanding.fits(address, take, now) {
+        let (own, range) = (FunctionPlace::Own, (address, take));
+        if !room || self.awaited.len() >= most || !tags.fits(own, range, now) {
             return Offer::Nothing;
         }
         let stamp = Stamp {
@@ -115,15 +109,8 @@ impl Reader {
             offset: self.asked,
             born: now,
         };
-        let tag = outstanding.begin(purpose, (address, take), now);
-        let read = Header::memory_read(limits.id, tag, address, take)
-            .expect("a request stays within its page");
-        let header = Header {
-            traffic_class: self.class,
-            ..read
-        };
-        let packet = packets.claim();
-        packets[packet].write(header, stamp);
+        let marks = (self.class, stamp);
+        let packet = tags.read(purpose, (own, range), marks, endpoint, (now, packets));
         self.awaited.push_back(Awaited {
             missing: take,
             bytes: Vec::new(),
@@ -138,12 +125,12 @@ impl Reader {
         Offer::Packet(packet)
     }
 
-    /// Handles a part of the answer to a request at `now`, or its failure. The data goes to `fifo`, or if nothing stalls only past
+    /// Handles a part of the answer to a request at `now`; no bytes if it has failed. The data goes to `fifo`, or if nothing stalls only past
     /// the check against `pattern`. Returns what to report.
     pub(super) fn take(
         &mut self,
         part: &AnsweredPart<Purpose>,
-        (status, bytes): (Status, &[u8]),
+        bytes: Option<&[u8]>,
         (fifo, pattern, never_stalls): (&mut Fifo, Option<Pattern>, bool),
         now: Time,
     ) -> Option<Observation> {
@@ -159,16 +146,14 @@ impl Reader {
         let awaited = self.awaited.get_mut((number - self.first) as usize)?;
         awaited.missing -= part.len;
         self.ended = now;
-        let good = status == Status::Successful;
-        if good && !never_stalls {
-            awaited.bytes.extend_from_slice(bytes);
-        } else {
-            self.reserved -= part.len as usize;
+        match bytes {
+            Some(bytes) if !never_stalls => awaited.bytes.extend_from_slice(bytes),
+            _ => self.reserved -= part.len as usize,
         }
-        self.failed |= !good;
+        self.failed |= bytes.is_none();
         self.drain(fifo);
         let flow = self.label?;
-        Some(if good {
+        Some(if let Some(bytes) = bytes {
             Observation::Delivered {
                 flow,
                 bytes: part.len,

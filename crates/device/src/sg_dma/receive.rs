@@ -74,20 +74,14 @@ impl SgDma {
         }
         match &header.kind {
             Kind::Completion(completion) => {
-                let taken = (completion.requester == self.endpoint.id())
-                    .then(|| self.outstanding.take(completion))
-                    .flatten();
-                let Some(part) = taken else {
-                    return self
-                        .endpoint
-                        .refuse(packet, Refusal::UnexpectedCompletion, fx);
+                let taken = self.tags.take(packet, completion, &mut self.endpoint, fx);
+                let Some((_, part)) = taken else {
+                    return;
                 };
-                let lead = usize::from(completion.lower_address) % 4;
-                let payload = fx.store()[packet].payload();
-                let bytes = payload.get(lead..lead + part.len as usize);
-                let bytes = bytes.unwrap_or_default().to_vec();
+                let data = part.data(completion, fx.store()[packet].payload());
+                let bytes = data.ok().map(<[u8]>::to_vec);
                 fx.store().release(packet);
-                self.answered(&part, (completion.status, &bytes), fx);
+                self.answered(&part, bytes.as_deref(), fx);
             }
             Kind::MemoryWrite(request) if let Some(at) = self.register(request) => {
                 let content = &fx.store()[packet];
@@ -134,20 +128,15 @@ impl SgDma {
             _ => self.endpoint.serve(packet, fx),
         }
         if header.is_config() {
-            self.apply_registers();
+            self.tags.apply_registers(&self.endpoint);
         }
     }
 
-    /// Applies the registers.
-    pub(super) fn apply_registers(&mut self) {
-        self.outstanding.allow(self.endpoint.requests_allowed());
-    }
-
-    /// Handles a part of the answer to a request of the engine, or its failure.
+    /// Handles a part of the answer to a request of the engine; no bytes if it has failed.
     pub(super) fn answered(
         &mut self,
         part: &AnsweredPart<Purpose>,
-        answer: (protocol::Status, &[u8]),
+        bytes: Option<&[u8]>,
         fx: &mut Effects<'_, Self>,
     ) {
         let now = fx.now();
@@ -158,19 +147,15 @@ impl SgDma {
                 };
                 let pattern = pattern(&self.patterns, reader.label());
                 let rx = (&mut self.user.rx, pattern, self.user.logic.never_stalls());
-                if let Some(told) = reader.take(part, answer, rx, now) {
+                if let Some(told) = reader.take(part, bytes, rx, now) {
                     fx.observe(told);
                 }
             }
-            Purpose::Descriptors(unit) => {
-                if answer.0 == protocol::Status::Successful {
-                    if let Some(list) = self.list(unit) {
-                        list.fetched(answer.1, now);
-                    }
-                } else {
-                    self.abandon(unit);
-                }
-            }
+            Purpose::Descriptors(unit) => match (self.list(unit), bytes) {
+                (Some(list), Some(bytes)) => list.fetched(bytes, now),
+                (Some(list), None) => list.abandon(),
+                (None, _) => {}
+            },
         }
     }
 
@@ -179,13 +164,6 @@ impl SgDma {
             Unit::Write => self.writer.as_mut().map(|writer| writer.list()),
             Unit::Read => self.reader.as_mut().map(|reader| reader.list()),
             Unit::Peer => None,
-        }
-    }
-
-    /// Ends a unit's transfer with the data that it has, because its list cannot be fetched.
-    fn abandon(&mut self, unit: Unit) {
-        if let Some(list) = self.list(unit) {
-            list.abandon();
         }
     }
 

@@ -2,10 +2,10 @@
 
 use kernel::{Effects, Time};
 use packet::{Observation, PacketId, Packets, Stamp};
-use protocol::{Header, TrafficClass};
+use protocol::TrafficClass;
 use transaction::{FunctionPlace, Pattern};
 
-use super::reader::{Limits, Purpose};
+use super::reader::Purpose;
 use super::registers::{Status, Unit, offset};
 use super::sender::{Ended, Offer, Sender, Source};
 use super::{SgDma, UserLogic, pattern, user};
@@ -50,7 +50,7 @@ impl SgDma {
             self.endpoint.hand_over(packet, fx);
             return true;
         }
-        let mut earliest = self.outstanding.next_change(now);
+        let mut earliest = self.tags.next_change(now);
         for place in (self.turn..TURNS.len()).chain(0..self.turn) {
             if !is_open && !is_open_to(self, self.class_of(TURNS[place])) {
                 continue;
@@ -82,7 +82,7 @@ impl SgDma {
             self.end(Unit::Read, &ended, fx);
             return true;
         }
-        let deadline = self.outstanding.next_change(fx.now());
+        let deadline = self.tags.next_change(fx.now());
         self.wake_for(deadline, fx);
         false
     }
@@ -108,18 +108,10 @@ impl SgDma {
         let id = self.endpoint.id();
         match sends {
             Sends::Reads => self.reader.as_mut().map_or(Offer::Nothing, |reader| {
-                reader.next(
-                    now,
-                    Limits {
-                        id,
-                        max_read_request: self.endpoint.max_read_request(),
-                        requests: self.parameters.outstanding_reads as usize,
-                    },
-                    &self.user.rx,
-                    &self.registers,
-                    &mut self.outstanding,
-                    packets,
-                )
+                let most = self.parameters.outstanding_reads as usize;
+                let parts = (&self.user.rx, &self.registers);
+                let tags = (&mut self.tags, &self.endpoint);
+                reader.next(now, most, parts, tags, packets)
             }),
             Sends::Writes => self.writer.as_mut().map_or(Offer::Nothing, |writer| {
                 let source = source(self.user.logic, &mut self.user.tx, &self.patterns, writer);
@@ -143,23 +135,18 @@ impl SgDma {
             .endpoint
             .max_read_request()
             .min(self.parameters.fetch_size.0 as u32);
-        if !self.outstanding.fits_anywhere(largest, now) {
+        let own = FunctionPlace::Own;
+        if !self.tags.fits_anywhere(own, largest, now) {
             return Offer::Nothing;
         }
-        let Some((address, len)) = self.list(unit).and_then(|list| list.fetch(largest)) else {
+        let Some(range) = self.list(unit).and_then(|list| list.fetch(largest)) else {
             return Offer::Nothing;
         };
-        let purpose = Purpose::Descriptors(unit);
-        let tag = self.outstanding.begin(purpose, (address, len), now);
-        let read = Header::memory_read(self.endpoint.id(), tag, address, len)
-            .expect("a fetch stays within its page");
-        let header = Header {
-            traffic_class: class(self.parameters.descriptor_traffic_class),
-            ..read
-        };
-        let packet = packets.claim();
-        packets[packet].write(header, Stamp::default());
-        Offer::Packet(packet)
+        let (purpose, source) = (Purpose::Descriptors(unit), Sends::Fetches(unit));
+        let marks = (self.class_of(source), Stamp::default());
+        let (endpoint, packets) = (&self.endpoint, (now, packets));
+        let tags = &mut self.tags;
+        Offer::Packet(tags.read(purpose, (own, range), marks, endpoint, packets))
     }
 
     /// Records that an offered packet occupies the datapath until `time`.
@@ -215,13 +202,13 @@ impl SgDma {
 
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(FunctionPlace::Own, fx);
-            let flow = self.reader.as_ref().and_then(|reader| reader.label());
-            if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
-                fx.observe(Observation::timed_out(flow, 0, 0));
-            }
-            self.answered(&part, (protocol::Status::CompleterAbort, &[]), fx);
+        loop {
+            let label = self.reader.as_ref().and_then(|reader| reader.label());
+            let flow = |_, what: &Purpose| label.filter(|_| matches!(what, Purpose::Data { .. }));
+            let Some((_, part)) = self.tags.give_up(flow, &mut self.endpoint, fx) else {
+                return;
+            };
+            self.answered(&part, None, fx);
         }
     }
 }

@@ -8,7 +8,7 @@ kernel::parameters! {
     /// The parameters of a host.
     pub struct RootComplexParameters {
         /// Number of root ports.
-        ports: u32 = 8, within 1..=60, from "common among servers";
+        ports: u32 = 8, within 1..=MOST_ROOT_PORTS, from "common among servers";
         /// Number of sockets. Every two are connected directly. A link to a root port names the socket of the port; the CPU is on
         /// the first.
         sockets: u32 = 1, within 1..=MOST_SOCKETS as u32, from "common among workstations; servers often have two";
@@ -99,8 +99,8 @@ kernel::parameters! {
         /// Without it, firmware enables 10-bit tags at no device below.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
         /// Completion timeout of non-posted requests.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range. Of several root ports the
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range. Of several root ports the
         /// longest time counts for the requests of the processors.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected
@@ -145,6 +145,9 @@ kernel::choices!(PeerToPeer);
 
 /// The most sockets that an x86 server connects without further hardware.
 pub(crate) const MOST_SOCKETS: usize = 8;
+
+/// A wire of a root port has packets of the host itself and of all root ports: 128 sources, as many as an arbiter serves.
+const MOST_ROOT_PORTS: u32 = 127;
 
 impl RootComplexParameters {
     /// Latency of the PHY and the pipeline of a root port in each direction.

@@ -2,7 +2,9 @@
 
 use peerlane_device::Shell;
 
-use crate::command::{Command, Status};
+use crate::command::{
+    CONTIGUOUS, CREATE_COMPLETION_QUEUE, CREATE_SUBMISSION_QUEUE, Command, INTERRUPTS, Status,
+};
 use crate::events::{Event, EventKind};
 use crate::features::Setting;
 use crate::identify::{Identify, NAMESPACE};
@@ -22,10 +24,10 @@ impl Nvme {
     ) -> Result<Outcome, Status> {
         match command.opcode {
             0x00 => self.delete_submission_queue(command),
-            0x01 => self.create_submission_queue(command),
+            CREATE_SUBMISSION_QUEUE => self.create_submission_queue(command),
             0x02 => self.log_page(command, shell.now_fs()),
             0x04 => self.delete_completion_queue(command),
-            0x05 => self.create_completion_queue(command),
+            CREATE_COMPLETION_QUEUE => self.create_completion_queue(command),
             0x06 => self.identify(command),
             0x08 => Ok(self.abort(command, shell.now_fs())),
             0x09 => self.set_feature(command),
@@ -91,7 +93,7 @@ impl Nvme {
 
     /// Checks size, flags and address of a new queue.
     fn check_queue(&self, command: &Command, size: u16) -> Result<(), Status> {
-        if size == 0 || u64::from(size) >= self.parameters.queue_entries {
+        if size == 0 || u32::from(size) >= self.parameters.queue_entries {
             return Err(Status::InvalidQueueSize);
         }
         // Queues are contiguous (CAP.CQR).
@@ -134,7 +136,7 @@ impl Nvme {
         let [first, second, low, high, ..] = command.words;
         let dwords = u64::from(second & 0xffff) << 16 | u64::from(first >> 16);
         let (offset, len) = (u64::from(high) << 32 | u64::from(low), (dwords + 1) * 4);
-        let temperature = self.parameters.temperature;
+        let temperature = self.parameters.temperature as u16;
         let health = Health {
             warnings: self.features.warnings(temperature),
             temperature,
@@ -145,7 +147,7 @@ impl Nvme {
         let page = page.ok_or(Status::InvalidLogPage)?;
         let is_of_all = matches!(command.namespace, 0 | u32::MAX);
         let is_possible = is_of_all
-            && len <= self.parameters.max_transfer()
+            && len <= self.parameters.max_transfer.0
             && offset.is_multiple_of(4)
             && offset <= page.len() as u64;
         if !is_possible {
@@ -174,7 +176,7 @@ impl Nvme {
             value: command.words[1],
             has_queues: queues > 0,
         })?;
-        let warnings = self.features.warnings(self.parameters.temperature);
+        let warnings = self.features.warnings(self.parameters.temperature as u16);
         let warns = warnings & self.features.event_warnings != 0;
         if warns && !self.is_warned {
             self.events.raise(Event::TemperatureThreshold);
@@ -224,10 +226,6 @@ fn is_place(number: u16, queues: u16) -> bool {
     (1..=queues).contains(&number)
 }
 
-/// The queue is contiguous (PC).
-const CONTIGUOUS: u16 = 1;
-/// Interrupts are enabled for the queue (IEN).
-const INTERRUPTS: u16 = 1 << 1;
 /// Retain Asynchronous Event (RAE).
 const RETAIN_EVENT: u32 = 1 << 15;
 /// Save (SV).

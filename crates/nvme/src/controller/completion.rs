@@ -35,8 +35,9 @@ impl Nvme {
                 let queue = self.submissions[usize::from(completion.queue)].as_ref();
                 let head = queue.map_or(0, |queue| queue.head as u16);
                 let entry = completion.emit(head, phase);
+                let mark = self.mark_of_entries();
                 if !self.transfer(Purpose::Entry, shell, |shell, tag| {
-                    shell.write_tagged(tag, address, &entry)
+                    shell.marked(mark).write_tagged(tag, address, &entry)
                 }) {
                     self.registers.status |= FATAL;
                     return;
@@ -57,7 +58,10 @@ impl Nvme {
         match (coalescing, queue.held) {
             (Some((count, time)), held) if held < count => {
                 if held == 1 {
-                    self.wait(Purpose::Coalesced(number), time, shell);
+                    let timer = self.wait(Purpose::Coalesced(number), time, shell);
+                    if let Some(queue) = &mut self.completions[usize::from(number)] {
+                        queue.timer = Some(timer);
+                    }
                 }
             }
             _ => self.interrupt(number, shell),
@@ -70,8 +74,9 @@ impl Nvme {
             return;
         };
         let held = std::mem::take(&mut queue.held);
-        self.purposes
-            .retain(|_, purpose| *purpose != Purpose::Coalesced(number));
+        if let Some(timer) = queue.timer.take() {
+            self.purposes.remove(&timer);
+        }
         let Some(vector) = queue.vector.filter(|_| held > 0) else {
             return;
         };

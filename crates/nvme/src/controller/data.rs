@@ -1,8 +1,8 @@
 //! The data of commands: lists of pages, transfers between host memory and media, and the ends of commands.
 
-use peerlane_device::{Failure, Misuse, Shell};
+use peerlane_device::{Failure, Mark, Misuse, Shell};
 
-use crate::command::{Command, Status};
+use crate::command::{Command, FLUSH, READ, Status, WRITE};
 use crate::identify::NAMESPACE;
 use crate::pages::Pages;
 use crate::progress::{Action, Outcome, Progress};
@@ -25,15 +25,15 @@ impl Nvme {
         }
         let blocks = u64::from(command.low(12)) + 1;
         let first = u64::from(command.words[1]) << 32 | u64::from(command.words[0]);
-        let len = blocks << self.parameters.lbads;
-        if len > self.parameters.max_transfer() {
+        let len = blocks * self.parameters.block_size.0;
+        if len > self.parameters.max_transfer.0 {
             return Err(Status::InvalidField);
         }
         let end = first.checked_add(blocks);
         if end.is_none_or(|end| end > self.parameters.blocks()) {
             return Err(Status::OutOfRange);
         }
-        let offset = first << self.parameters.lbads;
+        let offset = first * self.parameters.block_size.0;
         let through = command.words[2] >> 30 & 1 != 0 || self.features.write_cache != Some(true);
         let action = if command.opcode == READ {
             Action::Read { offset, len }
@@ -55,13 +55,16 @@ impl Nvme {
             Action::Flush => None,
             _ => Some(Pages::begin(command.prp, len, self.registers.page())?),
         };
-        self.busy_since.get_or_insert(shell.now_fs());
+        let born = shell.now_fs();
+        self.busy_since.get_or_insert(born);
         let slot = self.slots.put(Progress {
             queue,
             command: *command,
             action,
             pages,
             bytes,
+            sent: 0,
+            born,
             awaited: 0,
             has_failed: false,
             is_at_media: false,
@@ -79,8 +82,9 @@ impl Nvme {
             None => self.move_data(slot, shell),
             Some((address, len)) => {
                 progress.awaited = 1;
+                let mark = self.mark_of_entries();
                 if !self.transfer(Purpose::List(slot), shell, |shell, tag| {
-                    shell.read(tag, address, len)
+                    shell.marked(mark).read(tag, address, len)
                 }) {
                     self.end(slot, Err(Status::DataTransferError), shell.now_fs());
                 }
@@ -145,23 +149,56 @@ impl Nvme {
         self.send(slot, shell);
     }
 
-    /// Writes the data of a command to host memory.
+    /// Writes the data of a command to host memory, behind that of others.
     pub(super) fn send(&mut self, slot: usize, shell: &mut Shell<'_>) {
-        let Some(progress) = self.slots.at(slot) else {
-            return;
-        };
-        let bytes = std::mem::take(&mut progress.bytes);
-        let pages = progress.pages.as_ref();
-        let ranges = pages.map_or(Vec::new(), |pages| pages.ranges().to_vec());
-        let mut from = 0;
-        for (address, len) in ranges {
-            let part = &bytes[from..from + len as usize];
-            from += len as usize;
-            self.move_part(slot, Purpose::Sent(slot), shell, |shell, tag| {
-                shell.write_tagged(tag, address, part)
-            });
+        self.to_send.push_back(slot);
+        if self.to_send.len() == 1 {
+            self.send_page(shell);
         }
-        self.end_if_over(slot, shell);
+    }
+
+    /// Writes the next page of data to host memory, once the one before it has left: reads of entries do not wait behind all data.
+    fn send_page(&mut self, shell: &mut Shell<'_>) {
+        let block = self.parameters.block_size.0;
+        while let Some(slot) = self.to_send.front().copied() {
+            let Some(progress) = self.slots.at(slot) else {
+                self.to_send.pop_front();
+                continue;
+            };
+            let at = progress.sent;
+            let pages = progress.pages.as_ref();
+            let piece = pages.and_then(|pages| pages.piece(at as u64));
+            let Some((address, len)) = piece.filter(|_| !progress.has_failed) else {
+                self.to_send.pop_front();
+                self.end_if_over(slot, shell);
+                continue;
+            };
+            progress.sent += len as usize;
+            let bytes = std::mem::take(&mut progress.bytes);
+            let part = &bytes[at..at + len as usize];
+            let label = progress.label(block, at, at + part.len() == bytes.len());
+            let mark = Mark {
+                label,
+                ..Mark::default()
+            };
+            self.move_part(slot, Purpose::Sent(slot), shell, |shell, tag| {
+                shell.marked(mark).write_tagged(tag, address, part)
+            });
+            if let Some(progress) = self.slots.at(slot) {
+                progress.bytes = bytes;
+                if !progress.has_failed {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes note that a page of a command's data has left.
+    pub(super) fn take_sent(&mut self, slot: usize, shell: &mut Shell<'_>) {
+        if let Some(progress) = self.slots.at(slot) {
+            progress.awaited -= 1;
+        }
+        self.send_page(shell);
     }
 
     /// Reads the data of a command from host memory.
@@ -171,11 +208,20 @@ impl Nvme {
         };
         let pages = progress.pages.as_ref();
         let ranges = pages.map_or(Vec::new(), |pages| pages.ranges().to_vec());
-        progress.bytes = vec![0; ranges.iter().map(|(_, len)| *len as usize).sum()];
+        if let [_, _, ..] = ranges[..] {
+            progress.bytes = vec![0; ranges.iter().map(|(_, len)| *len as usize).sum()];
+        }
+        let block = self.parameters.block_size.0;
         let mut from = 0;
         for (address, len) in ranges {
+            let label = self.slots.at(slot);
+            let label = label.and_then(|progress| progress.label(block, from, true));
+            let mark = Mark {
+                label,
+                ..Mark::default()
+            };
             self.move_part(slot, Purpose::Data(slot, from), shell, |shell, tag| {
-                shell.read(tag, address, len)
+                shell.marked(mark).read(tag, address, len)
             });
             from += len as usize;
         }
@@ -206,15 +252,12 @@ impl Nvme {
     ) {
         if let Some(progress) = self.slots.at(slot) {
             match outcome {
+                // The only range of the data.
+                Ok(bytes) if progress.bytes.is_empty() => progress.bytes = bytes.to_vec(),
                 Ok(bytes) => progress.bytes[offset..offset + bytes.len()].copy_from_slice(bytes),
                 Err(_) => progress.has_failed = true,
             }
         }
-        self.count_down(slot, shell);
-    }
-
-    /// Counts a transfer of a command that has ended.
-    pub(super) fn count_down(&mut self, slot: usize, shell: &mut Shell<'_>) {
         if let Some(progress) = self.slots.at(slot) {
             progress.awaited -= 1;
         }
@@ -234,6 +277,9 @@ impl Nvme {
             return self.end(slot, Ok(0), now);
         };
         let bytes = std::mem::take(&mut progress.bytes);
+        if let Some(label) = progress.label(self.parameters.block_size.0, 0, true) {
+            shell.deliver(label, &bytes);
+        }
         self.media.store(offset, &bytes);
         let place = (offset, bytes.len() as u64);
         let end = self.media.write(now, place, through);
@@ -261,7 +307,7 @@ impl Nvme {
             Action::Read { len, .. } => Some((0, len)),
             Action::Write { .. } => {
                 let blocks = u64::from(progress.command.low(12)) + 1;
-                Some((1, blocks << self.parameters.lbads))
+                Some((1, blocks * self.parameters.block_size.0))
             }
             Action::Send | Action::Flush => None,
         };
@@ -272,7 +318,3 @@ impl Nvme {
         self.complete(progress.queue, progress.command.id, outcome);
     }
 }
-
-const FLUSH: u8 = 0x00;
-pub(super) const WRITE: u8 = 0x01;
-pub(super) const READ: u8 = 0x02;

@@ -1,10 +1,11 @@
 //! The controller on a bench, whose test is the software and the memory of the host.
 
-use peerlane_device::{Asked, Bench};
+use peerlane_device::{Asked, Bar, Bench, Description};
 use proptest::prelude::*;
 
-use super::data::{READ, WRITE};
 use super::*;
+use crate::command::{READ, WRITE};
+use crate::registers::REGISTERS;
 
 const MEMORY: usize = 1 << 20;
 const SUBMISSIONS: [u64; 2] = [0x1000, 0x3000];
@@ -23,9 +24,18 @@ struct Host {
 impl Host {
     /// A host that has enabled the controller, and has created a pair of I/O queues.
     fn ready() -> Self {
-        let settings = Settings::defaults(&Nvme::description());
+        let parameters = NvmeParameters {
+            io_queues: 16,
+            ..NvmeParameters::default()
+        };
+        let description = Description {
+            bars: vec![Bar::wide(0, REGISTERS)],
+            vectors: 17,
+            ..Description::default()
+        };
+        let model = Nvme::new(&parameters, "nvme");
         let mut host = Host {
-            bench: Bench::new::<Nvme>(&settings),
+            bench: Bench::of(Box::new(model), description),
             memory: vec![0; MEMORY],
             tails: [0; 2],
             heads: [0; 2],

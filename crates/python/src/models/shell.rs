@@ -8,7 +8,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
-use peerlane_device::{Misuse, Operation, Request, Severity, Shell, Ticket};
+use peerlane_device::{Defect, Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -202,5 +202,36 @@ impl ModelShell {
             return Ok(());
         }
         self.ask(0, request)
+    }
+
+    /// Answers a read of `length` bytes by a completion with a defect.
+    fn answer_malformed(
+        &self,
+        ticket: u64,
+        length: usize,
+        value: &Bound<'_, PyAny>,
+        defect: &str,
+        function: u8,
+    ) -> PyResult<()> {
+        let found = Defect::ALL.iter().find(|one| one.to_string() == defect);
+        let defect = *found.ok_or_else(|| {
+            let names = Defect::ALL.map(|one| format!("{:?}", one.to_string()));
+            PyValueError::new_err(format!(
+                "{defect:?} is no defect of a completion; write one of {}",
+                names.join(", ")
+            ))
+        })?;
+        let bytes = later_bytes(value, length)?;
+        if self.drops(function) {
+            return Ok(());
+        }
+        self.ask(
+            0,
+            Request::Malformed {
+                ticket: Ticket(ticket),
+                bytes: &bytes,
+                defect,
+            },
+        )
     }
 }

@@ -16,7 +16,8 @@ pub fn later_bytes(value: &Bound<'_, PyAny>, len: usize) -> PyResult<Vec<u8>> {
     )))
 }
 
-/// Fills `into` with the value of registers, an integer or bytes. Returns false for an awaitable, which gives the value later.
+/// Fills `into` with the value of registers, an integer or bytes. Returns false for an awaitable, which gives the value later, and for a
+/// `peerlane.Malformed`, which has the value and a defect of its completion.
 pub fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<bool> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
@@ -52,7 +53,7 @@ pub fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<bool> {
         })?;
         return fill(&bytes, into);
     }
-    if value.hasattr("__await__")? {
+    if value.hasattr("__await__")? || value.hasattr("defect")? {
         return Ok(false);
     }
     Err(PyTypeError::new_err(format!(

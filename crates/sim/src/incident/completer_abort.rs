@@ -17,7 +17,6 @@ kernel::parameters! {
 
 impl Incident for CompleterAbort {
     fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
-        place.with_memory()?;
         let node = place.own();
         let (NodeKind::Device(..), Some(bar)) = (&node.kind, node.bars[0]) else {
             let message = format!(

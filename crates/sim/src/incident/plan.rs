@@ -56,10 +56,10 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Refuses a device whose model from outside has the bytes behind its BARs.
+    /// Refuses a device whose model keeps its registers itself.
     pub fn with_memory(&self) -> Result<(), Misplaced> {
         let node = self.own();
-        if !node.has_model_from_outside() {
+        if !node.keeps_registers() {
             return Ok(());
         }
         let message = format!(

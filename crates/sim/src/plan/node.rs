@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use device::{NicParameters, SgDmaParameters};
+use device::{CircuitChoice, NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -12,7 +12,7 @@ use link::PortParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions};
 
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 
 use super::address::Region;
 use super::controllers::Attachment;
@@ -104,11 +104,20 @@ impl NodePlan {
 
     /// Whether a circuit makes the data of the node's flows, from a start value in a register.
     pub fn makes_data_as_circuit(&self) -> bool {
+        self.circuit().is_some_and(|choice| choice.makes_data)
+    }
+
+    /// Whether a circuit takes the place of the node's model, and answers reads of BAR 0 with Unsupported Request.
+    pub(crate) fn refuses_reads_as_circuit(&self) -> bool {
+        self.circuit().is_some_and(|choice| choice.refuses_reads)
+    }
+
+    /// The circuit that takes the place of the node's model.
+    fn circuit(&self) -> Option<CircuitChoice> {
         let NodeKind::Device(core, device) = &self.kind else {
-            return false;
+            return None;
         };
-        let choice = device.circuit_choice(core);
-        choice.is_some_and(|choice| choice.is_ok_and(|choice| choice.makes_data))
+        device.circuit_choice(core)?.ok()
     }
 
     /// The most requests that each function of a network interface controller may have outstanding for the host library.
@@ -145,9 +154,9 @@ impl NodePlan {
         Some(self.before_table(place, region))
     }
 
-    /// Whether the node is a device with a model from outside.
-    pub fn has_model_from_outside(&self) -> bool {
-        matches!(self.kind, NodeKind::Device(_, DeviceParameters::Foreign(_)))
+    /// Whether the node is a device whose model keeps its registers itself.
+    pub fn keeps_registers(&self) -> bool {
+        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().keeps_registers())
     }
 
     /// Bytes of registers at the beginning of BAR 0 of a device.

@@ -51,7 +51,7 @@ pub(crate) fn check_ends(
         [(above, sizes[0]), (below, sizes[1])]
     };
     let message = format!(
-        "{name}.max_payload: {}, and {} at the other end of the link {}-{} has {}, so that one of them refuses packets of the other as malformed; firmware gives both {}: leave max_payload out, write it alike for all nodes below the root port, or, for a smaller size everywhere, write max_payload_supported; write max_payload_mismatch = true for {name} if this is on purpose",
+        "{name}.max_payload: {}, but {} at the other end of the link {}-{} has {}, and larger packets are malformed; leave out max_payload, and firmware gives both {}, or write one value for all nodes below the root port; write max_payload_mismatch = true for {name} if the mismatch is on purpose",
         bytes(own),
         other.name.value,
         above.name.value,

@@ -360,7 +360,7 @@ impl Simulation {
             (self.models[index].memory(), self.plan.nodes[index].region())
         else {
             let name = name.to_owned();
-            return Err(if self.plan.nodes[index].has_model_from_outside() {
+            return Err(if self.plan.nodes[index].keeps_registers() {
                 AccessError::HeldByModel(name)
             } else {
                 AccessError::NoMemory(name)

@@ -3,7 +3,6 @@
 //! Reading checks each value alone; making a [`Plan`](crate::setup::Plan) checks how the values fit together.
 
 mod buffer;
-mod built_in;
 mod channels;
 mod controller;
 mod device;
@@ -19,7 +18,6 @@ mod profile;
 mod slot;
 
 pub use buffer::{Buffer, BufferParameters, BufferRights};
-pub(crate) use built_in::built_in;
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use device::{DeviceParameters, LEAVES, LeafModel};

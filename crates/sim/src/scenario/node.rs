@@ -10,7 +10,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 
 use super::device::{DeviceParameters, LEAVES};
-use super::models::Models;
+use super::models::{Models, replacement};
 
 use super::ScenarioError;
 use super::link::LinkParameters;
@@ -149,6 +149,9 @@ impl Surroundings<'_> {
     ) -> Result<(EndpointParameters, DeviceParameters), ScenarioError> {
         let name = item.read::<String>()?.value;
         self.models.device(&name).ok_or_else(|| {
+            if let Some(instead) = replacement(&name) {
+                return item.error(&format!("there is no model {name:?} any more: {instead}"));
+            }
             let advice = advice(&name, &self.models.names());
             item.error(&format!(
                 "unknown model {name:?}, which no --model {name}=FILE (in Python: models=) gives; {advice}"

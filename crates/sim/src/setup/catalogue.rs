@@ -6,7 +6,7 @@ use kernel::Parameters;
 use serde::Serialize;
 
 use crate::scenario::entries::{self, Form, ParameterEntry};
-use crate::scenario::{LEAVES, built_in};
+use crate::scenario::LEAVES;
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.
@@ -53,10 +53,10 @@ pub struct SettingEntry {
 
 /// The whole catalogue.
 pub fn catalogue() -> Catalogue {
-    catalogue_with(built_in())
+    catalogue_with(&[])
 }
 
-/// The whole catalogue, with these models from outside and of ours on their interface.
+/// The whole catalogue, with these models from outside.
 pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let lists: Vec<&str> = workload::lists()
         .into_iter()

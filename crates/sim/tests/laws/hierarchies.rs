@@ -95,17 +95,17 @@ fn a_mismatch_on_a_link_is_an_error_unless_it_is_on_purpose() {
         format!("[hosts.h]\n{host}\n[devices.d]\nupstream = \"h\"\n{device}\n")
     };
     let [small, large] = ["max_payload = \"256 B\"", "max_payload = \"512 B\""];
-    let purpose = "so that one of them refuses packets of the other as malformed; firmware gives both 512 B: leave max_payload out, write it alike for all nodes below the root port, or, for a smaller size everywhere, write max_payload_supported; write max_payload_mismatch = true for";
+    let purpose = "and larger packets are malformed; leave out max_payload, and firmware gives both 512 B, or write one value for all nodes below the root port; write max_payload_mismatch = true for";
     assert_eq!(
         refusal(&machine(small, large)),
         format!(
-            "bad.toml:5: d.max_payload: 512 B, and h at the other end of the link h-d has 256 B, {purpose} d if this is on purpose"
+            "bad.toml:5: d.max_payload: 512 B, but h at the other end of the link h-d has 256 B, {purpose} d if the mismatch is on purpose"
         )
     );
     assert_eq!(
         refusal(&machine(small, "")),
         format!(
-            "bad.toml:2: h.max_payload: 256 B, and d at the other end of the link h-d has 512 B, {purpose} h if this is on purpose"
+            "bad.toml:2: h.max_payload: 256 B, but d at the other end of the link h-d has 512 B, {purpose} h if the mismatch is on purpose"
         )
     );
     let wanted = "\nmax_payload_mismatch = true";

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::fixture::*;
 
 fn star(ports: usize, above: &str) -> String {
-    let mut text = format!("[hosts.h0]\nports = 60\n{above}");
+    let mut text = format!("[hosts.h0]\nports = 127\n{above}");
     let to = if above.is_empty() { "h0" } else { "s" };
     for device in 0..ports {
         write!(
@@ -32,8 +32,9 @@ fn a_switch_has_up_to_64_ports() {
 }
 
 #[test]
-fn a_host_has_up_to_60_root_ports() {
+fn a_host_has_up_to_127_root_ports() {
     run(&star(60, "")).all_intact();
+    run(&star(127, "")).all_intact();
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod late_completions;
 mod latency;
 mod limits;
 mod locks;
+mod malformed;
 mod measured;
 mod missing;
 mod network;

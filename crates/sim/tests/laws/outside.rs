@@ -104,8 +104,8 @@ const ADDED: u64 = 2 * PART;
 /// An address that nobody serves.
 const NOBODY: u64 = 1 << 50;
 
-/// A host with a device of these steps below a switch, and what has ended.
-fn machine(steps: &[Step], keys: &str) -> (Simulation, Arc<Mutex<Vec<Ended>>>) {
+/// The model of these steps, and what has ended.
+fn script(steps: &[Step]) -> (Models, Arc<Mutex<Vec<Ended>>>) {
     let ended = Arc::new(Mutex::new(Vec::new()));
     let description = Description {
         bars: vec![Bar::new(0, 4096)],
@@ -115,7 +115,12 @@ fn machine(steps: &[Step], keys: &str) -> (Simulation, Arc<Mutex<Vec<Ended>>>) {
     };
     let maker = Box::new(Scripts(steps.to_vec(), ended.clone()));
     let model = ForeignModel::new("script", description, maker).unwrap();
-    let models = Models::new(vec![model]).unwrap();
+    (Models::new(vec![model]).unwrap(), ended)
+}
+
+/// A host with a device of these steps below a switch, and what has ended.
+fn machine(steps: &[Step], keys: &str) -> (Simulation, Arc<Mutex<Vec<Ended>>>) {
+    let (models, ended) = script(steps);
     let text = format!(
         "[hosts.h0]\nmemory = \"64 MiB\"\n[switches.s]\nupstream = \"h0\"\n\
          [devices.d]\nupstream = \"s\"\nmodel = \"script\"\n{keys}\n"
@@ -328,6 +333,15 @@ fn store(simulation: &mut Simulation, what: u8) {
     simulation
         .write("h0", register, vec![what, 0, 0, 0])
         .unwrap();
+}
+
+#[test]
+fn the_service_of_errors_of_a_link_keeps_no_model_from_outside_awake() {
+    let (models, _) = script(&[]);
+    let text = "[links]\nbit_error_rate = 1e-6\n[hosts.h]\nerror_reporting = true\n[devices.d]\nmodel = \"script\"\nupstream = \"h\"\n";
+    let mut simulation = Simulation::read_with(text, "law", None, &models).unwrap();
+    assert!(simulation.run(&mut |_| true));
+    assert!(simulation.now().as_ns() < 5e6, "{:?}", simulation.now());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Data that goes bad on its way or in a memory, and completers that abort: nobody uses the data, and everybody who should says so.
 
-use device::nvme::registers::{CSTS, FATAL};
 use device::sg_dma::registers::{Status, Unit, offset};
+use nvme::registers::{CSTS, FATAL};
 use protocol::register::{COMMAND, SECONDARY_STATUS, UNCORRECTABLE_STATUS};
 use sim::Simulation;
 use sim::result::RunResult;

@@ -173,7 +173,7 @@ fn the_memory_of_a_card_follows_its_registers() {
         (result.flow("f").compared, warnings)
     };
     assert_eq!(reads("256 KiB"), (true, Vec::new()));
-    let warning = "law.toml:28: flow \"f\", offset: the first 256 KiB of BAR 0 of card are registers, so what is read is not compared; write 256 KiB at least, for its memory";
+    let warning = "law.toml:28: flow \"f\", offset: the first 256 KiB of BAR 0 of card are registers, so the bytes that the flow reads are not compared; write an offset of at least 256 KiB, where the memory of the card begins";
     assert_eq!(reads("252 KiB"), (false, vec![warning.to_owned()]));
 }
 

@@ -132,7 +132,7 @@ fn what_is_beyond_the_bar_in_a_larger_page_is_held_by_nobody() {
 }
 
 /// An endpoint on bus 5; its BAR 0 is just below those of its virtual functions.
-fn endpoint() -> Endpoint {
+pub(crate) fn endpoint() -> Endpoint {
     let link = LinkConfig {
         generation: Generation::Gen3,
         lanes: 4,
@@ -172,7 +172,7 @@ fn endpoint() -> Endpoint {
 
 const OWN_BASE: u64 = BASE - (64 << 10);
 
-fn write(endpoint: &mut Endpoint, function: u8, register: u16, value: u32) {
+pub(crate) fn write(endpoint: &mut Endpoint, function: u8, register: u16, value: u32) {
     let access = ConfigAccess {
         target: FunctionId::new(5, 0, function),
         register,

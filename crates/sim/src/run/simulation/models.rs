@@ -5,6 +5,7 @@ use kernel::Time;
 
 use super::Simulation;
 use crate::model::Model;
+use crate::scenario::NodeKind;
 
 /// The failure of a model from outside, which ends the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,13 @@ pub struct ModelFailure {
     pub time: Time,
     /// The reason.
     pub why: String,
+}
+
+fn model_name(kind: &NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Device(_, device) => device.name(),
+        _ => "",
+    }
 }
 
 impl Simulation {
@@ -52,7 +60,7 @@ impl Simulation {
             };
             let (time, why) = failure(device)?;
             Some(ModelFailure {
-                model: device.name().to_owned(),
+                model: model_name(&node.kind).to_owned(),
                 device: node.name.clone(),
                 time,
                 why: why.to_owned(),

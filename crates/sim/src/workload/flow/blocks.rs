@@ -1,8 +1,9 @@
 //! Flows from NVM Express drives: blocks, memory of the driver, and system calls.
 
-use device::{Nvme, NvmeParameters};
-use host::nvme::{self, Area, BlockTransfer};
+use device::Drive;
+use host::nvme::{self as driver, Area, BlockTransfer};
 use kernel::Bytes;
+use nvme::NvmeParameters;
 
 use crate::model::Model;
 use crate::plan::address::show;
@@ -52,19 +53,24 @@ impl BlocksPlan {
         };
         let start = flow.start + to.up;
         let thread = to.spawn(drive.root, start, |system, costs| {
-            nvme::call(system, costs, transfer)
+            driver::call(system, costs, transfer)
         });
         to.calls.insert(own.number, thread);
     }
 
     /// Fills the blocks that `flow` reads.
     pub(super) fn fill(&self, flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
-        if let (Direction::Write, Some(drive)) =
-            (flow.direction, models[flow.from].device_mut::<Nvme>())
-        {
-            let first = self.first * self.block;
-            let blocks = drive.blocks_mut();
-            blocks.fill(plan.pattern(flow.pattern), flow.window, first);
+        let drive = models[flow.from].device_mut::<Drive>();
+        let drive = drive.and_then(Drive::model_mut);
+        let (Direction::Write, Some(drive)) = (flow.direction, drive) else {
+            return;
+        };
+        let (pattern, first) = (plan.pattern(flow.pattern), self.first * self.block);
+        let mut bytes = vec![0; FILLED];
+        for at in (0..flow.window).step_by(FILLED) {
+            let here = (flow.window - at).min(FILLED as u64) as usize;
+            pattern.fill(at, &mut bytes[..here]);
+            drive.fill(first + at, &bytes[..here]);
         }
     }
 }
@@ -153,11 +159,11 @@ impl Planner<'_> {
             Some((_, first)) => first,
             None => used.max().unwrap_or(0),
         };
-        if (first * block).saturating_add(plan.window) > drive.capacity.0 {
+        if (first * block).saturating_add(plan.window) > drive.used() {
             let message = format!(
                 "the flows above leave {} of the drive's {}; write less, or a larger capacity",
-                show(drive.capacity.0.saturating_sub(first * block)),
-                show(drive.capacity.0)
+                show(drive.used().saturating_sub(first * block)),
+                show(drive.used())
             );
             return Err(self.error(flow, "size", &message));
         }
@@ -212,6 +218,9 @@ impl Planner<'_> {
         Ok(Area { address, ..area })
     }
 }
+
+/// Number of bytes that are filled at a time.
+const FILLED: usize = 64 << 10;
 
 const BLOCKS_OF_ANOTHER: &str = "a drive reads the blocks that one of its own flows has written; write it for direction = \"write\", with the id of a flow above from this drive with direction = \"read\"";
 const NO_ROUND_TRIP: &str = "a drive makes no round trips; write \"write\" or \"read\"";

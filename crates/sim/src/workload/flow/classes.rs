@@ -1,6 +1,7 @@
 //! Traffic classes of devices whose data, descriptors and interrupts differ: what may overtake what, and where a class cannot be used.
 
-use device::{NicParameters, NvmeParameters, SgDmaParameters};
+use device::{NicParameters, SgDmaParameters};
+use nvme::NvmeParameters;
 use protocol::TrafficClass;
 
 use ::scenario::ScenarioError;

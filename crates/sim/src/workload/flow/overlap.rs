@@ -91,7 +91,7 @@ impl Planner<'_> {
         }
         let registers = show(registers);
         let message = format!(
-            "the first {registers} of BAR 0 of {} are registers, so what is read is not compared; write {registers} at least, for its memory",
+            "the first {registers} of BAR 0 of {} are registers, so the bytes that the flow reads are not compared; write an offset of at least {registers}, where the memory of the card begins",
             node.name
         );
         Some(self.error(flow, "offset", &message).to_string())

@@ -84,6 +84,7 @@ impl Planner<'_> {
         self.check_driven(flow, &self.nodes[from])?;
         let function = self.function(flow, from)?;
         let (to, region) = self.target(flow, from, function)?;
+        self.check_reads(flow, to)?;
         let socket = self.socket(flow, from, to)?;
         let region = socket.as_ref().map_or(region, |socket| socket.of(region));
         let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
@@ -188,6 +189,21 @@ impl Planner<'_> {
             device.name()
         );
         Err(self.error(flow, "from", &message))
+    }
+
+    /// Refuses reads of a target that answers none.
+    fn check_reads(&self, flow: &Flow, to: Option<usize>) -> Result<(), ScenarioError> {
+        let Some(target) = to.map(|to| &self.nodes[to]) else {
+            return Ok(());
+        };
+        if !flow.parameters.direction.reads() || !target.refuses_reads_as_circuit() {
+            return Ok(());
+        }
+        let message = format!(
+            "the circuit of {} keeps nothing of what is written to BAR 0, and answers reads of it with Unsupported Request; write implementation = \"model\" there, or direction = \"write\"",
+            target.name
+        );
+        Err(self.error(flow, "direction", &message))
     }
 
     /// Refuses the traffic class of coherence messages where a host sends them.

@@ -418,11 +418,6 @@ fn a_key_without_effect_is_refused() {
             "b.bar: a device with model = \"nvme\" has a BAR 0 of 16 KiB; leave it out",
         ),
         (
-            "model = \"nvme-drive\"\nbar = \"1 MiB\"",
-            9,
-            "b.bar: a device with model = \"nvme-drive\" has a BAR 0 of 16 KiB; leave it out",
-        ),
-        (
             "model = \"sg-dma\"\nmsi_vectors = 1",
             9,
             "b.msi_vectors: 1 is too few for a device with 3 interrupts; write 4 at least, or leave it out",

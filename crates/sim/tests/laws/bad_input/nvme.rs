@@ -16,6 +16,21 @@ fn refused(drive: &str, flows: &[&str]) -> String {
 }
 
 #[test]
+fn the_old_name_of_the_drive_is_refused_with_the_new_one_and_its_keys() {
+    let text = PAIR.replace("[devices.a]\n", "[devices.a]\nmodel = \"nvme-drive\"\n");
+    let message = refusal(&text);
+    let (place, advice) = message.split_once(" any more: ").expect("advice");
+    assert!(
+        place.ends_with("there is no model \"nvme-drive\""),
+        "{message}"
+    );
+    assert!(
+        advice.contains("write model = \"nvme\", and block_size for lbads"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_drive_moves_whole_blocks() {
     assert_eq!(
         refused("block_size = \"4 KiB\"", &["size = \"6 KiB\""]),

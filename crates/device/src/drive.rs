@@ -1,0 +1,81 @@
+//! An NVM Express drive: the controller of the crate `nvme` as the model of a device.
+
+use kernel::Span;
+use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
+use protocol::{Bar, Identity};
+
+use crate::foreign::Behaviour;
+use crate::{EndpointParameters, Engine, Foreign, LeafParameters};
+
+/// An NVM Express drive.
+pub type Drive = Foreign<Nvme>;
+
+impl Behaviour for Nvme {
+    type Parameters = NvmeParameters;
+
+    fn make(parameters: &NvmeParameters, device: &str) -> Result<Self, String> {
+        Ok(Nvme::new(parameters, device))
+    }
+
+    fn engine(&self) -> Engine {
+        if self.accesses_media() {
+            Engine::Media
+        } else if self.has_commands() {
+            Engine::Busy
+        } else {
+            Engine::Idle
+        }
+    }
+}
+
+impl LeafParameters for NvmeParameters {
+    /// BAR 0 has the registers, and no other size than theirs.
+    fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
+        vec![Bar {
+            index: 0,
+            size: REGISTERS,
+            wide: true,
+        }]
+    }
+
+    fn bar_registers(&self) -> u64 {
+        REGISTERS
+    }
+
+    fn keeps_registers(&self) -> bool {
+        true
+    }
+
+    fn begins_flows(&self) -> bool {
+        true
+    }
+
+    fn needs_driver(&self) -> bool {
+        true
+    }
+
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    fn completion_timeout(&self) -> Option<Span> {
+        Some(self.completion_timeout)
+    }
+
+    /// One for each pair of queues, and one for the admin queues, which share it with the only pair of I/O queues. A driver uses 32 at most.
+    fn interrupts(&self) -> u32 {
+        match self.io_queues {
+            1 => 1,
+            several => (several + 1).min(32),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            vendor: VENDOR,
+            device: 0x0010,
+            revision: 2,
+            class: 0x01_0802,
+        }
+    }
+}
