@@ -86,8 +86,8 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     ys = [_column(columns, name) for name in wanted]
     if not ys:
         there = _some([name for name in columns if name != x])
-        others = f"the other columns are {there}" if there else "there is no other column"
-        raise PlotError(f"no column with numbers can be plotted over {x}; {others}")
+        advice = f"the other columns are {there}" if there else "there is no other column"
+        raise PlotError(f"no column with numbers can be plotted over {x}; {advice}")
     if empty := [name for name in ys if not _has_numbers(rows, name)]:
         raise PlotError(f"{empty[0]} has no numbers")
     figure, axes = _empty()

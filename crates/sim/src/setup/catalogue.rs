@@ -5,8 +5,8 @@ use host::ranks::RankParameters;
 use kernel::Parameters;
 use serde::Serialize;
 
-use crate::scenario::entries::{self, Form, ParameterEntry};
 use crate::scenario::LEAVES;
+use crate::scenario::entries::{self, Form, ParameterEntry};
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.

@@ -25,7 +25,7 @@ use protocol::QueuePairId;
 use serde::Serialize;
 use transaction::{Mark, Marks};
 
-use ::scenario::{At, ScenarioError, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
 
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
@@ -67,6 +67,18 @@ pub(crate) trait Entry: Sized {
     /// The declarations of the other keys, each with the names of the lists that have them. A list with keys of an earlier one leaves
     /// them to it.
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
+
+    /// Its id.
+    fn id(&self) -> &str;
+
+    /// The lines of its keys.
+    fn lines(&self) -> &Lines;
+
+    /// An error at a key.
+    fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
+        let message = format!("{} {:?}, {key}: {message}", Self::NOUN, self.id());
+        scenario.error(self.lines().of(key), message)
+    }
 
     /// Reads an entry, but for its id.
     fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;

@@ -8,9 +8,9 @@ use crate::plan::memory::Memories;
 use crate::plan::network::Networks;
 use crate::plan::queue_pairs::QueuePairs;
 use crate::plan::{AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, NodePlan};
-use crate::scenario::FabricScenario;
+use crate::scenario::{FabricScenario, ScenarioError};
 
-use super::{Entries, Workload};
+use super::{Entries, Entry, Workload};
 
 /// Plans the workloads of a scenario: the methods for each kind are in the folder of that kind.
 pub(crate) struct Planner<'a> {
@@ -71,5 +71,10 @@ impl<'a> Planner<'a> {
             workloads: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// An error at a key of an entry.
+    pub(crate) fn error(&self, entry: &impl Entry, key: &str, message: &str) -> ScenarioError {
+        entry.error(self.scenario, key, message)
     }
 }

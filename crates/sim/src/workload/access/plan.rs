@@ -9,7 +9,7 @@ use crate::plan::BufferPlan;
 use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
 use crate::plan::tree::known;
-use crate::scenario::{FabricScenario, Lines, NodeKind, ScenarioError, taken};
+use crate::scenario::{Lines, NodeKind, ScenarioError, taken};
 use crate::workload::access::section::{Access, Driven};
 use crate::workload::planner::Planner;
 
@@ -20,7 +20,7 @@ impl Planner<'_> {
     pub(super) fn accesses(&mut self) -> Result<(), ScenarioError> {
         let all = &self.written.accesses;
         if let Some((number, message)) = taken(all.iter().map(|access| &access.id)) {
-            return Err(access_error(self.scenario, &all[number], "id", &message));
+            return Err(self.error(&all[number], "id", &message));
         }
         for access in all {
             let plan = self.access(access, self.buffers)?;
@@ -32,7 +32,7 @@ impl Planner<'_> {
 
     fn access(&self, access: &Access, buffers: &[BufferPlan]) -> Result<AccessPlan, ScenarioError> {
         let parameters = &access.parameters;
-        let error = |key: &str, message: &str| access_error(self.scenario, access, key, message);
+        let error = |key: &str, message: &str| self.error(access, key, message);
         let buffer = buffer_of(&access.buffer.value, buffers);
         let buffer = buffer.map_err(|message| error("buffer", &message))?;
         let by = self.accessor(&access.by.value, &buffers[buffer]);
@@ -110,7 +110,7 @@ impl Planner<'_> {
         buffer: &BufferPlan,
     ) -> Result<(), ScenarioError> {
         let Bytes(size) = access.parameters.size;
-        let error = |message: &str| Err(access_error(self.scenario, access, "size", message));
+        let error = |message: &str| Err(self.error(access, "size", message));
         if size > buffer.size {
             return error(&format!(
                 "{} are more than its buffer has; write {} at most",
@@ -198,22 +198,4 @@ fn makes_accesses(kind: &NodeKind) -> bool {
     matches!(kind, NodeKind::Host(..))
         || kind.device::<AcceleratorParameters>().is_some()
         || kind.device::<BlockDmaParameters>().is_some()
-}
-
-fn access_error(
-    scenario: &FabricScenario,
-    access: &Access,
-    key: &str,
-    message: &str,
-) -> ScenarioError {
-    let line = match key {
-        "id" => access.id.line,
-        "by" => access.by.line,
-        "buffer" => access.buffer.line,
-        _ => access.lines.of(key),
-    };
-    scenario.error(
-        line,
-        format!("accesses {:?}, {key}: {message}", access.id.value),
-    )
 }

@@ -146,6 +146,14 @@ impl Entry for Access {
         vec![("accesses", AccessParameters::declarations())]
     }
 
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
     fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let by = need(&mut section, "by", "a host, an accelerator or a block-dma")?;
         let buffer = need(&mut section, "buffer", "a [buffers.NAME]")?;

@@ -9,6 +9,7 @@ use kernel::{Bytes, Quantity, Time};
 use crate::plan::NodePlan;
 use crate::plan::network::{NetworkPlan, Networks};
 use crate::scenario::{FabricScenario, NetworkParameters, ScenarioError, Sides, advice, taken};
+use crate::workload::Entry;
 use crate::workload::collective::section::{Algorithm, Collective, Operation};
 use crate::workload::planner::Planner as Workloads;
 
@@ -25,7 +26,7 @@ impl Workloads<'_> {
             collective,
         };
         if let Some((number, message)) = taken(written.iter().map(|one| &one.id)) {
-            return Err(planner_of(&written[number]).error("id", &message));
+            return Err(self.error(&written[number], "id", &message));
         }
         for collective in written {
             let one = planner_of(collective);
@@ -66,16 +67,7 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "network" => self.collective.network.line,
-            "id" => self.collective.id.line,
-            _ => self.collective.lines.of(key),
-        };
-        let message = format!(
-            "collective {:?}, {key}: {message}",
-            self.collective.id.value
-        );
-        self.scenario.error(line, message)
+        self.collective.error(self.scenario, key, message)
     }
 
     fn network(

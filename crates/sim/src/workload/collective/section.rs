@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Declaration, Parameters, Span};
 
-use ::scenario::{At, ScenarioError, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
 
 use crate::workload::Entry;
 use crate::workload::planner::Planner;
@@ -66,6 +66,14 @@ impl Entry for Collective {
 
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
         vec![("collectives", CollectiveParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError> {

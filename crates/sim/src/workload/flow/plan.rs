@@ -141,17 +141,6 @@ impl Planner<'_> {
         Ok(plan.into())
     }
 
-    pub(crate) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "id" => flow.id.line,
-            "from" => flow.from.line,
-            "to" => flow.to.line,
-            _ => flow.lines.of(key),
-        };
-        let message = format!("flow {:?}, {key}: {message}", flow.id.value);
-        self.scenario.error(line, message)
-    }
-
     pub(crate) fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
         let Some(&index) = self.names.get(name) else {
             let advice = known(self.scenario, name, |node| {

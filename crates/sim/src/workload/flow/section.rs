@@ -223,6 +223,14 @@ impl Entry for Flow {
         vec![("flows", FlowParameters::declarations())]
     }
 
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
     fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let from = need(&mut section, "from", "a host or device")?;
         let to = need(&mut section, "to", "a host or device")?;

@@ -10,10 +10,10 @@ use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
 use crate::scenario::{NodeKind, ScenarioError, taken};
 use crate::workload::lock::section::{
-    Locked, LockedParameters, TransactionParameters, UnderWritten,
+    Locked, LockedParameters, Locks, TransactionParameters, Transactions, UnderWritten,
 };
 use crate::workload::planner::Planner;
-use crate::workload::{Entries, Workload};
+use crate::workload::{Entries, Entry, Workload};
 
 use super::sharing::{check_accesses, check_sharing};
 use super::{LockPlan, UnderPlan, UpdatePlan, Wrong};
@@ -192,19 +192,12 @@ impl Planner<'_> {
 
     /// An error at a key of the entry `locked`.
     fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
-        let (kind, table, rows) = match &locked.under {
-            UnderWritten::Hold(_) => ("locks", "buffer", None),
-            UnderWritten::Update(rows, _) => ("transactions", "locks", Some(rows.line)),
-        };
-        let line = match (key, rows) {
-            ("id", _) => locked.id.line,
-            ("by", _) => locked.by.line,
-            ("buffer", Some(line)) => line,
-            _ if key == table => locked.table.line,
-            _ => locked.lines.of(key),
+        let kind = match &locked.under {
+            UnderWritten::Hold(_) => Locks::NOUN,
+            UnderWritten::Update(..) => Transactions::NOUN,
         };
         let message = format!("{kind} {:?}, {key}: {message}", locked.id.value);
-        self.scenario.error(line, message)
+        self.scenario.error(locked.lines.of(key), message)
     }
 }
 

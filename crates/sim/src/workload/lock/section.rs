@@ -134,6 +134,14 @@ impl Entry for Locks {
         ]
     }
 
+    fn id(&self) -> &str {
+        &self.0.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.0.lines
+    }
+
     fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let by = need(&mut section, "by", "a host or an accelerator")?;
         let table = need(&mut section, "buffer", "a [buffers.NAME]")?;
@@ -167,6 +175,14 @@ impl Entry for Transactions {
 
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
         vec![("transactions", TransactionParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.0.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.0.lines
     }
 
     fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {

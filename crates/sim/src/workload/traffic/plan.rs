@@ -8,10 +8,11 @@ use transaction::Arrivals;
 use crate::plan::network::{Networks, port_to};
 use crate::plan::{ControllerPlan, NodePlan};
 use crate::scenario::{At, FabricScenario, ScenarioError, Sides, advice, already};
+use crate::workload::Entry;
 use crate::workload::planner::Planner as Workloads;
 use crate::workload::traffic::section::{ArrivalKind, Side, Traffic, TrafficPattern};
 
-use super::{SourcePlan, TrafficPlan};
+use super::{Offered, SourcePlan, TrafficPlan};
 
 impl Workloads<'_> {
     /// Plans the workloads of networks.
@@ -50,8 +51,8 @@ pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -
 pub(crate) struct Written<'a> {
     scenario: &'a FabricScenario,
     traffic: &'a Traffic,
-    pub(crate) load: Bandwidth,
-    pub(crate) duration: Span,
+    load: Bandwidth,
+    duration: Span,
 }
 
 impl<'a> Written<'a> {
@@ -66,7 +67,7 @@ impl<'a> Written<'a> {
             } else {
                 "there is none"
             };
-            error(scenario, traffic, key, &format!("{is}; write {right}"))
+            traffic.error(scenario, key, &format!("{is}; write {right}"))
         };
         let load = parameters.load.filter(|load| load.0 > 0);
         let duration = parameters.duration.filter(|span| *span > Span::ZERO);
@@ -84,8 +85,21 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// The arrival process of messages; a trial of a Bernoulli process takes a `cycle`.
-    pub(crate) fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
+    /// The offered load; a trial of a Bernoulli process takes a `cycle`.
+    pub(crate) fn offered(&self, cycle: Span) -> Result<Offered, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        Ok(Offered {
+            id: self.traffic.id.value.clone(),
+            pattern: parameters.pattern,
+            load: self.load.0,
+            message: parameters.message.0,
+            arrivals: self.arrivals(cycle)?,
+            start: Time::from_fs(parameters.start.as_fs()),
+            duration: self.duration,
+        })
+    }
+
+    fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let mean = self.load.time_of(parameters.message.0);
         Ok(match parameters.arrivals {
@@ -95,7 +109,7 @@ impl<'a> Written<'a> {
                 let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
                 if probability > 1.0 {
                     let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
-                    return Err(error(self.scenario, self.traffic, "load", message));
+                    return Err(self.traffic.error(self.scenario, "load", message));
                 }
                 Arrivals::Bernoulli(cycle, probability)
             }
@@ -115,7 +129,7 @@ impl<'a> Written<'a> {
             return idle.map_or(Ok(None), |key| {
                 let message =
                     "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
-                Err(error(self.scenario, self.traffic, key, message))
+                Err(self.traffic.error(self.scenario, key, message))
             });
         }
         let hot = parameters.hot_node as usize;
@@ -126,23 +140,8 @@ impl<'a> Written<'a> {
             "there is no {noun} {hot}; write one from 0 to {}",
             count - 1
         );
-        Err(error(self.scenario, self.traffic, "hot_node", &message))
+        Err(self.traffic.error(self.scenario, "hot_node", &message))
     }
-}
-
-/// An error at a key of a workload.
-pub(crate) fn error(
-    scenario: &FabricScenario,
-    traffic: &Traffic,
-    key: &str,
-    message: &str,
-) -> ScenarioError {
-    let line = match key {
-        "network" => traffic.network.line,
-        _ => traffic.lines.of(key),
-    };
-    let message = format!("traffic {:?}, {key}: {message}", traffic.id.value);
-    scenario.error(line, message)
 }
 
 struct Planner<'a> {
@@ -153,27 +152,19 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
-        error(self.scenario, self.traffic, key, message)
+        self.traffic.error(self.scenario, key, message)
     }
 
     fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let network = self.network(networks)?;
         let written = Written::of(self.scenario, self.traffic)?;
-        let Bytes(message) = parameters.message;
-        self.check_message(networks, network, message)?;
+        self.check_message(networks, network, parameters.message.0)?;
         let cycle = networks.all[network].optical.cycle();
-        let arrivals = written.arrivals(cycle)?;
         Ok(TrafficPlan {
-            id: self.traffic.id.value.clone(),
+            offered: written.offered(cycle)?,
             network,
-            pattern: parameters.pattern,
-            load: written.load.0,
-            message,
             sources: self.sources(networks, network)?,
-            arrivals,
-            start: Time::from_fs(parameters.start.as_fs()),
-            duration: written.duration,
         })
     }
 

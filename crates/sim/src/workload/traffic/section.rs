@@ -2,7 +2,7 @@
 
 use kernel::{Bandwidth, Bytes, Declaration, Parameters, Span};
 
-use ::scenario::{At, ScenarioError, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
 
 use crate::workload::Entry;
 use crate::workload::planner::Planner;
@@ -107,6 +107,14 @@ impl Entry for Traffic {
 
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
         vec![("traffic", TrafficParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError> {

@@ -1,7 +1,6 @@
 //! Open-loop workloads as the tree of a plan shows them.
 
 use device::router::USER;
-use kernel::Quantity;
 use serde::Serialize;
 
 use crate::plan::FabricPlan;
@@ -53,17 +52,8 @@ pub(super) fn of(traffic: &TrafficPlan, plan: &FabricPlan) -> TreeTraffic {
     let to_users = place(0, first.targets[0]).is_some_and(|(_, port)| port == USER);
     let favoured = first.favoured;
     let side = |hosts| if hosts { "hosts" } else { "routers" };
-    TreeTraffic {
-        id: traffic.id.clone(),
-        network: network.name.clone(),
-        pattern: traffic.pattern.show(),
-        load: traffic.load,
-        message: traffic.message,
-        from: side(from_hosts(first)),
-        to: side(!to_users),
-        hot_node: favoured.and_then(|(address, _)| place(0, address).map(|(node, _)| node)),
-        hot_share: favoured.map(|(_, share)| share),
-        start_ns: traffic.start.as_ns(),
-        duration_ns: traffic.duration.as_ns(),
-    }
+    let hot_node = favoured.and_then(|(address, _)| place(0, address).map(|(node, _)| node));
+    let hot = (hot_node, favoured.map(|(_, share)| share));
+    let ends = [side(from_hosts(first)), side(!to_users)];
+    traffic.offered.tree(&network.name, ends, hot)
 }
