@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -113,9 +111,7 @@ def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> N
         run = peerlane("run", path, *count, "--trace", "trace", "--json", "json")
         assert run.status == 0
         assert threads or not run.err
-        if threads == "2" and len(os.sched_getaffinity(0)) > 1:
-            is_busy = "kept the processors of this machine busy" in run.err
-            assert is_busy or "the run had" not in run.err
+        assert "the run had" not in run.err
         document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
         del document["command"]
         told.add((json.dumps(document), (tmp_path / "trace").read_bytes()))
@@ -129,10 +125,7 @@ def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
     assert "--perfetto, --vcd, --pcap and --address need one thread" in run.err
     run = peerlane("run", path, "--threads", "40")
     assert run.status == 0
-    why = "this machine has|the fabric falls into|it was too short|other work kept"
-    assert re.search(rf"the run had \d+ threads?: ({why})", run.err)
-    if "had 1 thread:" in run.err and len(os.sched_getaffinity(0)) > 1:
-        assert re.search("it was too short|other work kept", run.err)
+    assert "the run had 32 threads: the fabric falls into 32 regions" in run.err
     run = peerlane("run", path, "--threads", "0")
     assert run.status == 2
     assert "--threads" in run.err

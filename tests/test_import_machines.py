@@ -293,6 +293,11 @@ class TestPasted:
             ("~~~ text\n", "~~~"),
             ("<details><summary>lspci</summary>\n\n```text\n", "```\n</details>\n"),
             ("<pre>\n", "</pre>"),
+            ("[sudo] password for user: \n", "\n"),
+            ("Script started on 2026-01-01\n", "\nScript done on 2026-01-01\n"),
+            ("\x1b[1;32m\u279c  ~\x1b[0m sudo lspci -vvv\n", "\n\u279c  ~ \n"),
+            ("me@h ~> sudo lspci -vvv\n", "\nme@h ~> \n"),
+            ("This is my machine:\n\n```\n", "```\n\nThe GPU is slow.\n"),
         ],
     )
     def test_what_is_around_it_changes_nothing(self, before: str, after: str) -> None:
@@ -300,6 +305,17 @@ class TestPasted:
         for text in (self.TEXT, self.TEXT.rstrip() + "\n"):
             pasted = before + text + after
             assert scenario_of(parse(pasted.encode(), "machine.txt")) == expected
+
+    @pytest.mark.parametrize("mark", ["> ", "    ", "\t"])
+    def test_a_mark_before_each_line_changes_nothing(self, mark: str) -> None:
+        text = "".join(f"{mark}{line}\n" for line in self.TEXT.splitlines())
+        assert scenario_of(parse(text.encode(), "machine.txt")) == imported(server())
+
+    def test_a_damaged_head_is_no_text_around_the_listing(self) -> None:
+        for slot in ("00:00.0", "01:00.0", "81:00.0"):
+            text = self.TEXT.replace(f"{slot} ", f"{slot[:-1]}x ")
+            with pytest.raises(ListingError, match="not a line of lspci"):
+                parse(text.encode(), "machine.txt")
 
     def test_a_capability_bit_without_a_list_is_no_cut(self) -> None:
         assert "Cap+" in self.TEXT.partition("\n\n")[0]

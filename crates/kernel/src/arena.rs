@@ -1,15 +1,11 @@
 //! Reference-counted slots that are reused without calls to the allocator.
 
-mod division;
-
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut, Range};
 
 use crate::prefetch;
-use division::COMMON;
-pub use division::Common;
 
 /// The identifier of a slot that holds a `T`.
 pub struct Id<T>(u32, PhantomData<fn() -> T>);
@@ -115,10 +111,10 @@ impl<T> Arena<T> {
         self.slots.get(*index as usize).map(|slot| &slot.0)
     }
 
-    /// Returns the values of all slots that have a holder, but for those that a divided arena has in [common](Common).
+    /// Returns the values of all slots that have a holder.
     pub fn held(&self) -> impl Iterator<Item = &T> {
         let held = self.slots.iter().zip(&self.holders);
-        held.filter(|(_, holders)| (1..COMMON / 2).contains(*holders))
+        held.filter(|(_, holders)| **holders > 0)
             .map(|(slot, _)| &slot.0)
     }
 
@@ -128,7 +124,7 @@ impl<T> Arena<T> {
         self.slots.len()
     }
 
-    /// Returns the number of slots that have a holder, or are [common](Common).
+    /// Returns the number of slots that have a holder.
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

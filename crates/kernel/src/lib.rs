@@ -11,7 +11,7 @@ mod random;
 mod time;
 
 pub use agenda::Agenda;
-pub use arena::{Arena, Common, Id};
+pub use arena::{Arena, Id};
 pub use component::{
     Action, Component, ComponentId, Departure, Effects, FrameOf, Label, Observed, Occurrence, Port,
     PortEffects, Traffic, WireEnds, World,

@@ -87,6 +87,9 @@ impl Events {
 
     /// The next request that an event ends, with the result.
     pub fn next(&mut self) -> Option<(u16, u32)> {
+        if self.requests.is_empty() {
+            return None;
+        }
         let is_masked = self.is_masked;
         let mut pending = self.pending.iter();
         let place = pending.position(|event| !is_masked[event.kind() as usize])?;

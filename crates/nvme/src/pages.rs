@@ -171,6 +171,23 @@ mod tests {
 
     proptest! {
         #[test]
+        fn the_pieces_of_the_data_follow_each_other_and_none_crosses_a_page(offset in 0_u64..1024, len in 1_u64..12_000, is_next: bool) {
+            let first = 0x10_0000 + 4 * offset;
+            let second = if is_next { 0x10_1000 } else { 0x30_0000 };
+            let pages = Pages::begin([first, second], len.min(2 * PAGE - 4 * offset), PAGE).expect("right entries");
+            let total: u64 = pages.ranges().iter().map(|(_, len)| len).sum();
+            let mut at = 0;
+            while let Some((address, len)) = pages.piece(at) {
+                prop_assert!(len > 0 && address / PAGE == (address + len - 1) / PAGE);
+                let in_first = PAGE - 4 * offset;
+                let right = if at < in_first { first + at } else { second + at - in_first };
+                prop_assert_eq!(address, right);
+                at += len;
+            }
+            prop_assert_eq!(at, total);
+        }
+
+        #[test]
         fn the_ranges_have_all_bytes_in_order(offset in 0_u64..1024, len in 1_u64..2_000_000, slot in 0_u64..512) {
             let first = 0x10_0000 + 4 * offset;
             let mut pages = Pages::begin([first, 0x40_0000 + 8 * slot], len, PAGE).or_else(|_| {

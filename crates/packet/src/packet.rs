@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::ops::{Index, IndexMut, Range};
 
-use kernel::{Arena, Common, Id, Time, prefetch};
+use kernel::{Arena, Id, Time, prefetch};
 use protocol::{
     Class, Content, Envelope, Header, Kind, Pasid, Status, TLP_FRAMING, TrafficClass, ecrc,
 };
@@ -59,27 +59,12 @@ impl Packets {
         }
     }
 
-    /// Divides the store into `count` ones. The packets in use are [common](Common) to all, which number new ones from another multiple of
-    /// `numbers` on each.
-    pub fn divide(self, count: usize, numbers: u64) -> (Vec<Self>, Common<Packet>) {
-        let (parts, common) = self.slots.divide(count);
-        let parts = (0..).zip(parts).map(|(part, slots)| Packets {
-            slots,
-            made: self.made + part * numbers,
-        });
-        (parts.collect(), common)
-    }
-
-    /// The packets of those that all `stores` have in common that are in use.
-    pub fn in_common<'a>(stores: &[&'a Packets], common: &Common<Packet>) -> Vec<&'a Packet> {
-        let slots: Vec<_> = stores.iter().map(|store| &store.slots).collect();
-        common.held(&slots).map(|id| &stores[0][id]).collect()
-    }
-
-    /// Frees, in all `stores`, the packets of those that they have in common that are in use no more.
-    pub fn free_common(stores: &mut [&mut Packets], common: &mut Common<Packet>) {
-        let mut slots: Vec<_> = stores.iter_mut().map(|store| &mut store.slots).collect();
-        common.free_unheld(&mut slots);
+    /// An empty store whose packets are numbered from `first` on.
+    pub fn numbered_from(first: u64) -> Self {
+        Packets {
+            slots: Arena::default(),
+            made: first,
+        }
     }
 
     /// Takes in a packet from another store, with one holder. It keeps its number. What it leaves behind has a buffer for the next one.

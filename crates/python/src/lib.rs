@@ -239,7 +239,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Runs on up to `threads` threads, or on as many as pay without a number.
+    /// Runs on `threads` threads, or on as many as pay without a number.
     #[pyo3(signature = (progress, threads))]
     fn run(
         &self,

@@ -253,6 +253,15 @@ impl Model {
         self.requester().is_some()
     }
 
+    /// Whether some bytes of a message of a flow have not left the controller, so that the flow is not complete.
+    #[inline]
+    pub fn sends_flows(&self) -> bool {
+        match self {
+            Model::Nic(nic) => nic.sends_flows(),
+            _ => false,
+        }
+    }
+
     /// The time at which an outstanding request of a device times out, of those for which it is woken in the background.
     pub fn deadline(&mut self, now: Time) -> Time {
         self.leaf_mut()

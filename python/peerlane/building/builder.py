@@ -431,7 +431,7 @@ class Fabric(Workloads):
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
             progress: Hears the fraction done, 0 to 1.
-            threads: The most threads of the run, or "auto", as for `Simulation.run`.
+            threads: The number of threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
             OSError: The file of a capture cannot be written, or is incomplete.

@@ -117,10 +117,9 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
             min=1,
             max=1_000_000,
             metavar="N",
-            help="Run on up to N threads, with the results and the trace of one, and warn if there "
-            "are fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without "
-            "it, long runs have as many threads as there are processors for, 8 at most, where "
-            "that saves time.",
+            help="Run on N threads, with the results and the trace of one, and warn if there are "
+            "fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without it, "
+            "long runs of large fabrics have as many threads as there are processors, 8 at most.",
         ),
     ] = None,
     *,

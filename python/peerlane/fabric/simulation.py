@@ -256,11 +256,11 @@ class Simulation:
 
         Args:
             progress: Called from time to time with the share done.
-            threads: The most threads that the run may use; one, if absent; with "auto", as many as
-                there are processors, eight at most. The results are those of one thread.
-                A run that would gain nothing, or cannot be divided, has fewer: `fewer_threads` has
-                the reason. Accesses and programs after a run on several threads wait until it has
-                been repeated on one.
+            threads: The number of threads; one, if absent; with "auto", as many as there are
+                processors, eight at most, if the plan shows that this saves time. The results are
+                those of one thread. A run that cannot be divided into so many regions, or is very
+                short, has fewer: `fewer_threads` has the reason. What an access or a program
+                causes after a run on several threads is handled on one.
 
         Raises:
             ModelError: A device model of one's own has failed, which ends the run.
@@ -274,7 +274,7 @@ class Simulation:
         """The threads of a run that had fewer than wished for, and the reason."""
         count, why, shared = self._core.threads()
         if why is None and count > 1 and not shared:
-            count, why = 1, "it was too short for more"
+            count, why = 1, "it was too short, or its workloads do not show how long they go on"
         return why and f"the run had {count} thread{'s' if count > 1 else ''}: {why}"
 
     def run_while(self, goes_on: Callable[[float], object]) -> bool:
@@ -565,7 +565,7 @@ _MOST_THREADS = 1 << 20
 
 
 def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | None:
-    """The most threads of a run, or `None` for as many as pay."""
+    """The threads of a run, or `None` for as many as pay."""
     if given is None:
         return 1
     if given == "auto":

@@ -94,8 +94,8 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     unit = next((unit_of(row[x]) for row in rows if unit_of(row[x])), "")
     places = [in_unit(row[x], unit) for row in rows]
     _check_range(x, places)
-    for name in ys:
-        _check_range(name, [row[name] for row in rows])
+    for column in ys:
+        _check_range(column, [row[column] for row in rows])
     is_scale = all(place is not None for place in places)
     names = [str(row[x]) for row in rows]
     numbered = {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from peerlane.importing.listing import (
@@ -49,7 +50,7 @@ def parse(content: bytes, source: str) -> Listing:
     Raises:
         ListingError: It is not a whole listing of `lspci -vvv`.
     """
-    text = _text(content, source)
+    text = _unquoted(_text(content, source))
     records = list(_records(text, source))
     if not any(record.find("Control:") for record in records):
         raise records[0].error(_without_registers(text, records))
@@ -141,6 +142,13 @@ def _text(content: bytes, source: str) -> str:
     return text
 
 
+def _unquoted(text: str) -> str:
+    """The text without the marks of a quotation and without common indentation."""
+    if all(line.startswith(">") for line in text.splitlines() if line.strip()):
+        text = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
+    return dedent(text) if text[:1].isspace() else text
+
+
 _CONFIGURATION_SPACES = (64, 256, 4096)
 """Sizes in bytes of the part of a configuration space that a user or the superuser can read."""
 _HEADER_TYPE = 0x0E
@@ -175,6 +183,8 @@ _LAST_LINE = re.compile(r"Kernel (driver in use|modules): \S")
 def _records(text: str, source: str) -> Iterator[_Record]:
     """The records, without the last line where that is cut: no value of it can be trusted."""
     *lines, cut = text.split("\n")
+    heads = (number for number, line in enumerate(lines, 1) if _HEAD.fullmatch(line.rstrip()))
+    last_head = max(heads, default=0)
     record: _Record | None = None
     for number, line in enumerate(lines, 1):
         detail = line.strip()
@@ -189,7 +199,7 @@ def _records(text: str, source: str) -> Iterator[_Record]:
                 record.ended = True
         elif line[0].isspace() and record is not None and not record.ended:
             record.details.append((number, detail))
-        elif not _NOISE.match(line):
+        elif not (_NOISE.match(line) or _is_outside(line, record, is_last=number > last_head)):
             raise _unknown(source, number, record)
     is_around = _AROUND.match(cut) is not None
     if cut and not (cut[0].isspace() or is_around or _NOISE.match(cut)):
@@ -199,6 +209,14 @@ def _records(text: str, source: str) -> Iterator[_Record]:
     last = cut.strip() or (record.details[-1][1] if record.details else "")
     record.ended |= is_around or _LAST_LINE.match(last) is not None
     yield record
+
+
+def _is_outside(line: str, record: _Record | None, *, is_last: bool) -> bool:
+    """Whether a line is text before the first function, or after the last one.
+
+    The head of a function, if damaged, is such a line too, but the details that follow it are not.
+    """
+    return not line[0].isspace() and (record is None or (record.ended and is_last))
 
 
 def _unknown(source: str, number: int, record: _Record | None) -> ListingError:

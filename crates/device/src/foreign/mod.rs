@@ -120,13 +120,11 @@ impl<M: Behaviour> Leaf for Foreign<M> {
             self.call(fx.now(), |model, shell| model.reset(0, shell));
         }
         loop {
-            let mut any = false;
             while let Some(packet) = self.endpoint.take(fx) {
                 self.take(packet, fx);
-                any = true;
             }
-            any |= self.give_up(fx);
-            any |= self.expire_timers(fx.now());
+            self.give_up(fx);
+            self.expire_timers(fx.now());
             self.answer_reads(fx);
             while let Some(arrival) = self.core.arrivals.pop_front() {
                 fx.observe(arrival);
@@ -134,8 +132,7 @@ impl<M: Behaviour> Leaf for Foreign<M> {
             while let Some((place, vector)) = self.core.withdrawn.pop() {
                 self.endpoint.withdraw_interrupt(place, vector);
             }
-            any |= self.send_one(fx);
-            if !any {
+            if !self.send_one(fx) {
                 break;
             }
         }
@@ -267,9 +264,8 @@ impl<M: Behaviour> Foreign<M> {
         true
     }
 
-    /// Ends requests that have timed out; returns whether there were any.
-    fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
+    /// Ends requests that have timed out.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         let requests = |device: &mut Self, fx: &mut Effects<'_, Self>| {
             let requests = &mut device.core.requests;
             requests.give_up(|read| read.flow, &mut device.endpoint, fx)
@@ -278,9 +274,7 @@ impl<M: Behaviour> Foreign<M> {
             if let Some(ended) = ended {
                 self.end(&ended, fx.now());
             }
-            any = true;
         }
-        any
     }
 
     /// Reports the end of a read or an atomic operation to the model.
@@ -292,14 +286,11 @@ impl<M: Behaviour> Foreign<M> {
         });
     }
 
-    /// Calls the model for each timer whose time has come; returns whether there was one.
-    fn expire_timers(&mut self, now: Time) -> bool {
-        let mut any = false;
+    /// Calls the model for each timer whose time has come.
+    fn expire_timers(&mut self, now: Time) {
         while let Some(timer) = self.core.take_timer(now) {
             self.call(now, |model, shell| model.expired(timer, shell));
-            any = true;
         }
-        any
     }
 }
 

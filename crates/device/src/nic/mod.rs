@@ -319,6 +319,11 @@ impl Nic {
         self.shared.faults(function)
     }
 
+    /// Whether some bytes of a message of a flow have not left, so that the flow is not complete.
+    pub fn sends_flows(&self) -> bool {
+        self.sender.sends_flows()
+    }
+
     /// The window to `processors` processors, each with `space` addresses.
     pub fn window(space: u64, processors: usize) -> Bar {
         window::bar(space, processors)

@@ -8,8 +8,6 @@
 //! before the sender's next event and the wire's delay, and, on a wire that carries one frame after the other, not before the end of the
 //! last frame and the time of the shortest one.
 
-use std::mem;
-
 use crate::{ComponentId, Span, Time};
 
 use super::{Rank, Traffic, Wires, World};
@@ -75,16 +73,15 @@ impl<T: Traffic> World<T> {
         })
     }
 
-    /// Divides a world between two times into `count` regions, which have its events from now on, and stores without any bytes. `region`
-    /// has the region of each component. `shortest` has the time of the shortest frame that a port sends, if its frames follow each other
-    /// on the wire.
+    /// Divides a world before time begins into `count` regions. `region` has the region of each component. `shortest` has the time of the
+    /// shortest frame that a port sends, if its frames follow each other on the wire.
     pub fn divide(
-        &mut self,
+        &self,
         count: usize,
         region: impl Fn(ComponentId) -> usize,
         shortest: impl Fn(ComponentId, u32) -> Option<Span>,
     ) -> Vec<Self> {
-        debug_assert!(!self.is_due_now() && self.observations.is_empty());
+        debug_assert!(self.events == 0 && self.queue.iter().next().is_none());
         let own = |number: usize| {
             let mut boundaries = Vec::new();
             let all = self.wires.iter().enumerate();
@@ -109,23 +106,13 @@ impl<T: Traffic> World<T> {
                 own
             });
             World {
-                now: self.now,
                 wires: wires.collect(),
                 boundaries,
                 watched: self.watched,
                 ..World::default()
             }
         };
-        let mut regions: Vec<Self> = (0..count).map(own).collect();
-        for event in mem::take(&mut self.queue).iter() {
-            let (time, rank, payload) = (event.time, Rank(event.rank), event.payload);
-            let region = &mut regions[region(rank.component())];
-            region.foreground += u32::from(!rank.is_in_background());
-            region.queue.push(time, event.rank, payload);
-        }
-        self.foreground = 0;
-        regions[0].events = mem::take(&mut self.events);
-        regions
+        (0..count).map(own).collect()
     }
 
     /// Calls `tell` with a region and a time before which no frame that is sent at `now` or later arrives there, for each wire into another

@@ -23,8 +23,7 @@ fn a_wire_into_another_region_brings_nothing_before_its_last_frame_and_the_short
     let ns = Span::from_ns;
     let at = |time| Time::ZERO + ns(time);
     for (shortest, idle, busy) in [(None, 11, 11), (Some(ns(3)), 14, 44)] {
-        let mut whole = world();
-        let mut regions = whole.divide(3, |id| id.0 as usize, |_, _| shortest);
+        let mut regions = world().divide(3, |id| id.0 as usize, |_, _| shortest);
         let earliest = |world: &World<Numbers>, now| {
             let mut all = [Time::NEVER; 3];
             world.earliest_arrivals(at(now), |region, time| {
@@ -44,26 +43,16 @@ fn a_wire_into_another_region_brings_nothing_before_its_last_frame_and_the_short
 }
 
 #[test]
-fn regions_of_a_world_have_its_events_each_at_its_component() {
-    let mut whole = world();
-    let (now, ns) = (Span::ZERO, Span::from_ns(1));
-    whole.effects::<Silent>(ComponentId(1)).wake(Port(7), now);
-    let mut fx = whole.effects::<Silent>(ComponentId(0));
-    fx.send(Port(0), 20, ns);
-    fx.send(Port(0), 21, ns);
-    fx.wake_in_background(Port(4), ns);
-    whole.advance(Time::NEVER);
-    let mut regions = whole.divide(2, |id| id.0 as usize / 2, |_, _| None);
-    assert!(!whole.has_events() && !regions[0].has_events());
-    assert_eq!((whole.events(), regions[0].events()), (0, 1));
-    let limit = Time::ZERO + ns;
-    assert!(regions[0].advance(limit).is_some() && regions[0].advance(limit).is_none());
-    // The wire knows that two frames are on it.
-    regions[0]
-        .effects::<Silent>(ComponentId(0))
-        .send(Port(0), 22, now);
-    let departure = regions[0].departures.pop().expect("the frame leaves");
-    regions[1].enter(departure);
+fn frames_that_leave_a_region_enter_the_other_one_in_the_order_of_their_wire() {
+    let mut regions = world().divide(2, |id| id.0 as usize / 2, |_, _| None);
+    let mut fx = regions[0].effects::<Silent>(ComponentId(0));
+    for frame in 20..23 {
+        fx.send(Port(0), frame, Span::ZERO);
+    }
+    assert!(!regions[0].has_events());
+    for departure in std::mem::take(&mut regions[0].departures).into_iter().rev() {
+        regions[1].enter(departure);
+    }
     let frames: Vec<_> = rest(&mut regions[1]).iter().map(|event| event.2).collect();
     assert_eq!(frames, [Some(20), Some(21), Some(22)]);
 }

@@ -65,3 +65,55 @@ impl Claims {
         left
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::Scale;
+
+    use super::*;
+
+    fn open(claims: &Claims, source: Option<usize>) -> [bool; 3] {
+        let mut infinite = Budget::CLOSED;
+        infinite.headers.open(0, Scale::One);
+        infinite.data.open(0, Scale::One);
+        let left = claims.left(source, &[infinite; 3]);
+        left.map(|budget| budget.headers.allows(1) && budget.data.allows(1))
+    }
+
+    #[test]
+    fn a_claim_closes_its_class_to_all_other_sources() {
+        let mut claims = Claims::NONE;
+        assert!(!claims.any());
+        claims.begin(4, Class::NonPosted);
+        assert!(claims.any());
+        assert_eq!(
+            Class::ALL.map(|class| claims.is_claimed(class)),
+            Class::ALL.map(|class| class == Class::NonPosted)
+        );
+        assert_eq!(open(&claims, Some(4)), [true; 3]);
+        let others = Class::ALL.map(|class| class != Class::NonPosted);
+        assert_eq!(open(&claims, Some(3)), others);
+        assert_eq!(open(&claims, None), others);
+    }
+
+    #[test]
+    fn only_its_source_ends_a_claim() {
+        let mut claims = Claims::NONE;
+        claims.begin(4, Class::Posted);
+        claims.end(3, Class::Posted);
+        claims.end(4, Class::Completion);
+        assert!(claims.is_claimed(Class::Posted));
+        claims.end(4, Class::Posted);
+        assert_eq!(claims, Claims::NONE);
+    }
+
+    #[test]
+    fn claims_that_are_not_confirmed_end() {
+        let mut claims = Claims::NONE;
+        claims.begin(1, Class::Posted);
+        claims.begin(2, Class::Completion);
+        claims.retain(|source, class| (source, class) == (2, Class::Completion));
+        assert!(!claims.is_claimed(Class::Posted));
+        assert!(claims.is_claimed(Class::Completion));
+    }
+}

@@ -99,6 +99,27 @@ fn with_share_0_each_freed_packet_is_told_at_once() {
     assert_eq!(updates.count(), 10);
 }
 
+/// The receiver of a cut-through port frees a packet at its header, as no component may.
+#[cfg(debug_assertions)]
+#[test]
+#[should_panic(expected = "credit comes back after its packet has arrived")]
+fn credit_before_its_packet_breaks_an_invariant() {
+    let setup = Setup {
+        cut_through: true,
+        lanes: 1,
+        ..with(|parameters| parameters.update_fc_share = 0.0)
+    };
+    let mut pair = Pair::ready(&setup);
+    pair.appetite[Right as usize] = Appetite::Never;
+    pair.send(Left, write(128));
+    while pair.given[Right as usize].is_empty() {
+        assert!(pair.step(), "the packet arrives");
+    }
+    assert!(pair.given[Right as usize][0].complete > pair.now());
+    pair.free(Right);
+    pair.run();
+}
+
 #[test]
 fn infinite_credit_is_never_updated_and_never_runs_out() {
     let mut pair = Pair::ready(&Setup {

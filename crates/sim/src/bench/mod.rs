@@ -177,7 +177,7 @@ pub fn all_to_all(hosts: usize, ports: usize, size: u64) -> Simulation {
 /// Returns copies of all ends of PCI Express links, for measurements of their size.
 pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
     let mut ends = Vec::new();
-    for model in &simulation.models {
+    for model in simulation.models() {
         model.each_link(|_, end| ends.push(end.clone()));
     }
     ends

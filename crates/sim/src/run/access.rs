@@ -1,17 +1,19 @@
 //! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
 use device::{Afu, FpgaCard};
-use kernel::{ComponentId, Frequency, Span};
+use kernel::{Frequency, Span};
 use packet::{FlowId, Refusal};
 use protocol::Status;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
 
 use crate::meters::coherence;
+use crate::model::Model;
 use crate::plan::NodePlan;
 use crate::result::name_of;
-use crate::run::in_flight::InFlight;
-use crate::run::simulation::{CHUNK, Simulation};
+use crate::run::engine::CHUNK;
+use crate::run::outside::InFlight;
+use crate::run::simulation::Simulation;
 use crate::scenario::advice;
 
 /// Longest read from outside, in bytes.
@@ -217,12 +219,12 @@ impl Simulation {
         Self::check_read(len)?;
         let empty = vec![0; len as usize];
         let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
-        while !self.meter.flow(flow).is_complete() {
+        while !self.probes.meter.flow(flow).is_complete() {
             for _ in 0..CHUNK {
-                if self.meter.flow(flow).is_complete() {
+                if self.probes.meter.flow(flow).is_complete() {
                     break;
                 }
-                if self.has_stopped || !self.step() {
+                if self.has_stopped() || !self.step() {
                     return Err(AccessError::NoAnswer(address));
                 }
             }
@@ -251,8 +253,9 @@ impl Simulation {
             flow,
             address,
         } = access;
-        let meter = self.meter.flow(flow);
-        let Some(requester) = self.models[node].requester_mut() else {
+        let meter = self.probes.meter.flow(flow);
+        let model = &mut self.engine.models_mut()[node];
+        let Some(requester) = model.requester_mut() else {
             return Err(AccessError::NoAnswer(address));
         };
         if meter.is_delivered() {
@@ -282,7 +285,7 @@ impl Simulation {
         if len == 0 {
             return Err(AccessError::Empty);
         }
-        if self.models[node].requester().is_none() {
+        if self.model(node).requester().is_none() {
             return Err(AccessError::NoRequester(requester.to_owned()));
         }
         if self.plan.nodes[node]
@@ -295,8 +298,9 @@ impl Simulation {
             return Err(AccessError::UnsupportedRequest(address));
         }
         self.start();
-        let id = self.meter.add();
-        self.models[node].add_flow(
+        let id = self.probes.meter.add();
+        let start = self.now();
+        self.model_mut(node).add_flow(
             0,
             Flow {
                 id,
@@ -307,15 +311,14 @@ impl Simulation {
                 addresses: Addresses::Sequential,
                 follows: None,
                 request_size: None,
-                start: self.world.now(),
+                start,
                 interval: Span::ZERO,
                 content: Content::Bytes(bytes),
                 disguise: None,
                 spread: None,
             },
         );
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
-        self.listen();
+        self.act(node, Model::ask);
         Ok((node, id))
     }
 
@@ -324,13 +327,13 @@ impl Simulation {
     pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
         let (index, offset) = self.locate(name, address, len)?;
         let mut bytes = vec![0; len as usize];
-        if let Some(memory) = self.models[index].memory() {
+        if let Some(memory) = self.model(index).memory() {
             memory.read(offset, &mut bytes);
         }
-        if let Some(leaf) = self.models[index].leaf() {
+        if let Some(leaf) = self.model(index).leaf() {
             leaf.endpoint().show_table(offset, &mut bytes);
         }
-        let all = (&*self.plan, self.models.as_slice(), self.world.now());
+        let all = (&*self.plan, self.engine.models(), self.now());
         coherence::overlay(all, index, (address, &mut bytes));
         Ok(bytes)
     }
@@ -338,11 +341,11 @@ impl Simulation {
     /// Writes `bytes` to `address` of a host's memory or a device's BAR 0, without simulating an access.
     pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
         let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
-        self.keep_whole();
-        if let Some(memory) = self.models[index].memory_mut() {
+        self.engine.keep_to_one_thread();
+        if let Some(memory) = self.model_mut(index).memory_mut() {
             memory.write(offset, bytes);
         }
-        if let Some(leaf) = self.models[index].leaf_mut() {
+        if let Some(leaf) = self.model_mut(index).leaf_mut() {
             leaf.endpoint_mut().fill_table(offset, bytes);
         }
         Ok(())
@@ -357,7 +360,7 @@ impl Simulation {
     ) -> Result<(usize, u64), AccessError> {
         let index = self.node(name)?;
         let (Some(memory), Some(region)) =
-            (self.models[index].memory(), self.plan.nodes[index].region())
+            (self.model(index).memory(), self.plan.nodes[index].region())
         else {
             let name = name.to_owned();
             return Err(if self.plan.nodes[index].keeps_registers() {
@@ -383,12 +386,12 @@ impl Simulation {
     /// Takes the interrupts that have reached the processor of `host` and that no program of it waits for: message and count.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
         let node = self.node(host)?;
-        match self.models[node].host() {
+        match self.model(node).host() {
             None => return Err(AccessError::NoProcessor(host.to_owned())),
             Some(root) if !root.cpu().is_interrupted() => return Ok(Vec::new()),
-            Some(_) => self.keep_whole(),
+            Some(_) => self.engine.keep_to_one_thread(),
         }
-        let root = self.models[node].host_mut();
+        let root = self.model_mut(node).host_mut();
         Ok(root.map_or_else(Vec::new, |root| root.cpu_mut().take_interrupts()))
     }
 
@@ -417,10 +420,11 @@ impl Simulation {
         let node = self.node(device)?;
         self.check_slot(device, slot)?;
         self.start();
-        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
-            card.load(slot, afu, &mut self.world.effects(ComponentId(node as u32)));
-        }
-        self.listen();
+        self.act(node, |model, id, world| {
+            if let Some(card) = model.device_mut::<FpgaCard>() {
+                card.load(slot, afu, &mut world.effects(id));
+            }
+        });
         Ok(())
     }
 
@@ -431,7 +435,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        self.keep_whole();
+        self.engine.keep_to_one_thread();
         self.card_with(device, slot)?.set_clock(slot, clock);
         Ok(())
     }
@@ -443,7 +447,7 @@ impl Simulation {
         slot: usize,
         clock: Frequency,
     ) -> Result<(), AccessError> {
-        self.keep_whole();
+        self.engine.keep_to_one_thread();
         self.card_with(device, slot)?.set_made_for(slot, clock);
         Ok(())
     }
@@ -460,14 +464,14 @@ impl Simulation {
     fn card_with(&mut self, device: &str, slot: usize) -> Result<&mut FpgaCard, AccessError> {
         self.check_slot(device, slot)?;
         let node = self.node(device)?;
-        let card = self.models[node].device_mut::<FpgaCard>();
+        let card = self.model_mut(node).device_mut::<FpgaCard>();
         card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 
     /// The FPGA card `device`.
     pub fn card(&self, device: &str) -> Result<&FpgaCard, AccessError> {
         let node = self.node(device)?;
-        let card = self.models[node].device::<FpgaCard>();
+        let card = self.model(node).device::<FpgaCard>();
         card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 

@@ -77,10 +77,10 @@ impl Simulation {
     fn card_at(&self, number: usize) -> Option<CardPlace> {
         let node = &self.plan.nodes[number];
         let card = node.kind.device::<FpgaCardParameters>()?;
-        let functions = self.models[number].functions(self.world.now());
+        let functions = self.model(number).functions(self.now());
         let space = functions.space(FunctionPlace::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));
-        let model = self.models[number].device::<FpgaCard>()?;
+        let model = self.model(number).device::<FpgaCard>()?;
         let slots = (0..model.slots()).map(|slot| {
             let port = port + slot as u64 * registers::PORT_DISTANCE;
             SlotPlace {
@@ -114,7 +114,7 @@ impl Simulation {
 
     /// The FPGA card at a place of this fabric.
     pub fn card_in(&self, place: &CardPlace) -> Option<&FpgaCard> {
-        self.models.get(place.node)?.device()
+        self.engine.models().get(place.node)?.device()
     }
 
     /// The socket above a node.

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use host::Host;
-use kernel::{ComponentId, Time};
+use kernel::Time;
 use protocol::{ConfigRequest, ConfigSpace, FunctionId};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
 use crate::build::ends;
-use crate::run::simulation::CHUNK;
+use crate::model::Model;
+use crate::run::engine::CHUNK;
 use crate::setup::Plan;
 use crate::{AccessError, Simulation};
 
@@ -70,21 +71,20 @@ impl Simulation {
     ) -> Result<Option<u32>, AccessError> {
         let node = self.node(host)?;
         self.start();
-        let Some(root) = self.models[node].host_mut() else {
+        let Some(root) = self.model_mut(node).host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         if root.is_configuring() {
             self.config_end(node, access, watch)?;
         }
-        if let Some(root) = self.models[node].host_mut() {
-            let fx = &mut self.world.effects(ComponentId(node as u32));
-            Host::configure(root, access, fx);
-        }
-        self.listen();
+        self.act(node, |model, id, world| {
+            if let Some(root) = model.host_mut() {
+                Host::configure(root, access, &mut world.effects(id));
+            }
+        });
         let answer = self.config_answer(node, access, watch);
         // A program's access may have waited for the end of this one.
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
-        self.listen();
+        self.act(node, Model::ask);
         answer
     }
 
@@ -97,11 +97,11 @@ impl Simulation {
     ) -> Result<(), AccessError> {
         loop {
             for _ in 0..CHUNK {
-                let Some(root) = self.models[node].host_mut() else {
+                let Some(root) = self.model_mut(node).host_mut() else {
                     return Ok(());
                 };
                 root.configured();
-                if !root.is_configuring() || self.has_stopped || !self.step_until(Time::NEVER) {
+                if !root.is_configuring() || self.has_stopped() || !self.step_until(Time::NEVER) {
                     return Ok(());
                 }
             }
@@ -120,12 +120,12 @@ impl Simulation {
     ) -> Result<Option<u32>, AccessError> {
         loop {
             for _ in 0..CHUNK {
-                if let Some(root) = self.models[node].host_mut()
+                if let Some(root) = self.model_mut(node).host_mut()
                     && let Some(answer) = root.configured()
                 {
                     return Ok(answer);
                 }
-                if self.has_stopped || !self.step_until(Time::NEVER) {
+                if self.has_stopped() || !self.step_until(Time::NEVER) {
                     return Ok(None);
                 }
             }
@@ -137,7 +137,7 @@ impl Simulation {
 
     /// The current functions of the node `name`.
     pub fn functions(&self, name: &str) -> Result<Functions, AccessError> {
-        Ok(self.models[self.node(name)?].functions(self.world.now()))
+        Ok(self.model(self.node(name)?).functions(self.now()))
     }
 
     /// Dump of all configuration spaces that the hosts can reach, in the format of `lspci -xxxx`: a PCI domain for each host.
@@ -157,8 +157,8 @@ impl Simulation {
     /// Whether a link is up at its upper end.
     fn is_up(&self, link: usize) -> bool {
         let ((component, port), _) = ends(&self.plan().fabric, &self.plan().links[link]);
-        let end = self.models[component.0 as usize].link(port as usize);
-        end.is_some_and(|end| !end.has_failed(self.world.now()))
+        let end = self.model(component.0 as usize).link(port as usize);
+        end.is_some_and(|end| !end.has_failed(self.now()))
     }
 
     /// The numbered functions below `host`, in order.
@@ -167,7 +167,7 @@ impl Simulation {
         let mut open = vec![(host, FunctionId::default())];
         while let Some((node, id)) = open.pop() {
             let (functions, name) = (
-                self.models[node].functions(self.world.now()),
+                self.model(node).functions(self.now()),
                 &self.plan().nodes[node].name,
             );
             let bytes = |space: &ConfigSpace| space.bytes().clone();

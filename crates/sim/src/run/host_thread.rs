@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use host::{DriverParameters, Processor, System, ThreadId};
-use kernel::{ComponentId, Span, Time};
+use kernel::{Span, Time};
 
+use crate::model::Model;
 use crate::run::access::AccessError;
-use crate::run::simulation::{CHUNK, Simulation};
+use crate::run::engine::CHUNK;
+use crate::run::simulation::Simulation;
 
 /// A host thread driven from outside.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl HostThread {
         simulation.start();
         let costs = simulation.costs(host)?;
         let node = simulation.node(host)?;
-        let Some(root) = simulation.models[node].host_mut() else {
+        let Some(root) = simulation.model_mut(node).host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         Ok(HostThread {
@@ -159,7 +161,7 @@ impl HostThread {
     /// An order that waits for ever has to be [withdrawn](Self::withdraw) before.
     pub fn begin(&self, simulation: &mut Simulation, order: Order) {
         while !self.processor(simulation).has_ended(self.thread) {
-            if simulation.has_stopped || !simulation.step_until(Time::NEVER) {
+            if simulation.has_stopped() || !simulation.step_until(Time::NEVER) {
                 return;
             }
         }
@@ -167,9 +169,7 @@ impl HostThread {
         let (desk, store) = (self.desk.clone(), self.costs.register_write);
         let program = |system| carry_out(system, order, desk, store);
         self.processor(simulation).begin(self.thread, program);
-        let (host, id) = (self.host, ComponentId(self.host as u32));
-        simulation.models[host].ask(id, &mut simulation.world);
-        simulation.listen();
+        simulation.act(self.host, Model::ask);
     }
 
     /// Withdraws an order that has not begun, or that waits for an interrupt or a write: it takes no later one from others. Any other order
@@ -235,7 +235,7 @@ impl HostThread {
                     return Woken::Quiet;
                 }
                 // This is after the checks above: a caller that waits again must not miss an effect of the last step.
-                if simulation.has_stopped || step == CHUNK && !watch() {
+                if simulation.has_stopped() || step == CHUNK && !watch() {
                     return Woken::Broken;
                 }
                 if !simulation.step_until(limit) {
@@ -260,7 +260,7 @@ impl HostThread {
     }
 
     fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
-        let host = simulation.models[self.host].host_mut();
+        let host = simulation.model_mut(self.host).host_mut();
         host.expect("a thread is of a host").cpu_mut()
     }
 }
@@ -289,7 +289,7 @@ impl Simulation {
                 if let Some(done) = threads.iter().position(|thread| thread.is_done()) {
                     return Some(done);
                 }
-                if self.has_stopped || !self.step_until(Time::NEVER) {
+                if self.has_stopped() || !self.step_until(Time::NEVER) {
                     return None;
                 }
             }
@@ -303,17 +303,15 @@ impl Simulation {
     /// they are sent, for a trace, or counted afterwards.
     #[inline]
     pub fn is_at_rest(&mut self) -> bool {
-        self.world.store.in_use() == 0 && self.expects_only_refreshes()
+        self.packets_in_use() == 0 && self.expects_only_refreshes()
     }
 
     /// Whether no event is due soon that is not a refresh of limits.
     #[cold]
     fn expects_only_refreshes(&mut self) -> bool {
-        let now = self.world.now();
-        !self.world.has_event_by(now + REST, |what| {
-            let model = &self.models[what.target().0 as usize];
-            !model.only_refreshes(what, now)
-        })
+        let now = self.now();
+        let counts = |model: &Model, what: &_| !model.only_refreshes(what, now);
+        !self.engine.has_event_by(now + REST, counts)
     }
 }
 

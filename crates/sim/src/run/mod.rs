@@ -3,10 +3,14 @@
 pub(crate) mod access;
 pub(crate) mod cards;
 mod configuration;
+mod engine;
 pub(crate) mod host_thread;
-mod in_flight;
 pub mod job;
 mod outside;
+mod probes;
+pub(crate) mod probing;
 mod programs;
+mod progress;
 pub(crate) mod simulation;
-mod spare;
+mod under_way;
+pub use engine::Shares;

@@ -6,12 +6,13 @@ use device::{AnyLeaf, Endpoint, Nic, VectorCounts};
 use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
-use kernel::{ComponentId, Time};
+use kernel::Time;
 use packet::{Incident, Site};
 use protocol::register::MSIX_ENTRY;
 use protocol::{QueuePairId, Signalling};
 use transaction::{Backing, FunctionPlace};
 
+use crate::model::Model;
 use crate::plan::Attachment;
 use crate::run::access::AccessError;
 use crate::run::simulation::Simulation;
@@ -44,12 +45,11 @@ impl Simulation {
         self.start();
         let node = self.node(host)?;
         let now = self.now();
-        let Some(root) = self.models[node].host_mut() else {
+        let Some(root) = self.model_mut(node).host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         let thread = root.cpu_mut().spawn(now, program);
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
-        self.listen();
+        self.act(node, Model::ask);
         Ok(thread)
     }
 
@@ -64,7 +64,7 @@ impl Simulation {
     /// Allocates `size` unused bytes of the memory of `host`, aligned to a page, and gives their address.
     pub fn allocate(&mut self, host: &str, size: u64) -> Result<u64, AccessError> {
         let node = self.node(host)?;
-        let taken = self.spare[node].take(size);
+        let taken = self.outside.spare[node].take(size);
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
@@ -76,7 +76,7 @@ impl Simulation {
         alignment: u64,
     ) -> Result<u64, AccessError> {
         let node = self.node(host)?;
-        let taken = self.spare[node].take_aligned(size, alignment);
+        let taken = self.outside.spare[node].take_aligned(size, alignment);
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
@@ -84,7 +84,7 @@ impl Simulation {
     pub fn free(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
         let host = || host.to_owned();
-        match self.spare[node].give_back(address, size) {
+        match self.outside.spare[node].give_back(address, size) {
             Ok(()) => Ok(()),
             Err(None) => Err(AccessError::NotAllocated(host(), address)),
             Err(Some(taken)) => Err(AccessError::OtherSize(host(), address, taken, size)),
@@ -101,8 +101,8 @@ impl Simulation {
         backing: &Arc<dyn Backing>,
     ) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
-        self.keep_whole();
-        if let Some(memory) = self.models[node].memory_mut() {
+        self.engine.keep_to_one_thread();
+        if let Some(memory) = self.model_mut(node).memory_mut() {
             memory.share(offset, size, backing);
         }
         Ok(())
@@ -111,8 +111,8 @@ impl Simulation {
     /// Ends the sharing of memory of `host`: the bytes are its own again, and zero.
     pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
-        self.keep_whole();
-        if let Some(memory) = self.models[node].memory_mut() {
+        self.engine.keep_to_one_thread();
+        if let Some(memory) = self.model_mut(node).memory_mut() {
             memory.unshare(offset, size);
         }
         Ok(())
@@ -127,7 +127,7 @@ impl Simulation {
     ) -> Result<(), AccessError> {
         let node = self.node(device)?;
         let what = Incident::WrittenAfterRelease(at, bytes);
-        self.log.add(node as u32, (Site::Node, what), at);
+        self.probes.log.add(node as u32, (Site::Node, what), at);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Simulation {
     /// assigned to the vector of its MSI-X table. `None` while neither is enabled, or if there are fewer vectors.
     pub fn interrupt_message(&self, device: &str, vector: u16) -> Result<Option<u32>, AccessError> {
         let node = self.node(device)?;
-        let functions = self.models[node].functions(self.world.now());
+        let functions = self.model(node).functions(self.now());
         let own = functions.space(FunctionPlace::Own);
         let number = u8::try_from(vector).ok();
         Ok(match own.signalling() {
@@ -168,7 +168,7 @@ impl Simulation {
     /// The interrupts of each function of `device` with MSI-X, by vector: the physical function, then the virtual ones; empty without
     /// MSI-X.
     pub fn interrupt_counts(&self, device: &str) -> Result<Vec<Vec<VectorCounts>>, AccessError> {
-        let model = &self.models[self.node(device)?];
+        let model = self.model(self.node(device)?);
         let endpoint = model.leaf().map(AnyLeaf::endpoint).into_iter();
         let counts = endpoint.flat_map(Endpoint::interrupt_counts);
         Ok(counts.map(<[_]>::to_vec).collect())
@@ -274,9 +274,9 @@ impl Simulation {
         let node = self.node(nic)?;
         let place = self.place(nic, pair, key, entries)?;
         self.start();
-        self.opened.push(place.id);
-        message::open(&self.plan, node, &place, &mut self.models);
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.outside.opened.push(place.id);
+        message::open(&self.plan, node, &place, self.engine.models_mut());
+        self.engine.act(node, Model::ask);
         Ok(place)
     }
 
@@ -317,8 +317,8 @@ impl Simulation {
     /// Lets programs of `host` count device writes to the byte at `address` of its memory.
     pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
-        self.keep_whole();
-        let Some(root) = self.models[node].host_mut() else {
+        self.engine.keep_to_one_thread();
+        let Some(root) = self.model_mut(node).host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         root.cpu_mut().watch(address);
@@ -327,7 +327,7 @@ impl Simulation {
 
     /// Number of faults of each kind that the controller `nic` has stopped in `function`, in the order of [`packet::Fault::ALL`].
     pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
-        match self.models[self.node(nic)?].device::<Nic>() {
+        match self.model(self.node(nic)?).device::<Nic>() {
             Some(nic) => Ok(nic.faults(function & 7).to_vec()),
             None => Err(AccessError::NoNic(nic.to_owned())),
         }

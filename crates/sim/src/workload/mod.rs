@@ -138,6 +138,11 @@ pub(crate) trait Kind {
         None
     }
 
+    /// The nodes of which one reports that the last request of the part with this number was sent; none if it is reported at the beginning.
+    fn enders(&self, _part: usize, _plan: &FabricPlan) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// The amount of work of the part with this number, in the unit of its meter (bytes, or transactions for work under locks), if the plan
     /// has one; its mean where the amount is random.
     fn amount(&self, _part: usize) -> Option<u64> {

@@ -53,6 +53,12 @@ impl Messages {
         self.busy == 0
     }
 
+    /// Whether a message of a flow has bytes that are not packed.
+    pub(super) fn are_of_flows(&self) -> bool {
+        let mut first = self.queues.iter().filter_map(|queue| queue.jobs.front());
+        first.any(|job| job.address.probe.flow.is_some())
+    }
+
     pub(super) fn new(parameters: &NicParameters) -> Self {
         let queues = match parameters.sharing {
             Sharing::Message => 1,

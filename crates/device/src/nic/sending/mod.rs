@@ -74,6 +74,11 @@ impl Sender {
         self.fetches.is_empty() && self.messages.is_empty() && self.gets.is_empty()
     }
 
+    /// Whether the engine has a message of a flow, some of whose bytes have not left.
+    pub(super) fn sends_flows(&self) -> bool {
+        self.messages.are_of_flows()
+    }
+
     /// Begins to read the next descriptors.
     pub(super) fn serve_doorbells(
         &mut self,

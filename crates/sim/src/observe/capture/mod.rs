@@ -161,8 +161,6 @@ pub struct Captures {
     seen: usize,
     /// The time of the noted observations.
     now: Time,
-    /// The time until which a run that is repeated was seen before.
-    seen_until: Option<Time>,
 }
 
 impl Captures {
@@ -174,18 +172,7 @@ impl Captures {
             has_arrivals: false,
             seen: 0,
             now: Time::ZERO,
-            seen_until: None,
         }
-    }
-
-    /// Takes in that the run begins again, which has been seen until a time.
-    pub fn pass_over(&mut self, until: Time) {
-        self.seen_until = self.seen_until.max(Some(until));
-    }
-
-    /// Whether what happens at a time has been seen in an earlier course of the run.
-    pub fn have_seen(&self, time: Time) -> bool {
-        Some(time) <= self.seen_until
     }
 
     /// The names that filters may have.
@@ -211,9 +198,6 @@ impl Captures {
 
     /// Makes the records of an event that component `id` has just handled.
     pub fn note_event(&mut self, id: ComponentId, model: &Model, world: &World<Pcie>) {
-        if self.have_seen(world.now()) {
-            return;
-        }
         if world.now() > self.now {
             self.now = world.now();
             for capture in &mut self.all {
@@ -237,7 +221,7 @@ impl Captures {
     /// Makes the records of the observations in `world` since the last call.
     #[inline]
     pub fn note(&mut self, world: &World<Pcie>) {
-        if world.observations.len() > self.seen && !self.have_seen(world.now()) {
+        if world.observations.len() > self.seen {
             self.note_new(world);
         }
     }
@@ -278,7 +262,6 @@ impl Captures {
 
     /// Writes everything until `now` to the files. Nothing is written to a file after its first error.
     pub fn flush(&mut self, now: Time) {
-        let now = self.seen_until.map_or(now, |seen| seen.max(now));
         for capture in &mut self.all {
             capture.flush(now);
         }

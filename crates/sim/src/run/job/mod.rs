@@ -15,13 +15,15 @@ use std::sync::atomic::Ordering;
 use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::ThreadId;
 use host::ranks::{RankConfig, RankParameters};
-use kernel::{ComponentId, Parameters, Span, Time, Value};
+use kernel::{Parameters, Span, Time, Value};
 use packet::Fault;
 use protocol::QueuePairId;
 
+use crate::model::Model;
 use crate::result::name_of_fault;
 use crate::run::access::AccessError;
-use crate::run::simulation::{CHUNK, Simulation};
+use crate::run::engine::CHUNK;
+use crate::run::simulation::Simulation;
 use crate::scenario::advice;
 use program::{Bell, Desk, Order, serve};
 use staging::{Staged, Window};
@@ -88,7 +90,7 @@ impl Job {
         let pair = |id: &QueuePairId| (id.function(), id.pair());
         let pairs = nics.iter().zip(&ids).map(|(nic, id)| (*nic, pair(id)));
         let pairs: Vec<_> = pairs.collect();
-        let key = KEYS.wrapping_add(simulation.opened.len() as u16);
+        let key = KEYS.wrapping_add(simulation.outside.opened.len() as u16);
         let configs = simulation.open_rank_pairs(&pairs, key, parameters)?;
         let bell = Arc::default();
         let begin = |config: RankConfig| Member::new(simulation, pairs[config.rank], config, &bell);
@@ -153,7 +155,7 @@ impl Job {
                 if self.bell.rung.swap(false, Ordering::Relaxed) {
                     return self.take_done(simulation);
                 }
-                if simulation.has_stopped || !simulation.step_until(Time::NEVER) {
+                if simulation.has_stopped() || !simulation.step_until(Time::NEVER) {
                     return Ok(Vec::new());
                 }
             }
@@ -304,7 +306,7 @@ impl Member {
 
     fn bytes(&self, simulation: &Simulation, address: u64, len: u64) -> Vec<u8> {
         let mut bytes = vec![0; len as usize];
-        if let Some(memory) = simulation.models[self.host].memory()
+        if let Some(memory) = simulation.model(self.host).memory()
             && len > 0
         {
             memory.read(address - self.base, &mut bytes);
@@ -331,7 +333,7 @@ impl Simulation {
             .flat_map(|id| {
                 (0..PAIRS as u8).map(move |pair| QueuePairId::new(processor, id.function(), pair))
             });
-        let mut closed = pairs.filter(|id| !self.opened.contains(id));
+        let mut closed = pairs.filter(|id| !self.outside.opened.contains(id));
         closed
             .next()
             .ok_or_else(|| AccessError::NoFunctionLeft(nic.to_owned()))
@@ -340,15 +342,14 @@ impl Simulation {
     /// Resumes a paused program of a host.
     fn go_on(&mut self, host: usize, thread: ThreadId) {
         let now = self.now();
-        if let Some(root) = self.models[host].host_mut() {
+        if let Some(root) = self.model_mut(host).host_mut() {
             root.cpu_mut().go_on(thread, now);
         }
-        self.models[host].ask(ComponentId(host as u32), &mut self.world);
-        self.listen();
+        self.act(host, Model::ask);
     }
 
     fn waits(&self, host: usize, thread: ThreadId) -> bool {
-        let root = self.models[host].host();
+        let root = self.model(host).host();
         root.is_none_or(|root| root.cpu().is_waiting(thread))
     }
 }

@@ -200,7 +200,7 @@ impl Job {
             return Err(CallError::TooLong(len));
         }
         let host = self.ranks[rank].host;
-        let Some(address) = simulation.spare[host].take(len) else {
+        let Some(address) = simulation.outside.spare[host].take(len) else {
             let name = simulation.plan.nodes[host].name.clone();
             return Err(AccessError::NoRoom(name, len).into());
         };
@@ -252,7 +252,7 @@ impl Job {
 impl Member {
     /// Writes `bytes` to `address` of the rank's memory.
     pub(super) fn put(&self, simulation: &mut Simulation, address: u64, bytes: &[u8]) {
-        if let Some(memory) = simulation.models[self.host].memory_mut()
+        if let Some(memory) = simulation.model_mut(self.host).memory_mut()
             && !bytes.is_empty()
         {
             memory.write(address - self.base, bytes);
@@ -264,7 +264,7 @@ impl Simulation {
     /// Frees memory of a host.
     pub(super) fn give_back(&mut self, host: usize, items: &[Item]) {
         for item in items {
-            let freed = self.spare[host].give_back(item.address, u64::from(item.len));
+            let freed = self.outside.spare[host].give_back(item.address, u64::from(item.len));
             debug_assert_eq!(freed, Ok(()), "an item is allocated as a whole");
         }
     }

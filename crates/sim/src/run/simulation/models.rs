@@ -28,11 +28,6 @@ fn model_name(kind: &NodeKind) -> &'static str {
 }
 
 impl Simulation {
-    /// Whether a circuit, or a model from outside, cannot go on.
-    pub fn has_stopped(&self) -> bool {
-        self.has_stopped
-    }
-
     /// The first device whose model could not be made. A run of the simulation would end at once.
     pub fn unmade_model(&self) -> Option<ModelFailure> {
         self.failures(|device| Some((Time::ZERO, device.unmade()?)))
@@ -53,7 +48,7 @@ impl Simulation {
         &'s self,
         failure: impl Fn(&'s Foreign) -> Option<(Time, &'s str)>,
     ) -> impl Iterator<Item = ModelFailure> {
-        let nodes = self.plan.nodes.iter().zip(&self.models);
+        let nodes = self.plan.nodes.iter().zip(self.engine.models());
         nodes.filter_map(move |(node, model)| {
             let Model::Foreign(device) = model else {
                 return None;

@@ -12,33 +12,36 @@ impl Simulation {
     /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
     /// will not be severed.
     pub fn fibre_buffers(&self) -> Vec<(String, u32, u32)> {
-        fibre_buffers(&self.plan, &self.models)
+        fibre_buffers(&self.plan, self.models())
     }
 
     /// The results so far.
     pub fn result(&self) -> RunResult {
-        let now = || Reading::take(&self.plan, &self.models, self.now());
-        let bounds = self.interval.bounds(now);
+        let (probes, models) = (&self.probes, self.engine.models());
+        let now = || Reading::take(&self.plan, models, self.now());
+        let bounds = probes.interval.bounds(now);
         let seen = Seen {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,
-            models: &self.models,
-            meter: &self.meter,
-            watchers: &self.watchers,
-            now: self.world.now(),
+            models,
+            meter: &probes.meter,
+            watchers: &probes.watchers,
+            now: self.now(),
         };
-        let mut result = gather(&seen, (&self.refusals, &self.log), bounds.as_ref());
-        result.incoherence = self.watch.as_deref().and_then(Watch::found);
-        if self.has_stopped {
+        let mut result = gather(&seen, (&probes.refusals, &probes.log), bounds.as_ref());
+        result.incoherence = probes.watch.as_deref().and_then(Watch::found);
+        if self.has_stopped() {
             result.stopped_circuits = self.stopped_circuits();
         }
-        result.waits = self.waits.as_ref().map(|waits| waits.told(&self.plan));
-        result.series = self
-            .series
-            .as_ref()
-            .map(|series| series::of(series, self.sampled(), self.now()));
-        result.partial = !self.stuck && !self.meter.are_workloads_complete();
-        if self.stuck {
+        result.waits = probes.waits.as_ref().map(|waits| waits.told(&self.plan));
+        let series = probes.series.as_ref();
+        result.series = series.map(|all| {
+            let sampled = probes.sampled(&self.plan, models);
+            series::of(all, sampled, self.now())
+        });
+        let is_stuck = self.standstill.is_reached;
+        result.partial = !is_stuck && !probes.meter.are_workloads_complete();
+        if is_stuck {
             result.standstill = self.standstill(&result.flows);
             let down = self.down();
             // Packets that wait for a link that is down do not wait for each other.
@@ -58,7 +61,7 @@ impl Simulation {
 
     /// The links of which an end has not come up.
     fn down(&self) -> Vec<String> {
-        let ends = link_ends(&self.plan.fabric, &self.models);
+        let ends = link_ends(&self.plan.fabric, self.engine.models());
         let mut down: Vec<String> = ends
             .filter(|one| !one.end.is_up())
             .map(|one| one.id.to_owned())
@@ -70,7 +73,7 @@ impl Simulation {
     /// The circuits that cannot go on, each with its device, the time and the reason.
     #[cold]
     fn stopped_circuits(&self) -> Vec<String> {
-        let nodes = self.plan.nodes.iter().zip(&self.models);
+        let nodes = self.plan.nodes.iter().zip(self.engine.models());
         let told = |(node, model): (&NodePlan, &Model)| {
             let (time, why) = model.stopped_circuit()?;
             Some(format!("{} at {} ns: {why}", node.name, time.as_ns()))

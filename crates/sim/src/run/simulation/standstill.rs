@@ -12,6 +12,8 @@ use protocol::{FunctionId, Header, Kind, Message};
 use super::{CHUNK, Simulation};
 use crate::model::Model;
 use crate::result::FlowResult;
+use crate::setup::Plan;
+use crate::workload::Patience;
 
 /// Time for which a program of an incident may wait for one event. Our choice: as long as workloads may stand still, and longer than the
 /// completion timeouts of hosts, which each end a wait.
@@ -32,7 +34,7 @@ const LONGEST_RESETS: Span = Span::from_us(2_000_000);
 
 /// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
 /// and shorter than the patience of every workload.
-pub(super) const PASSAGE: Span = Span::from_us(1_000);
+const PASSAGE: Span = Span::from_us(1_000);
 
 /// Time for which models from outside may make packets after the workloads and incidents. Our choice.
 const LONGEST_MODELS: Span = Span::from_us(10_000_000);
@@ -55,35 +57,87 @@ fn is_service(header: &Header) -> bool {
     }
 }
 
+/// How long a run may stand still, and whether it has.
+#[derive(Debug)]
+pub(super) struct Standstill {
+    /// How long all workloads may stand still, if there are any.
+    patience: Option<Patience>,
+    /// Whether the last run ended because nothing more could arrive.
+    pub(super) is_reached: bool,
+    /// An end of patience, and the number of packets made in each region until shortly before it: these stand if they are still there
+    /// at the end. Without numbers, all packets do.
+    old: (Time, Option<Vec<u64>>),
+}
+
+impl Standstill {
+    /// The standstill of a run of `plan` that has not begun.
+    pub(super) fn new(plan: &Plan) -> Self {
+        Standstill {
+            patience: Patience::of(&plan.workloads),
+            is_reached: false,
+            old: (Time::ZERO, Some(Vec::new())),
+        }
+    }
+
+    /// Takes in that each region had `made` this number of packets shortly before `patient`, the end of patience.
+    pub(super) fn note_old(&mut self, patient: Time, made: Vec<u64>) {
+        self.old = (patient, Some(made));
+    }
+
+    /// Takes in that the run stands still because no event is left.
+    pub(super) fn reach_without_events(&mut self) {
+        self.is_reached = true;
+        self.old.1 = None;
+    }
+}
+
 impl Simulation {
+    /// The time until which a run goes on for now, and the end of patience: shortly before that, old packets are counted.
+    pub(super) fn limits(&self) -> (Time, Time) {
+        let patient = self.patient_until();
+        if self.standstill.old.0 == patient {
+            return (patient, patient);
+        }
+        let before = patient.as_fs().saturating_sub(PASSAGE.as_fs());
+        (Time::from_fs(before), patient)
+    }
+
     /// Time at which the run ends, if there is no progress until then.
     pub(super) fn patient_until(&self) -> Time {
         self.patience_ends().max(self.awaits_incidents_until())
     }
 
     /// Time until which all workloads may stand still.
-    pub(super) fn patience_ends(&self) -> Time {
-        let last = self.meter.progress();
-        match self.patience {
-            Some(patience) => patience.after(last),
-            None if self.meter.open() > 0 => Time::NEVER,
+    fn patience_ends(&self) -> Time {
+        let meter = &self.probes.meter;
+        match self.standstill.patience {
+            Some(patience) => patience.after(meter.progress()),
+            None if meter.open() > 0 => Time::NEVER,
             None => Time::ZERO,
         }
     }
 
+    /// Whether a host resets devices whose drivers wait for the end of that.
+    fn is_resetting(&self) -> bool {
+        let mut hosts = self.engine.models().iter().filter_map(Model::host);
+        hosts.any(|host| host.cpu().is_resetting())
+    }
+
     /// Whether the run waits for the end of a program or of a reset, which the probes do not see.
     pub(super) fn awaits_programs(&self) -> bool {
-        self.has_programs() || self.is_resetting()
+        let incidents = &self.outside.incidents;
+        incidents.has_programs(self.engine.models()) || self.is_resetting()
     }
 
     /// Whether programs of incidents have run for more events than they may. Incidents need one thread, so that the numbers of events and
     /// packets are the same in every run.
     pub(super) fn have_programs_had_enough(&self) -> bool {
-        let (events, made) = self.happened.counts();
+        let incidents = &self.outside.incidents;
+        let (events, made) = incidents.counts();
         let links = self.plan.links.len() + self.plan.fibres.len() + self.plan.cables.len();
         let most = MOST_EVENTS * links as u64
-            + MOST_EVENTS_OF_PACKET * self.world.store.made().saturating_sub(made);
-        self.world.events().saturating_sub(events) > most && self.has_programs()
+            + MOST_EVENTS_OF_PACKET * self.packets_made().saturating_sub(made);
+        self.events().saturating_sub(events) > most && incidents.has_programs(self.engine.models())
     }
 
     /// The time until which the run waits for incidents: for the next incident, for the programs of earlier incidents, and for resets.
@@ -93,12 +147,13 @@ impl Simulation {
             next => next,
         };
         if self.is_resetting() {
-            let last = self.meter.progress().max(self.happened.last());
+            let last = self.probes.meter.progress();
+            let last = last.max(self.outside.incidents.last());
             until = until.max(last + LONGEST_RESETS);
         }
-        let now = self.world.now();
-        for one in self.happened.programs() {
-            let Some(host) = self.models[one.host].host() else {
+        let now = self.now();
+        for one in self.outside.incidents.programs() {
+            let Some(host) = self.model(one.host).host() else {
                 continue;
             };
             let awaited = match host.cpu().course(one.thread, now) {
@@ -115,34 +170,29 @@ impl Simulation {
     /// The number of packets that can no longer move. Packets of services are not counted, nor are recent ones, because services, and
     /// drivers that poll their device, make packets to the end.
     pub(super) fn standing_packets(&self) -> usize {
-        let is_old = |packet: &Packet| {
-            let made = self.old.1.as_ref();
-            made.is_none_or(|made| Self::was_made(made, packet.number()))
-        };
-        let stands = |packet: &Packet| is_old(packet) && !is_service(packet.header());
-        match &self.regions {
-            None => self.world.store.count_of(stands),
-            Some(regions) => regions.count_of(stands),
+        let stands = |packet: &Packet| !is_service(packet.header());
+        match &self.standstill.old.1 {
+            None => self.engine.count_of(stands),
+            Some(made) => self.engine.count_of_old(made, stands),
         }
     }
 
     /// Runs on until the models from outside, if there are any, are quiet: no event is left, or for [`PASSAGE`] only services have made
     /// packets. Returns false if `watch` has ended the run.
     pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
-        let mut all = self.models.iter();
-        if !all.any(|model| matches!(model, Model::Foreign(_))) {
+        if !self.engine.has_models_from_outside() {
             return true;
         }
-        let (mut made, mut last) = (self.world.store.made(), self.now());
+        let (mut made, mut last) = (self.packets_made(), self.now());
         let end = last + LONGEST_MODELS;
         loop {
             for _ in 0..CHUNK {
-                let is_over = !self.world.has_events() && self.expects_nothing();
+                let is_over = self.is_at_end();
                 let limit = end.min(last + PASSAGE);
-                if self.has_stopped || is_over || !self.step_until(limit) {
+                if self.has_stopped() || is_over || !self.step_until(limit) {
                     return true;
                 }
-                let before = std::mem::replace(&mut made, self.world.store.made());
+                let before = std::mem::replace(&mut made, self.packets_made());
                 if made != before && self.has_work_since(before) {
                     last = self.now();
                 }
@@ -156,7 +206,7 @@ impl Simulation {
     /// Whether a packet with the number `first` or a higher one is not of a service.
     fn has_work_since(&self, first: u64) -> bool {
         let is_work = |packet: &Packet| packet.number() >= first && !is_service(packet.header());
-        self.world.store.count_of(is_work) > 0
+        self.engine.count_of(is_work) > 0
     }
 
     /// The programs and `flows` that have not ended, each with the event that it waits for and the time from which it has waited.
@@ -178,10 +228,10 @@ impl Simulation {
     }
 
     fn standing_programs(&self) -> Vec<String> {
-        let now = self.world.now();
+        let now = self.now();
         let mut lines = Vec::new();
-        for one in self.happened.programs() {
-            let Some(host) = self.models[one.host].host() else {
+        for one in self.outside.incidents.programs() {
+            let Some(host) = self.model(one.host).host() else {
                 continue;
             };
             let incident = &self.plan.incidents[one.incident];
@@ -201,9 +251,9 @@ impl Simulation {
                 Course::Stands(standing) => lines.push(waiting(&who, &standing)),
             }
         }
-        for (node, host) in self.models.iter().enumerate() {
+        for (node, host) in self.engine.models().iter().enumerate() {
             let Some(host) = host.host() else { continue };
-            let programs = self.happened.programs().iter();
+            let programs = self.outside.incidents.programs().iter();
             let known: Vec<ThreadId> = programs
                 .filter(|one| one.host == node)
                 .map(|one| one.thread)

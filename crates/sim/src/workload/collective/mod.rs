@@ -86,6 +86,10 @@ impl Kind for CollectivePlan {
         self.start
     }
 
+    fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
+        vec![plan.networks[self.network].routers[part]]
+    }
+
     fn amount(&self, part: usize) -> Option<u64> {
         Some(self.sent[part])
     }

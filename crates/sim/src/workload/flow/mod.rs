@@ -191,6 +191,15 @@ impl Kind for FlowPlan {
         }
     }
 
+    fn enders(&self, _part: usize, plan: &FabricPlan) -> Vec<usize> {
+        if self.transfer.is_none() && self.blocks.is_none() {
+            return vec![self.from];
+        }
+        let ends = [Some(self.from), self.to].into_iter().flatten();
+        ends.flat_map(|node| [node, plan.nodes[node].root])
+            .collect()
+    }
+
     fn amount(&self, _part: usize) -> Option<u64> {
         match self.amount {
             Amount::Bytes(size) => Some(size),

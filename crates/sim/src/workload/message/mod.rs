@@ -72,6 +72,10 @@ impl Kind for MessagePlan {
         self.flow.start
     }
 
+    fn enders(&self, _part: usize, plan: &FabricPlan) -> Vec<usize> {
+        vec![plan.nodes[self.flow.from].root]
+    }
+
     fn amount(&self, part: usize) -> Option<u64> {
         self.flow.amount(part)
     }

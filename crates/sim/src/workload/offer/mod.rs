@@ -106,6 +106,10 @@ impl Kind for OfferPlan {
         Some(self.offered.until())
     }
 
+    fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
+        vec![plan.nodes[self.sources[part].nic].root]
+    }
+
     fn amount(&self, _part: usize) -> Option<u64> {
         Some(self.offered.bytes())
     }

@@ -92,6 +92,10 @@ impl Kind for TrafficPlan {
         Some(self.offered.until())
     }
 
+    fn enders(&self, part: usize, _plan: &FabricPlan) -> Vec<usize> {
+        vec![self.sources[part].node]
+    }
+
     fn amount(&self, _part: usize) -> Option<u64> {
         Some(self.offered.bytes())
     }

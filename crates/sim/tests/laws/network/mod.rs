@@ -1,7 +1,7 @@
 //! Networks of routers, from scenario texts small enough to work out by hand.
 
+mod acted_on;
 mod any_network;
-mod begun_again;
 mod bit_errors;
 mod claims;
 mod collectives;

@@ -20,19 +20,8 @@ struct Run {
     trace: String,
 }
 
-/// Runs a scenario on up to `threads` threads, from the beginning of its flows. Returns what it tells, the number of threads, and how they
-/// shared the events.
+/// Runs a scenario on `threads` threads. Returns what it tells, the number of threads, and how they shared the events.
 fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
-    run_divided_after(0, text, threads, is_traced)
-}
-
-/// Runs a scenario as [`run_on`] does, undivided for so many events of its flows.
-fn run_divided_after(
-    events: u32,
-    text: &str,
-    threads: usize,
-    is_traced: bool,
-) -> (Run, usize, Shares) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("peerlane-threads-{}-{number}.jsonl", std::process::id());
@@ -43,7 +32,7 @@ fn run_divided_after(
         trace_to(&mut simulation, file);
     }
     simulation.use_threads(threads);
-    simulation.use_threads_for(events);
+    simulation.use_threads_always();
     assert!(simulation.run(&mut |_| true));
     let mut trace = String::new();
     if is_traced {
@@ -52,13 +41,7 @@ fn run_divided_after(
         std::fs::remove_file(&path).expect("the trace can be removed");
     }
     let run = told(&simulation, trace);
-    let (threads, fewer) = simulation.threads();
-    // Nothing takes a link down in the middle of a frame.
-    assert!(
-        !fewer.is_some_and(|why| why.contains("cut short")),
-        "{text}"
-    );
-    (run, threads, simulation.shares())
+    (run, simulation.threads().0, simulation.shares())
 }
 
 fn told(simulation: &Simulation, trace: String) -> Run {
@@ -82,26 +65,14 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
-/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows, wherever it is divided.
+/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows.
 pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
     /// A link with many bit errors may retrain this often; the run on threads takes many seconds then, and is not repeated.
     const LONG: u64 = 1 << 20;
     let (one, ..) = run_on(text, 1, is_traced);
-    let several = [(0, 2), (200, 3), (1500, 2)];
-    let times = if one.events < LONG { 3 } else { 1 };
-    let mut several = several[..times].iter().map(|(events, threads)| {
-        let (run, ..) = run_divided_after(*events, text, *threads, is_traced);
-        run
-    });
+    let several = if one.events < LONG { 2..=3 } else { 2..=2 };
+    let mut several = several.map(|threads| run_on(text, threads, is_traced).0);
     several.all(|run| run == one)
-}
-
-/// Asserts that a run tells the same on one thread and on two, between which it is divided after so many events.
-pub fn assert_two_are_as_one_after(events: u32, text: &str) {
-    let (one, ..) = run_on(text, 1, true);
-    let (two, threads, _) = run_divided_after(events, text, 2, true);
-    assert_eq!(threads, 2, "{events} of {} events\n{text}", one.events);
-    assert!(two == one, "{events} events\n{text}");
 }
 
 #[test]
@@ -160,7 +131,7 @@ fn a_torus_runs_in_windows_on_each_thread() {
 fn a_run_on_threads_is_looked_at_as_it_goes_on() {
     let mut simulation = simulation(&torus(6, "load = \"1 GB/s\"\nduration = \"20 us\"\n"));
     simulation.use_threads(2);
-    simulation.use_threads_for(0);
+    simulation.use_threads_always();
     let mut shares = vec![0.0];
     assert!(simulation.run(&mut |simulation| {
         shares.push(simulation.share_done());
@@ -173,36 +144,44 @@ fn a_run_on_threads_is_looked_at_as_it_goes_on() {
 }
 
 #[test]
-fn a_long_run_goes_on_on_threads_where_much_happens_in_a_delay() {
-    let run = |text: &str, threads| {
+fn a_run_chooses_threads_by_its_amount_of_work_and_by_what_happens_in_a_delay() {
+    let run = |text: &str, chooses: bool| {
         let mut simulation = simulation(text);
-        simulation.use_threads(threads);
+        if chooses {
+            simulation.choose_threads();
+        }
         assert!(simulation.run(&mut |_| true));
-        let (_, fewer) = simulation.threads();
-        let is_busy = fewer.is_some_and(|why| why.contains("busy"));
-        let told = told(&simulation, String::new());
-        (told, simulation.shares(), is_busy)
+        (told(&simulation, String::new()), simulation.threads().0)
     };
-    let text = |duration| {
-        torus(
-            8,
-            &format!("load = \"1 GB/s\"\nduration = \"{duration} us\"\n"),
-        )
+    let text = |side, duration| {
+        let lines = format!("load = \"1 GB/s\"\nduration = \"{duration} us\"\n");
+        torus(side, &lines)
     };
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for (duration, is_long) in [(20, false), (3000, true)] {
-        let text = text(duration);
-        let (one, ..) = run(&text, 1);
-        let (two, shares, is_busy) = run(&text, 2);
-        let on_threads = shares.events > 0;
-        // Other tests may keep the processors busy.
-        let can_have_threads = processors > 1 && !is_busy;
-        assert_eq!(on_threads, is_long && can_have_threads, "{shares:?}");
-        assert!(two == one, "{duration} us");
+    for (text, is_worth_threads) in [
+        (text(8, 20), false),
+        (text(8, 400), true),
+        (text(2, 3000), false),
+    ] {
+        let (one, ..) = run(&text, false);
+        let (chosen, threads) = run(&text, true);
+        assert_eq!(threads > 1, is_worth_threads && processors > 1, "{text}");
+        assert!(chosen == one, "{text}");
     }
 }
 
-/// Two flows, of which the second begins when the first is nearly done, and is done at once: a run on threads may look too far.
+#[test]
+fn a_run_has_as_many_threads_as_it_is_told_whatever_the_machine_has() {
+    for (threads, regions) in [(2, 2), (5, 5), (1000, 32)] {
+        let mut simulation = simulation(&torus(4, "load = \"1 GB/s\"\nduration = \"2 us\"\n"));
+        simulation.use_threads(threads);
+        assert!(simulation.run(&mut |_| true));
+        let (count, fewer) = simulation.threads();
+        assert_eq!((count, fewer.is_some()), (regions, threads > regions));
+    }
+}
+
+/// Two flows, of which the second begins when the first is nearly done, and is done at once.
 pub fn two_flows(size: u32) -> String {
     let flow = |from, to, lines: &str| {
         format!("[[flows]]\nfrom = \"t-{from}-host\"\nto = \"t-{to}-host\"\n{lines}\n")
@@ -214,16 +193,14 @@ pub fn two_flows(size: u32) -> String {
 }
 
 #[test]
-fn a_run_that_ends_earlier_than_it_looked_begins_again() {
-    let mut repeated = 0;
+fn a_run_ends_with_its_last_flow_in_whatever_region_that_ends() {
     for size in 4..12 {
         let text = two_flows(size);
         let (one, ..) = run_on(&text, 1, true);
-        let (two, _, shares) = run_on(&text, 2, true);
+        let (two, threads, shares) = run_on(&text, 2, true);
         assert!(two == one, "{size} KiB");
-        repeated += shares.repeated;
+        assert!(threads == 2 && shares.windows > 0, "{shares:?}");
     }
-    assert!(repeated > 0);
 }
 
 /// A device whose link fails, and whose driver waits longer for its reset than anything else goes on.

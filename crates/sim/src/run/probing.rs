@@ -1,13 +1,20 @@
-//! The files to which a simulation writes what takes a wire.
+//! Probes that somebody gives a simulation for a run: captures, samples, looks at what flows wait for, and checks of coherence.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 
-use super::Simulation;
+use kernel::Span;
+
+use super::simulation::Simulation;
+use crate::meters::coherence::{self, Incoherence, Watch};
+use crate::model::Model;
 use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
 use crate::observe::pcap::Pcap;
 use crate::observe::perfetto::Perfetto;
+use crate::observe::series::{Sample, Series};
 use crate::observe::trace::Trace;
 use crate::observe::vcd::Vcd;
+use crate::observe::waits::Waits;
 use crate::setup::Plan;
 
 /// A format of captures.
@@ -53,9 +60,8 @@ impl Simulation {
         filter: &FilterOptions,
         file: File,
     ) -> Result<(), FilterError> {
-        self.unite();
         let filter = self.filter(filter)?;
-        self.world.watched = true;
+        self.engine.report_details();
         let writer = format.writer(&self.plan);
         self.captures().add(writer, filter, file);
         Ok(())
@@ -68,25 +74,54 @@ impl Simulation {
 
     fn captures(&mut self) -> &mut Captures {
         let plan = &self.plan;
-        let captures = &mut self.captures;
+        let captures = &mut self.probes.captures;
         captures.get_or_insert_with(|| Box::new(Captures::new(plan)))
     }
 
     /// Writes the records of all captures so far to their files. The captures go on.
     pub fn flush_captures(&mut self) {
-        if let Some(captures) = &mut self.captures {
-            captures.flush(self.world.now());
+        if let Some(captures) = &mut self.probes.captures {
+            captures.flush(self.engine.now());
         }
     }
 
     /// The numbers of the captures whose filter has let nothing pass.
     pub fn captures_without_events(&self) -> Vec<usize> {
-        let captures = self.captures.iter();
+        let captures = self.probes.captures.iter();
         captures.flat_map(|all| all.without_events()).collect()
     }
 
     /// The number of a capture whose file has failed, and the error; each only once. Nothing is written to such a file any more.
     pub fn take_capture_failure(&mut self) -> Option<(usize, std::io::Error)> {
-        self.captures.as_mut()?.take_failure()
+        self.probes.captures.as_mut()?.take_failure()
+    }
+
+    /// Samples rates and queue lengths at the multiples of `interval` from now on. The interval doubles when there are too many samples.
+    pub fn sample(&mut self, interval: Span) {
+        let sampled = self.probes.sampled(&self.plan, self.engine.models());
+        let now = Sample::take(sampled, self.now());
+        self.probes.series = Some(Series::new(interval, now));
+        self.halt();
+    }
+
+    /// Finds out from now on what flows wait for.
+    pub fn watch_waits(&mut self) {
+        let waits = Waits::new(&self.plan, self.engine.models());
+        self.probes.waits = Some(Box::new(waits));
+        self.halt();
+    }
+
+    /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
+    pub fn check_coherence(&self) -> Result<usize, Incoherence> {
+        coherence::check((&self.plan, self.engine.models(), self.now()))
+    }
+
+    /// Checks coherence after every `every` events from now on. The result holds the first violation. Returns false if no host is
+    /// coherent, because there is nothing to check.
+    pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
+        let mut hosts = self.engine.models().iter().filter_map(Model::host);
+        let is_coherent = hosts.any(|host| host.cores().next().is_some());
+        self.probes.watch = is_coherent.then(|| Box::new(Watch::new(every)));
+        is_coherent
     }
 }

@@ -1,13 +1,14 @@
 //! A simulation driven from outside: accesses begun at one time, and taken once they have ended; calls of device models.
 
-use kernel::{ComponentId, Time};
+use kernel::Time;
 use transaction::Direction;
 
 use crate::model::Model;
 use crate::run::access::{AccessError, Outcome};
+use crate::run::engine::CHUNK;
 use crate::run::host_thread::HostThread;
-use crate::run::in_flight::InFlight;
-use crate::run::simulation::{CHUNK, Simulation};
+use crate::run::outside::InFlight;
+use crate::run::simulation::Simulation;
 
 impl Simulation {
     /// Makes `requester` write `bytes` to `address` from now on. Returns the number of the access, whose outcome
@@ -42,7 +43,7 @@ impl Simulation {
         bytes: Vec<u8>,
     ) -> Result<u32, AccessError> {
         let (node, flow) = self.inject(requester, direction, address, len, bytes)?;
-        self.in_flight.add(InFlight {
+        self.outside.accesses.add(InFlight {
             node,
             flow,
             address,
@@ -52,12 +53,12 @@ impl Simulation {
 
     /// Takes the outcomes of the accesses that have ended, each with its number and the time of its last byte, or of its failure.
     pub fn take_outcomes(&mut self) -> Vec<(u32, Time, Outcome)> {
-        let ended = self.in_flight.take_ended(&self.meter);
+        let ended = self.outside.accesses.take_ended(&self.probes.meter);
         ended
             .into_iter()
             .map(|one| {
                 let outcome = self.outcome(one);
-                let meter = self.meter.flow(one.flow);
+                let meter = self.probes.meter.flow(one.flow);
                 let time = match meter.arrived {
                     Some((_, last)) if outcome.is_ok() => last,
                     _ => meter.ended,
@@ -79,10 +80,10 @@ impl Simulation {
         self.start();
         loop {
             for _ in 0..CHUNK {
-                let is_over = self.has_stopped
+                let is_over = self.has_stopped()
                     || noticed()
                     || threads.iter().any(|thread| thread.is_done())
-                    || self.in_flight.any_has_ended(&self.meter);
+                    || self.outside.accesses.any_has_ended(&self.probes.meter);
                 if is_over {
                     return true;
                 }
@@ -103,10 +104,11 @@ impl Simulation {
     pub fn call_model(&mut self, device: &str, timer: u64) -> Result<(), AccessError> {
         let node = self.node(device)?;
         self.start();
-        if let Model::Foreign(foreign) = &mut self.models[node] {
-            foreign.prompt(timer, &mut self.world.effects(ComponentId(node as u32)));
-        }
-        self.listen();
+        self.act(node, |model, id, world| {
+            if let Model::Foreign(foreign) = model {
+                foreign.prompt(timer, &mut world.effects(id));
+            }
+        });
         Ok(())
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Mail {
     copied: usize,
     /// The time of the first frame.
     earliest: Time,
+    /// The number of frames that are not in the background.
+    foreground: usize,
 }
 
 impl Default for Mail {
@@ -23,6 +25,7 @@ impl Default for Mail {
             packets: Vec::new(),
             copied: 0,
             earliest: Time::NEVER,
+            foreground: 0,
         }
     }
 }
@@ -31,6 +34,11 @@ impl Mail {
     /// The time of the first frame to arrive, or [`Time::NEVER`].
     pub(super) fn earliest(&self) -> Time {
         self.earliest
+    }
+
+    /// The number of frames that are not in the background.
+    pub(super) fn foreground(&self) -> usize {
+        self.foreground
     }
 
     /// Takes a frame with its packet, whose hold in `store` it releases.
@@ -44,6 +52,7 @@ impl Mail {
             store.release(packet);
         }
         self.earliest = self.earliest.min(frame.time());
+        self.foreground += usize::from(!frame.is_in_background());
         self.frames.push(frame);
     }
 
@@ -68,6 +77,7 @@ impl Mail {
         other.copied = 0;
         self.earliest = self.earliest.min(other.earliest);
         other.earliest = Time::NEVER;
+        self.foreground += mem::take(&mut other.foreground);
     }
 
     /// Lets all frames enter the region of `world`.
@@ -82,5 +92,6 @@ impl Mail {
         }
         self.copied = 0;
         self.earliest = Time::NEVER;
+        self.foreground = 0;
     }
 }

@@ -33,16 +33,18 @@ pub(super) struct Wire {
     pub(super) lookahead: Span,
 }
 
-/// Cuts a fabric of `components` components into `count` regions, or into fewer if it falls into no more, or if more would have windows
-/// less than half as long. No wire without a delay is cut. `None` if the whole fabric hangs together by such wires.
+/// Cuts a fabric of `components` components into `count` regions, or into as many as it falls into. No wire without a delay is cut. `None` if
+/// the whole fabric hangs together by such wires.
 pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
-    let counts = 2..=count.min(components);
-    let cuts: Vec<_> = counts
-        .filter_map(|count| cut_into(components, wires, count))
-        .collect();
-    let longest = cuts.iter().map(|cut| cut.lookahead).max()?;
-    let mut cuts = cuts.into_iter().rev();
-    cuts.find(|cut| cut.lookahead * 2 >= longest)
+    let mut counts = (2..=count.min(components)).rev();
+    counts.find_map(|count| cut_into(components, wires, count))
+}
+
+/// The cuts into two regions, three and so on up to `most`, as far as the fabric falls into so many.
+pub(super) fn cuts(components: usize, wires: &[Wire], most: usize) -> Vec<Cut> {
+    let counts = 2..=most.min(components);
+    let cuts = counts.filter_map(|count| cut_into(components, wires, count));
+    cuts.collect()
 }
 
 fn cut_into(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
@@ -234,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn more_regions_are_not_worth_shorter_windows() {
-        let chain = wires(&[(0, 1, 5), (1, 2, 300), (2, 3, 5)]);
-        let four = cut(4, &chain, 4).expect("a chain with delays");
-        assert_eq!(four.regions, [0, 0, 1, 1]);
+    fn a_fabric_is_cut_into_as_many_regions_as_are_asked_for_if_it_has_them() {
         let chain = wires(&[(0, 1, 150), (1, 2, 300), (2, 3, 150)]);
         let four = cut(4, &chain, 4).expect("a chain with delays");
         assert_eq!(four.regions, [0, 1, 2, 3]);
+        let chain = wires(&[(0, 1, 0), (1, 2, 300), (2, 3, 5)]);
+        assert_eq!(cut(4, &chain, 4).map(|cut| cut.count()), Some(3));
+        assert_eq!(cuts(4, &chain, 4).len(), 2);
     }
 
     #[test]

@@ -3,25 +3,26 @@
 use kernel::{Action, ComponentId, World, prefetch};
 use packet::{FlowId, Frame, Pcie};
 
-use super::Simulation;
+use super::Engine;
+use crate::meters::meter::Meter;
 use crate::model::Model;
 
 /// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
 /// much as it gains.
 const PREFETCHED: usize = 192;
 
-impl Simulation {
+impl Engine {
     /// Whether the components are too many for the cache.
     #[inline(always)]
-    pub(super) fn prefetches(&self) -> bool {
+    pub(in crate::run) fn prefetches(&self) -> bool {
         self.models.len() >= PREFETCHED
     }
 
     #[inline(always)]
-    pub(super) fn prefetch_next(&mut self) {
+    pub(super) fn prefetch_next(&mut self, meter: &Meter) {
         let model = |id: ComponentId| &self.models[id.0 as usize];
         if let Some(flow) = prefetch_next(&mut self.world, model) {
-            self.meter.prefetch_delivery(flow);
+            meter.prefetch_delivery(flow);
         }
     }
 }

@@ -38,9 +38,14 @@ impl Passage {
         self.has_mail.store(true, Ordering::Release);
     }
 
+    /// Whether frames are in it.
+    pub(super) fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Acquire)
+    }
+
     /// Moves all frames to `mail`.
     pub(super) fn take(&self, mail: &mut Mail) {
-        if !self.has_mail.load(Ordering::Acquire) {
+        if !self.has_mail() {
             return;
         }
         let mut own = self.mail.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! One region of a fabric: its events, and what its components have told of them.
 
-use std::ops::Range;
+use std::mem;
 
 use kernel::{ComponentId, Observed, Occurrence, Span, Time, World};
 use packet::{Frame, Observation, PacketId, Packets, Pcie};
@@ -9,6 +9,7 @@ use super::super::prefetching::prefetch_next;
 use super::Regions;
 use super::mail::Mail;
 use super::passage::Passage;
+use super::voucher::Voucher;
 use crate::model::Model;
 
 /// The components that the events of a region reach.
@@ -65,21 +66,23 @@ pub(crate) struct Region {
     held: Vec<PacketId>,
     /// The number of observations whose packets are held.
     seen: usize,
-    /// The spans of the window in which the region would have let the run end: no event was left but those of the background, and no frame
-    /// from here was on its way to another region.
-    idle: Vec<Range<Time>>,
-    /// The beginning of such a span that has not ended.
-    idle_since: Option<Time>,
-    /// The time by which all frames have arrived that have left for other regions, the background apart.
-    arrived_by: Time,
+    /// Whether the end of each flow's requests is reported by a component of the region, and was not; and the number of these flows.
+    unended: Vec<bool>,
+    unended_count: usize,
+    /// Whether each component has bytes of flows that have not left it, and the number of these components.
+    sending: Vec<bool>,
+    sending_count: usize,
+    /// Whether the region knows by itself, in this window, that a flow is open, and that an event is left.
+    knows_open: bool,
+    knows_busy: bool,
     /// The end of the window, and the time before which all its events have been handled.
     until: Time,
     gone: Time,
+    /// The earliest time that was promised to this region when it last went on.
+    promised_here: Time,
     /// The time that was promised to each region in the window: no frame from here arrives before. And the earliest of them.
     promised: Vec<Time>,
     least_promised: Time,
-    /// Whether a frame has broken a promise.
-    has_broken: bool,
     /// The number of times that the region went on, in all windows.
     pub(super) strides: u64,
 }
@@ -88,16 +91,23 @@ pub(crate) struct Region {
 const PROMISES: u64 = 4;
 
 /// The bits of a packet's number that count the packets of its region. The others have the region.
-pub(super) const COUNTED_BITS: u32 = 48;
+const COUNTED_BITS: u32 = 48;
 
-/// The region in which the packet with this number was made.
-pub(super) fn maker(number: u64) -> usize {
-    (number >> COUNTED_BITS) as usize
+/// Whether the packet with this number was made before each region had made the number of packets in `made`.
+pub(in crate::run::engine) fn was_made(made: &[u64], number: u64) -> bool {
+    let maker = (number >> COUNTED_BITS) as usize;
+    made.get(maker).is_some_and(|made| number < *made)
 }
 
 impl Region {
-    /// A region with this world, of a fabric that is divided into `count` regions.
-    pub(super) fn new(count: usize, world: World<Pcie>, prefetches: bool) -> Self {
+    /// Region `number` of `count`, with its world before time begins.
+    pub(super) fn new(
+        number: usize,
+        count: usize,
+        mut world: World<Pcie>,
+        prefetches: bool,
+    ) -> Self {
+        world.store = Packets::numbered_from((number as u64) << COUNTED_BITS);
         let mail = || (0..count).map(|_| Mail::default()).collect();
         Region {
             world,
@@ -108,14 +118,17 @@ impl Region {
             told: (0, 0),
             held: Vec::new(),
             seen: 0,
-            idle: Vec::new(),
-            idle_since: None,
-            arrived_by: Time::ZERO,
+            unended: Vec::new(),
+            unended_count: 0,
+            sending: Vec::new(),
+            sending_count: 0,
+            knows_open: false,
+            knows_busy: false,
             until: Time::ZERO,
             gone: Time::NEVER,
+            promised_here: Time::ZERO,
             promised: vec![Time::ZERO; count],
             least_promised: Time::ZERO,
-            has_broken: false,
             strides: 0,
         }
     }
@@ -127,13 +140,35 @@ impl Region {
         own.min(mail.unwrap_or(Time::NEVER))
     }
 
+    /// Takes in that a component of the region reports the end of the requests of the flow with this number.
+    pub(super) fn expect_end(&mut self, flow: usize) {
+        let all = self.unended.len().max(flow + 1);
+        self.unended.resize(all, false);
+        self.unended_count += usize::from(!mem::replace(&mut self.unended[flow], true));
+    }
+
+    /// Whether some flow is certain to be open, as far as the region knows.
+    pub(super) fn is_open(&self) -> bool {
+        self.unended_count > 0 || self.sending_count > 0
+    }
+
     /// Opens a window until `until`, in which the region goes on in [strides](Self::stride). No frame arrives from any region before
-    /// `promised`.
-    pub(super) fn open_window(&mut self, until: Time, promised: Time) {
+    /// `promised`. Returns whether the region knows that a flow is open, and that an event is left that is not in the background.
+    pub(super) fn open_window(&mut self, until: Time, promised: Time) -> (bool, bool) {
         self.until = until;
         self.gone = Time::ZERO;
+        self.promised_here = Time::ZERO;
         self.promised.fill(promised);
         self.least_promised = promised;
+        self.enter();
+        (self.knows_open, self.knows_busy) = (self.is_open(), self.world.has_events());
+        (self.knows_open, self.knows_busy)
+    }
+
+    /// Ends the windows for a while: somebody may act on the region from outside, which nothing was promised about.
+    pub(super) fn end_windows(&mut self) {
+        self.promised.fill(Time::ZERO);
+        self.enter();
     }
 
     /// Whether the region has not come to the end of the window.
@@ -141,19 +176,8 @@ impl Region {
         self.gone <= self.until
     }
 
-    fn begin_window(&mut self) {
-        self.idle.clear();
-        self.enter();
-        self.note_idleness();
-    }
-
-    fn end_window(&mut self) {
-        self.end_idleness(Time::from_fs(self.until.as_fs() + 1));
-        self.promised.fill(Time::ZERO);
-    }
-
-    /// Handles the events of the window before `promised`: all frames from other regions that arrive by then have been sent. `number` is
-    /// that of the region. False if no more is promised than before.
+    /// Handles the events of the window before `promised`, as far as it is known that the run goes on: all frames from other regions that
+    /// arrive by then have been sent. `number` is that of the region. False if it has not come further.
     pub(super) fn stride<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
@@ -161,18 +185,23 @@ impl Region {
         regions: &Regions,
         number: usize,
     ) -> bool {
-        if promised == self.gone {
-            return false;
+        for voucher in [&regions.open, &regions.busy] {
+            if voucher.is_over() {
+                self.until = self.until.min(voucher.until());
+            }
         }
-        if self.gone == Time::ZERO {
-            self.begin_window();
-        }
-        self.go_on(components, promised, regions, number);
-        self.gone = promised;
         if !self.is_in_window() {
-            self.end_window();
+            return true;
         }
-        true
+        let before = self.gone;
+        let is_promised_more = mem::replace(&mut self.promised_here, promised) != promised;
+        let can_go_on = is_promised_more
+            || before < promised && before <= self.vouched(regions)
+            || regions.passages_to(number).any(Passage::has_mail);
+        if can_go_on {
+            self.go_on(components, promised, regions, number);
+        }
+        self.gone != before
     }
 
     fn go_on<C: Components + ?Sized>(
@@ -182,42 +211,112 @@ impl Region {
         regions: &Regions,
         number: usize,
     ) {
-        for (mail, passage) in self.inbox.iter_mut().zip(regions.passages_to(number)) {
-            passage.take(mail);
-        }
-        self.enter();
+        self.take_mail(regions, number);
         self.strides += 1;
         let until = self.until.min(Time::from_fs(promised.as_fs() - 1));
         // The others can follow while this region goes on. Otherwise one that is behind promises twice the lookahead at once, for which the
         // other waits, which is behind after that.
         let step = Span::from_fs(regions.lookahead.as_fs() / PROMISES);
         let mut due = self.world.now() + step;
-        while self.run_time(components, until, &regions.of) {
+        while self.run_time(components, until.min(self.vouched(regions)), &regions.of) {
             let now = self.world.now();
             // A promise up to the end of a frame that is on its wire stays until then.
             let can_change = now + regions.lookahead > self.least_promised;
             if now >= due && can_change && self.least_promised <= self.until {
-                self.promise(now, regions.passages_from(number));
+                self.promise(now, regions, number);
                 due = now + step;
             }
+            self.note_knowledge(regions, number);
         }
         let next = self.world.next_event().unwrap_or(Time::NEVER);
-        self.promise(next.min(promised), regions.passages_from(number));
+        self.gone = next.min(promised);
+        self.promise(self.gone, regions, number);
     }
 
-    /// Hands over the frames that have left, by `passages`, and promises what follows from sending nothing more before `now`.
-    fn promise<'p>(&mut self, now: Time, passages: impl Iterator<Item = &'p Passage>) {
+    /// Takes the frames that other regions have sent, whose holds of the voucher it takes over.
+    fn take_mail(&mut self, regions: &Regions, number: usize) {
+        let mut foreground = 0;
+        for (mail, passage) in self.inbox.iter_mut().zip(regions.passages_to(number)) {
+            passage.take(mail);
+            foreground += mail.foreground();
+        }
+        self.enter();
+        if foreground > 0 {
+            self.knows_busy = self.knows_busy || regions.busy.hold();
+            regions.busy.let_go(foreground);
+        }
+    }
+
+    /// The time up to which it is known that the run goes on.
+    fn vouched(&self, regions: &Regions) -> Time {
+        let known =
+            |knows: bool, voucher: &Voucher| if knows { Time::NEVER } else { voucher.until() };
+        known(self.knows_open, &regions.open).min(known(self.knows_busy, &regions.busy))
+    }
+
+    /// Takes in what the region knows after the events of the present time, up to which it vouches for what it knows no more.
+    #[inline]
+    fn note_knowledge(&mut self, regions: &Regions, number: usize) {
+        let now = self.world.now();
+        if self.knows_open && !self.is_open() {
+            self.knows_open = false;
+            regions.open.vouch(now);
+            regions.open.let_go(1);
+        }
+        let is_busy = self.world.has_events();
+        if is_busy == self.knows_busy {
+            return;
+        }
+        if is_busy {
+            self.knows_busy = regions.busy.hold();
+        } else {
+            // The frames that have left hold the voucher now.
+            self.promise(now, regions, number);
+            self.knows_busy = false;
+            regions.busy.let_go(1);
+        }
+    }
+
+    /// Hands over the frames that have left, promises what follows from sending nothing more before `now`, and vouches up to then for what the
+    /// region knows.
+    fn promise(&mut self, now: Time, regions: &Regions, number: usize) {
         self.promised.fill(Time::NEVER);
         let promised = &mut self.promised;
         self.world.earliest_arrivals(now, |region, time| {
             promised[region] = promised[region].min(time);
         });
         self.least_promised = Time::NEVER;
+        let passages = regions.passages_from(number);
         for ((mail, time), passage) in self.outbox.iter_mut().zip(promised).zip(passages) {
             self.least_promised = self.least_promised.min(*time);
+            if mail.foreground() > 0 {
+                regions.busy.add(mail.foreground());
+            }
             passage.put(mail);
             passage.promise(*time);
         }
+        if self.knows_open {
+            regions.open.vouch(now);
+        }
+        if self.knows_busy {
+            regions.busy.vouch(now);
+        }
+    }
+
+    /// Runs `act` with the world of the region at the time `now`. `regions` has the region of each component.
+    pub(super) fn act<T>(
+        &mut self,
+        now: Time,
+        regions: &[u32],
+        act: impl FnOnce(&mut World<Pcie>) -> T,
+    ) -> T {
+        self.world.pass_to(now);
+        let done = act(&mut self.world);
+        if self.world.watched {
+            self.hold();
+        }
+        self.end_time(regions);
+        done
     }
 
     /// Handles all events until `until`, which is before the first frame that another region can still send. `regions` has the region
@@ -243,30 +342,13 @@ impl Region {
         let Some(first) = self.world.advance(until) else {
             return false;
         };
-        self.end_idleness(self.world.now());
         self.happen(components, first);
         while self.world.is_due_now() {
             let next = self.world.take();
             self.happen(components, next);
         }
         self.end_time(regions);
-        self.note_idleness();
         true
-    }
-
-    #[inline]
-    fn end_idleness(&mut self, now: Time) {
-        if let Some(since) = self.idle_since.take()
-            && since < now
-        {
-            self.idle.push(since..now);
-        }
-    }
-
-    #[inline]
-    fn note_idleness(&mut self) {
-        let is_idle = !self.world.has_events();
-        self.idle_since = is_idle.then(|| self.world.now().max(self.arrived_by));
     }
 
     /// Lets the frames from other regions enter.
@@ -282,9 +364,29 @@ impl Region {
             prefetch_next(&mut self.world, |id| components.at(id));
         }
         let id = what.target();
-        components.model(id).happen(id, what, &mut self.world);
+        let model = components.model(id);
+        model.happen(id, what, &mut self.world);
+        let sends = model.sends_flows();
+        self.note_sending(id.0 as usize, sends);
         if self.world.watched {
             self.hold();
+        }
+    }
+
+    /// Takes in whether a component has bytes of flows that have not left it.
+    #[inline]
+    fn note_sending(&mut self, component: usize, sends: bool) {
+        let before = self.sending.get(component).copied().unwrap_or(false);
+        if sends == before {
+            return;
+        }
+        let all = self.sending.len().max(component + 1);
+        self.sending.resize(all, false);
+        self.sending[component] = sends;
+        if sends {
+            self.sending_count += 1;
+        } else {
+            self.sending_count -= 1;
         }
     }
 
@@ -308,10 +410,23 @@ impl Region {
     }
 
     /// Takes in that the events of the present time have been handled.
-    pub(super) fn end_time(&mut self, regions: &[u32]) {
-        let end = self.world.observations.len();
-        if end > self.times.last().map_or(self.told.1, |(_, end)| *end) {
-            self.times.push((self.world.now(), end));
+    fn end_time(&mut self, regions: &[u32]) {
+        let begin = self.times.last().map_or(self.told.1, |(_, end)| *end);
+        let new = &self.world.observations[begin..];
+        if !new.is_empty() {
+            for told in new {
+                if let Observation::Ended { flow, .. } | Observation::Forgotten { flow } = told.what
+                    && let Some(unended) = self.unended.get_mut(flow.0 as usize)
+                {
+                    self.unended_count -= usize::from(mem::take(unended));
+                }
+            }
+            let (now, end) = (self.world.now(), self.world.observations.len());
+            match self.times.last_mut() {
+                // Several components were acted on at one time.
+                Some((time, last)) if *time == now => *last = end,
+                _ => self.times.push((now, end)),
+            }
         }
         if !self.world.departures.is_empty() {
             self.post(regions);
@@ -321,14 +436,10 @@ impl Region {
     fn post(&mut self, regions: &[u32]) {
         for frame in self.world.departures.drain(..) {
             let to = regions[frame.target().0 as usize] as usize;
-            if frame.time() < self.promised[to] {
-                // The other region may be beyond this time. The run begins again, so that the frame need not arrive.
-                self.has_broken = true;
-                continue;
-            }
-            if !frame.is_in_background() {
-                self.arrived_by = self.arrived_by.max(frame.time());
-            }
+            assert!(
+                frame.time() >= self.promised[to],
+                "no frame arrives before the time that was promised to the other region"
+            );
             self.outbox[to].take(frame, &mut self.world.store);
         }
     }
@@ -341,7 +452,7 @@ impl Region {
     /// The observations of the time of [`next_told`](Self::next_told), which the probes get now, and the packets that they name.
     pub(super) fn tell(&mut self) -> (&[Observed<Observation>], &Packets) {
         let (_, end) = self.times[self.told.0];
-        let begin = std::mem::replace(&mut self.told.1, end);
+        let begin = mem::replace(&mut self.told.1, end);
         self.told.0 += 1;
         (&self.world.observations[begin..end], &self.world.store)
     }
@@ -356,15 +467,5 @@ impl Region {
         for packet in self.held.drain(..) {
             self.world.store.release(packet);
         }
-    }
-
-    /// Whether a frame has left that arrives earlier than was promised.
-    pub(super) fn has_broken_promise(&self) -> bool {
-        self.has_broken
-    }
-
-    /// The spans of the last window in which the region would have let the run end, in their order.
-    pub(super) fn idle(&self) -> &[Range<Time>] {
-        &self.idle
     }
 }

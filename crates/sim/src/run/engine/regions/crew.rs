@@ -1,4 +1,4 @@
-//! The threads of a run in one window after another: each runs the region that is its own, or the first one runs all of them.
+//! The threads of a run in one window after another: each runs the region that is its own.
 //!
 //! A thread that waits holds its processor for the time in which a wait is usual, and lets go of it after that: on a machine with other work,
 //! the thread that it waits for may have lost its own.
@@ -6,7 +6,7 @@
 use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use kernel::Time;
 
 use super::alarm::Alarm;
 use super::region::Members;
-use super::{Region, Regions, lock};
+use super::{Regions, lock};
 
 /// Looks at what a thread waits for between two looks at the clock. Our choice: some microseconds.
 const LOOKS: u32 = 64;
@@ -32,11 +32,9 @@ pub(super) struct Crew<'r, 'm> {
     window: AtomicU64,
     /// The number of regions that have not come to the end of the window.
     open: AtomicUsize,
-    /// Whether the first thread runs all regions, and the others leave theirs to it.
-    is_alone: AtomicBool,
     /// Whether there is no further window.
     is_over: AtomicBool,
-    /// Whether a thread that waits lets another one have its processor at once, as in tests, which may have more threads than processors.
+    /// Whether a thread that waits lets another one have its processor at once, because there are more threads than processors.
     gives_way: bool,
     pub(super) alarm: Alarm,
 }
@@ -48,7 +46,6 @@ impl<'r, 'm> Crew<'r, 'm> {
             members: members.into_iter().map(Mutex::new).collect(),
             window: AtomicU64::new(0),
             open: AtomicUsize::new(0),
-            is_alone: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             gives_way,
             alarm: Alarm::default(),
@@ -80,108 +77,60 @@ impl<'r, 'm> Crew<'r, 'm> {
                 }
             }
             served = self.window.load(Ordering::Acquire);
-            self.run(number, Duration::MAX);
+            self.run(number);
         }
     }
 
-    /// Runs a window from `begin` until `until` on this thread and `others`. If this one waits longer than `patience`, it goes on alone.
-    pub(super) fn run_together(
-        &self,
-        begin: Time,
-        until: Time,
-        patience: Duration,
-        others: &[Thread],
-    ) {
-        self.is_alone.store(false, Ordering::Release);
-        self.open(begin, until);
+    /// Runs a window from `begin` until `until`, or until it is no longer known that the run goes on, on this thread and `others`. Returns false,
+    /// without a window, if that is not known at its beginning.
+    pub(super) fn run_window(&self, begin: Time, until: Time, others: &[Thread]) -> bool {
+        if !self.open(begin, until) {
+            return false;
+        }
         self.window.fetch_add(1, Ordering::Release);
         others.iter().for_each(Thread::unpark);
-        if !(self.run(0, patience) && self.close(patience)) {
-            self.finish();
+        self.run(0);
+        let mut wait = Wait::default();
+        while self.open.load(Ordering::Acquire) > 0 {
+            wait.for_others(self);
         }
+        true
     }
 
-    /// Runs a window from `begin` until `until` on this thread.
-    pub(super) fn run_alone(&self, begin: Time, until: Time) {
-        self.is_alone.store(true, Ordering::Release);
-        self.open(begin, until);
-        self.finish();
-    }
-
-    /// Opens a window from `begin` until `until`, which no thread looks at before.
-    fn open(&self, begin: Time, until: Time) {
+    /// Opens a window from `begin` until `until`, which no thread looks at before. False if no region knows that the run goes on.
+    fn open(&self, begin: Time, until: Time) -> bool {
         let promised = begin + self.regions.lookahead;
         self.regions.promise_to_all(promised);
         let mut all = self.regions.lock();
         self.open.store(all.len(), Ordering::Relaxed);
+        let (mut open, mut busy) = (0, 0);
         for region in &mut all {
-            region.open_window(until, promised);
+            let (knows_open, knows_busy) = region.open_window(until, promised);
+            open += usize::from(knows_open);
+            busy += usize::from(knows_busy);
         }
+        self.regions.open.begin(open, begin);
+        self.regions.busy.begin(busy, begin);
+        open > 0 && busy > 0
     }
 
-    /// Lets a region go on to the end of the window, as the others promise it. False if it is left to the first thread before, or if that
-    /// is this one and waits longer than `patience`.
-    fn run(&self, number: usize, patience: Duration) -> bool {
+    /// Lets a region go on to the end of the window, each time as far as the others promise it.
+    fn run(&self, number: usize) {
         let mut region = lock(&self.regions.all[number]);
-        let mut members = lock_members(&self.members[number]);
+        let members = &self.members[number];
+        let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
         while region.is_in_window() {
             let mut wait = Wait::default();
-            while !self.stride(number, &mut region, &mut members) {
-                let waited = wait.on(self);
-                if self.is_alone.load(Ordering::Acquire) || waited > patience {
-                    return false;
+            loop {
+                let promised = self.regions.promised_to(number);
+                if region.stride(&mut *members, promised, self.regions, number) {
+                    break;
                 }
-                if waited > AWAKE {
-                    thread::sleep(ASLEEP);
-                }
+                wait.for_others(self);
             }
         }
-        true
+        self.open.fetch_sub(1, Ordering::Release);
     }
-
-    /// Lets a region go on as far as the others promise it. False if they promise no more than before.
-    fn stride(&self, number: usize, region: &mut Region, members: &mut Members<'_>) -> bool {
-        let promised = self.regions.promised_to(number);
-        let goes_on = region.stride(members, promised, self.regions, number);
-        if goes_on && !region.is_in_window() {
-            self.open.fetch_sub(1, Ordering::Release);
-        }
-        goes_on
-    }
-
-    /// Waits until all regions have come to the end of the window. False after a wait longer than `patience`.
-    fn close(&self, patience: Duration) -> bool {
-        let mut wait = Wait::default();
-        while self.open.load(Ordering::Acquire) > 0 {
-            let waited = wait.on(self);
-            if waited > patience {
-                return false;
-            }
-            if waited > AWAKE {
-                thread::sleep(ASLEEP);
-            }
-        }
-        true
-    }
-
-    /// Runs all regions to the end of the window, each once its thread has come to the end of its stride.
-    fn finish(&self) {
-        self.is_alone.store(true, Ordering::Release);
-        let mut all = self.regions.lock();
-        let mut members: Vec<_> = self.members.iter().map(lock_members).collect();
-        while self.open.load(Ordering::Acquire) > 0 {
-            self.alarm.check();
-            for (number, (region, members)) in all.iter_mut().zip(&mut members).enumerate() {
-                if region.is_in_window() {
-                    self.stride(number, region, members);
-                }
-            }
-        }
-    }
-}
-
-fn lock_members<'l, 'm>(members: &'l Mutex<Members<'m>>) -> MutexGuard<'l, Members<'m>> {
-    members.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends the other threads of a crew home when it goes, also because of a panic.
@@ -202,6 +151,13 @@ struct Wait {
 }
 
 impl Wait {
+    /// Waits for a moment, and lets go of the processor after a wait that is longer than usual.
+    fn for_others(&mut self, crew: &Crew<'_, '_>) {
+        if self.on(crew) > AWAKE {
+            thread::sleep(ASLEEP);
+        }
+    }
+
     /// Waits for a moment. Returns the time since it has first looked at the clock.
     fn on(&mut self, crew: &Crew<'_, '_>) -> Duration {
         if self.looks < LOOKS {

@@ -6,15 +6,15 @@ use crate::meters::meter::Meter;
 
 /// An access that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InFlight {
-    pub(crate) node: usize,
-    pub(crate) flow: FlowId,
-    pub(crate) address: u64,
+pub(in crate::run) struct InFlight {
+    pub(in crate::run) node: usize,
+    pub(in crate::run) flow: FlowId,
+    pub(in crate::run) address: u64,
 }
 
 /// The accesses in flight.
 #[derive(Debug, Default)]
-pub(crate) struct Accesses {
+pub(in crate::run) struct Accesses {
     all: Vec<InFlight>,
     /// The number of ends of flows when all accesses were last looked at.
     looked_at: u64,
@@ -24,12 +24,12 @@ pub(crate) struct Accesses {
 
 impl Accesses {
     /// Adds an access.
-    pub(crate) fn add(&mut self, access: InFlight) {
+    pub(in crate::run) fn add(&mut self, access: InFlight) {
         self.all.push(access);
     }
 
     /// Takes the accesses that have ended.
-    pub(crate) fn take_ended(&mut self, meter: &Meter) -> Vec<InFlight> {
+    pub(in crate::run) fn take_ended(&mut self, meter: &Meter) -> Vec<InFlight> {
         if std::mem::replace(&mut self.taken_at, meter.ends()) == meter.ends() {
             return Vec::new();
         }
@@ -43,7 +43,7 @@ impl Accesses {
 
     /// Whether an access has ended and was not taken. All of them are looked at only after an end of some flow.
     #[inline]
-    pub(crate) fn any_has_ended(&mut self, meter: &Meter) -> bool {
+    pub(in crate::run) fn any_has_ended(&mut self, meter: &Meter) -> bool {
         if std::mem::replace(&mut self.looked_at, meter.ends()) == meter.ends() {
             return false;
         }

@@ -1,0 +1,282 @@
+//! The components of a fabric with their worlds, and the only function that handles events one time after the other: [`Engine::advance`].
+//!
+//! A fabric has one world. One that is divided has a world for each region, and those run on threads in [windows](regions).
+
+mod prefetching;
+mod regions;
+
+use kernel::{ComponentId, Occurrence, Time, World};
+use packet::{Frame, Packet, Pcie};
+
+use super::probes::Probes;
+use crate::model::Model;
+use crate::observe::stores::Stores;
+use crate::plan::FabricPlan;
+pub use regions::Shares;
+use regions::{Regions, Threads, was_made};
+
+/// Maximum number of times in a row, and of events of one time, after which somebody can interrupt a run.
+pub(super) const CHUNK: u32 = 16 * 1024;
+
+/// The components of a fabric and their worlds.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    models: Vec<Model>,
+    /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
+    world: World<Pcie>,
+    regions: Option<Box<Regions>>,
+    threads: Threads,
+    /// The time from which on no event is handled until somebody has looked at the components.
+    halt: Time,
+}
+
+impl Engine {
+    /// The engine of these components, before time begins.
+    pub(super) fn new(models: Vec<Model>, world: World<Pcie>) -> Self {
+        Engine {
+            models,
+            world,
+            regions: None,
+            threads: Threads::default(),
+            halt: Time::NEVER,
+        }
+    }
+
+    /// All components, by their numbers.
+    pub(crate) fn models(&self) -> &[Model] {
+        &self.models
+    }
+
+    /// All components, by their numbers, to be changed without an effect on others.
+    pub(super) fn models_mut(&mut self) -> &mut [Model] {
+        &mut self.models
+    }
+
+    /// Runs `act` with the component `node` and the world that it acts on.
+    pub(super) fn act<T>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut Model, ComponentId, &mut World<Pcie>) -> T,
+    ) -> T {
+        let (model, id) = (&mut self.models[node], ComponentId(node as u32));
+        match &self.regions {
+            None => act(model, id, &mut self.world),
+            Some(regions) => regions.act(node, self.world.now(), |world| act(model, id, world)),
+        }
+    }
+
+    /// All components and their world, of a fabric that is not divided.
+    pub(super) fn whole(&mut self) -> (&mut [Model], &mut World<Pcie>) {
+        (&mut self.models, &mut self.world)
+    }
+
+    /// Current simulated time.
+    pub(super) fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// The number of events so far.
+    pub(super) fn events(&self) -> u64 {
+        let regions = self.regions.as_ref();
+        regions.map_or_else(|| self.world.events(), |regions| regions.events())
+    }
+
+    /// The number of packets made so far in each region.
+    pub(super) fn made(&self) -> Vec<u64> {
+        match &self.regions {
+            None => vec![self.world.store.made()],
+            Some(regions) => regions.made(),
+        }
+    }
+
+    /// The number of packets in use, one that has gone from one region to another counted in both.
+    pub(super) fn packets_in_use(&self) -> usize {
+        let regions = self.regions.as_ref();
+        let own = || self.world.store.in_use();
+        regions.map_or_else(own, |regions| regions.packets_in_use())
+    }
+
+    /// The number of packets in use that `which` selects.
+    pub(super) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
+        match &self.regions {
+            None => self.world.store.count_of(which),
+            Some(regions) => regions.count_of(which),
+        }
+    }
+
+    /// The number of packets in use that `which` selects of those made before the numbers `made` were taken.
+    pub(super) fn count_of_old(&self, made: &[u64], which: impl Fn(&Packet) -> bool) -> usize {
+        self.count_of(|packet| was_made(made, packet.number()) && which(packet))
+    }
+
+    /// Lets `look` look at the packets of all components.
+    pub(super) fn with_stores(&self, look: impl FnOnce(&[Model], &Stores<'_>)) {
+        match &self.regions {
+            None => look(&self.models, &Stores::one(&self.world.store)),
+            Some(regions) => regions.with_stores(|stores| look(&self.models, stores)),
+        }
+    }
+
+    /// Lets components report the details of wires from now on.
+    pub(super) fn report_details(&mut self) {
+        self.world.watched = true;
+        if let Some(regions) = &self.regions {
+            regions.report_details();
+        }
+    }
+
+    /// Lets time halt before `time`: [`advance`](Self::advance) handles no event from then on until the halt is set anew.
+    pub(super) fn halt_before(&mut self, time: Time) {
+        self.halt = time;
+        self.world.halt_before(time);
+    }
+
+    /// Whether an event is left that is not in the background.
+    pub(super) fn has_events(&self) -> bool {
+        let regions = self.regions.as_ref();
+        self.world.has_events() || regions.is_some_and(|regions| regions.has_events())
+    }
+
+    /// Whether an event that is not in the background is due by `limit`, of those that `counts`.
+    pub(super) fn has_event_by(
+        &self,
+        limit: Time,
+        counts: impl Fn(&Model, &Occurrence<Frame>) -> bool,
+    ) -> bool {
+        let counts =
+            |what: &Occurrence<Frame>| counts(&self.models[what.target().0 as usize], what);
+        match &self.regions {
+            None => self.world.has_event_by(limit, counts),
+            Some(regions) => regions.has_event_by(limit, counts),
+        }
+    }
+
+    /// The time of the next event that is due by `limit`, as [`World::next_due`] says.
+    pub(super) fn next_due(&mut self, limit: Time) -> Option<Time> {
+        match &self.regions {
+            None => self.world.next_due(limit),
+            Some(regions) => regions.next_due(limit),
+        }
+    }
+
+    /// The time of the next event that is not in the background, or [`Time::NEVER`].
+    pub(super) fn next_time(&self) -> Time {
+        let next = match &self.regions {
+            None => self.world.next_time(),
+            Some(regions) => regions.next_time(),
+        };
+        next.unwrap_or(Time::NEVER)
+    }
+
+    /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
+    /// request is outstanding.
+    #[cold]
+    pub(super) fn deadline(&mut self) -> Time {
+        let now = self.world.now();
+        let all = self.models.iter_mut().map(|model| model.deadline(now));
+        all.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Moves time to `time`, where no event is due before.
+    pub(super) fn pass_to(&mut self, time: Time) {
+        self.world.pass_to(time);
+        if let Some(regions) = &self.regions {
+            regions.pass_to(time);
+        }
+    }
+
+    /// Handles all events of the next time, if it is by `limit` and before the halt, and of those after it until the probes take in any
+    /// observation: of at most `times` times. Returns false if no event is due.
+    ///
+    /// Probes take in the observations of one time together, so that the order in which components ran does not matter.
+    #[inline(always)]
+    pub(super) fn advance(
+        &mut self,
+        plan: &FabricPlan,
+        probes: &mut Probes,
+        (limit, times): (Time, u32),
+    ) -> bool {
+        if !self.world.is_due(limit) {
+            return self.regions.is_some() && self.advance_regions(limit, probes);
+        }
+        for _ in 0..times {
+            // Models that go on for ever at one time are left now and then, to be interrupted.
+            let mut left = CHUNK;
+            loop {
+                let event = self.world.take();
+                self.happen(event, probes);
+                if left == 0 || !self.world.is_due_now() {
+                    break;
+                }
+                left -= 1;
+            }
+            if left == 0 && !self.has_models_from_outside() {
+                // The next step goes on with this time.
+                return true;
+            }
+            let is_told = probes.has_news(&self.world.observations, self.prefetches());
+            if is_told {
+                self.deliver(probes);
+            }
+            if let Some(watch) = &mut probes.watch {
+                watch.look((plan, &self.models), &self.world);
+            }
+            // After the flows, a run may end without an observation: when a program of an incident ends.
+            let is_looked_at = is_told || probes.meter.open() == 0;
+            if is_looked_at || !self.world.has_events() || !self.world.is_due(limit) {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Whether a component is a model from outside.
+    #[cold]
+    pub(super) fn has_models_from_outside(&self) -> bool {
+        let mut all = self.models.iter();
+        all.any(|model| matches!(model, Model::Foreign(_)))
+    }
+
+    #[inline(always)]
+    fn happen(&mut self, what: Occurrence<Frame>, probes: &mut Probes) {
+        if self.prefetches() {
+            self.prefetch_next(&probes.meter);
+        }
+        let id = what.target();
+        let model = &mut self.models[id.0 as usize];
+        model.happen(id, what, &mut self.world);
+        if let Some(captures) = &mut probes.captures {
+            captures.note_event(id, model, &self.world);
+        }
+    }
+
+    /// Gives the observations of the present time to the probes.
+    pub(super) fn deliver(&mut self, probes: &mut Probes) {
+        if self.regions.is_some() {
+            return self.deliver_of_regions(probes);
+        }
+        if let Some(captures) = &mut probes.captures {
+            captures.note(&self.world);
+        }
+        probes.take_in(&mut self.world.observations);
+    }
+
+    /// Gives the observations that wait to the probes.
+    #[inline]
+    pub(super) fn deliver_waiting(&mut self, probes: &mut Probes) {
+        if probes.are_observations_waiting() {
+            probes.take_in(&mut self.world.observations);
+        }
+    }
+
+    /// Whether the fabric is divided into regions.
+    pub(super) fn is_divided(&self) -> bool {
+        self.regions.is_some()
+    }
+
+    /// Whether an event is left that is not in the background, in a fabric that is not divided.
+    #[inline(always)]
+    pub(super) fn has_events_here(&self) -> bool {
+        self.world.has_events()
+    }
+}

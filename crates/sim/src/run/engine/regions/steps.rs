@@ -1,0 +1,182 @@
+//! Regions on one thread: time by time, as an undivided fabric.
+
+use std::collections::BTreeSet;
+use std::ops::DerefMut;
+
+use kernel::{Occurrence, Time, World};
+use packet::{Frame, Packet, Pcie};
+
+use super::super::{Engine, Probes};
+use super::{Region, Regions, lock};
+use crate::observe::stores::Stores;
+
+impl Regions {
+    /// The number of events so far.
+    pub(in crate::run::engine) fn events(&self) -> u64 {
+        self.lock().iter().map(|region| region.world.events()).sum()
+    }
+
+    /// The number of packets in use, one that has come from one region to another counted in both.
+    pub(in crate::run::engine) fn packets_in_use(&self) -> usize {
+        let all = self.lock();
+        all.iter().map(|region| region.world.store.in_use()).sum()
+    }
+
+    /// The number of packets in use that `which` selects.
+    pub(in crate::run::engine) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
+        let all = self.lock();
+        let stores = all.iter().map(|region| &region.world.store);
+        let numbers = stores.flat_map(|store| store.numbers_of(&which));
+        numbers.collect::<BTreeSet<u64>>().len()
+    }
+
+    /// The number of packets that each region has made so far.
+    pub(in crate::run::engine) fn made(&self) -> Vec<u64> {
+        let all = self.lock();
+        all.iter().map(|region| region.world.store.made()).collect()
+    }
+
+    /// Runs `act` with the world of the region of a component at the time `now`.
+    pub(in crate::run::engine) fn act<T>(
+        &self,
+        component: usize,
+        now: Time,
+        act: impl FnOnce(&mut World<Pcie>) -> T,
+    ) -> T {
+        lock(&self.all[self.of[component] as usize]).act(now, &self.of, act)
+    }
+
+    /// Lets components report the details of wires from now on.
+    pub(in crate::run::engine) fn report_details(&self) {
+        for region in &mut self.lock() {
+            region.world.watched = true;
+        }
+    }
+
+    /// Whether an event that is not in the background is due by `limit`, of those that `counts`.
+    pub(in crate::run::engine) fn has_event_by(
+        &self,
+        limit: Time,
+        counts: impl Fn(&Occurrence<Frame>) -> bool,
+    ) -> bool {
+        let all = self.lock();
+        all.iter()
+            .any(|region| region.world.has_event_by(limit, &counts))
+    }
+
+    /// Whether an event is left that is not in the background.
+    pub(in crate::run::engine) fn has_events(&self) -> bool {
+        self.lock().iter().any(|region| region.world.has_events())
+    }
+
+    /// The time of the next event that is not in the background, if there is one.
+    pub(in crate::run::engine) fn next_time(&self) -> Option<Time> {
+        let all = self.lock();
+        all.iter()
+            .filter_map(|region| region.world.next_time())
+            .min()
+    }
+
+    /// The time of the next event that is due by `limit`, as [`World::next_due`](World::next_due) says.
+    pub(in crate::run::engine) fn next_due(&self, limit: Time) -> Option<Time> {
+        if limit == Time::NEVER && !self.has_events() {
+            return None;
+        }
+        let mut all = self.lock();
+        let next = all.iter_mut().map(|region| region.next()).min();
+        next.filter(|time| *time <= limit && *time < Time::NEVER)
+    }
+
+    /// Moves the time of all regions to `time`, where no event is due before.
+    pub(in crate::run::engine) fn pass_to(&self, time: Time) {
+        for region in &mut self.lock() {
+            region.world.pass_to(time);
+        }
+    }
+
+    /// Lets `look` look at the packets of all components.
+    pub(in crate::run::engine) fn with_stores(&self, look: impl FnOnce(&Stores<'_>)) {
+        let all = self.lock();
+        let stores = all.iter().map(|region| &region.world.store);
+        look(&Stores::of_regions(stores.collect(), &self.of));
+    }
+}
+
+impl Engine {
+    /// Handles all events of the next time in all regions, as [`advance`](Self::advance) does.
+    #[cold]
+    pub(in crate::run::engine) fn advance_regions(
+        &mut self,
+        limit: Time,
+        probes: &mut Probes,
+    ) -> bool {
+        let Some(regions) = &self.regions else {
+            return false;
+        };
+        let due = regions.next_due(limit);
+        let Some(time) = due.filter(|time| *time < self.halt) else {
+            return false;
+        };
+        for region in &mut regions.lock() {
+            if region.next() == time {
+                region.run(self.models.as_mut_slice(), time, &regions.of);
+            }
+        }
+        self.world.pass_to(time);
+        self.deliver_of_regions(probes);
+        true
+    }
+
+    /// Lets the frames between regions go over, and gives the observations of all regions to the probes.
+    pub(in crate::run::engine) fn deliver_of_regions(&mut self, probes: &mut Probes) {
+        let Some(regions) = &self.regions else {
+            return;
+        };
+        let mut all = regions.lock();
+        exchange(&mut all);
+        while deliver_next(&mut all, &mut self.world, probes) {}
+        for region in &mut all {
+            region.forget_told();
+            region.enter();
+        }
+    }
+}
+
+/// Gives the observations of the next time to the probes, and moves the time of `world` to it. Returns false if there are none.
+pub(super) fn deliver_next<R: DerefMut<Target = Region>>(
+    regions: &mut [R],
+    world: &mut World<Pcie>,
+    probes: &mut Probes,
+) -> bool {
+    let times = regions.iter().filter_map(|region| region.next_told());
+    let Some(time) = times.min() else {
+        return false;
+    };
+    for region in regions {
+        if region.next_told() != Some(time) {
+            continue;
+        }
+        let (told, packets) = region.tell();
+        if let Some(captures) = &mut probes.captures {
+            captures.note_all(told, packets);
+        }
+        world.observations.extend_from_slice(told);
+    }
+    world.pass_to(time);
+    probes.take_in(&mut world.observations);
+    true
+}
+
+/// Hands the frames that have left each region to the regions to which they go.
+pub(super) fn exchange<R: DerefMut<Target = Region>>(regions: &mut [R]) {
+    for from in 0..regions.len() {
+        for to in 0..regions.len() {
+            if from != to {
+                let out = std::mem::take(&mut regions[from].outbox[to]);
+                let entered = std::mem::replace(&mut regions[to].inbox[from], out);
+                debug_assert_eq!(entered.earliest(), Time::NEVER);
+                regions[from].outbox[to] = entered;
+            }
+        }
+    }
+}

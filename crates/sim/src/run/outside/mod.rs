@@ -1,0 +1,40 @@
+//! The state of what somebody outside the fabric does to it: accesses under way, memory and queue pairs of programs, and incidents.
+
+mod in_flight;
+mod incidents;
+mod spare;
+
+use protocol::QueuePairId;
+
+use crate::setup::Plan;
+use in_flight::Accesses;
+pub(super) use in_flight::InFlight;
+use incidents::Incidents;
+use spare::Spare;
+
+/// What somebody outside the fabric does to it.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    /// Unused memory of each host.
+    pub(super) spare: Vec<Spare>,
+    /// The queue pairs that were opened for programs.
+    pub(super) opened: Vec<QueuePairId>,
+    /// The accesses that have begun and were not taken.
+    pub(super) accesses: Accesses,
+    pub(super) incidents: Incidents,
+}
+
+impl Outside {
+    /// The state before a run of `plan`.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let spare = plan.spare.iter();
+        Outside {
+            spare: spare
+                .map(|region| region.map(Spare::of).unwrap_or_default())
+                .collect(),
+            opened: Vec::new(),
+            accesses: Accesses::default(),
+            incidents: Incidents::default(),
+        }
+    }
+}

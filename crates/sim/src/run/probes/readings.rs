@@ -1,0 +1,63 @@
+//! Readings of the measured interval, samples of the series, and looks at what flows wait for: what is taken while time passes.
+
+use kernel::Time;
+
+use super::Probes;
+use crate::model::Model;
+use crate::observe::reading::Reading;
+use crate::observe::series::{Sample, Sampled, Series};
+use crate::observe::stores::Stores;
+use crate::setup::Plan;
+
+impl Probes {
+    /// The time of the next reading, sample or look, or [`Time::NEVER`].
+    pub(in crate::run) fn next_reading(&self) -> Time {
+        let sample = self.series.as_ref().map_or(Time::NEVER, Series::next);
+        let look = self.waits.as_ref();
+        let look = look.map_or(Time::NEVER, |waits| waits.next());
+        self.interval.next().min(sample).min(look)
+    }
+
+    /// Takes the reading, the sample and the look that are due at `due`, before the events of this time.
+    pub(in crate::run) fn read(
+        &mut self,
+        due: Time,
+        plan: &Plan,
+        (models, stores): (&[Model], &Stores<'_>),
+    ) {
+        if self.interval.next() == due {
+            self.interval.record(Reading::take(plan, models, due));
+        }
+        if self.series.as_ref().is_some_and(|all| all.next() == due) {
+            let sample = Sample::take(self.sampled(plan, models), due);
+            if let Some(series) = &mut self.series {
+                series.record(sample);
+            }
+        }
+        if let Some(waits) = &mut self.waits
+            && waits.next() == due
+        {
+            waits.look(models, stores, &self.meter);
+        }
+    }
+
+    /// The view of a run that samples are taken of.
+    pub(in crate::run) fn sampled<'a>(
+        &'a self,
+        plan: &'a Plan,
+        models: &'a [Model],
+    ) -> Sampled<'a> {
+        Sampled {
+            plan: &plan.fabric,
+            workloads: &plan.workloads,
+            models,
+            meter: &self.meter,
+        }
+    }
+
+    /// Whether the measured interval ends now, with the last workload.
+    #[inline]
+    pub(in crate::run) fn ends_interval(&self) -> bool {
+        self.interval.awaits_workloads() && self.meter.are_workloads_complete()
+    }
+}

@@ -1,0 +1,439 @@
+//! A simulation that runs to the end, to a time, or step by step with accesses from outside.
+//!
+//! It has three owners: the [`Engine`] lets components handle events, the [`Probes`] take in what they report, and [`Outside`] is the state of
+//! those who act on the fabric. [`Simulation::run`] is the loop of a run, [`Simulation::step_until`] its only step.
+
+mod beginning;
+mod models;
+mod results;
+mod standstill;
+
+use kernel::{ComponentId, Time, World};
+use link::LinkEnd;
+use packet::Pcie;
+
+use super::engine::{CHUNK, Engine, Shares};
+use super::outside::Outside;
+use super::probes::Probes;
+use super::progress;
+use crate::build;
+use crate::model::Model;
+use crate::result::wires::wires;
+use crate::result::{IncidentResult, Wires, noticeable};
+use crate::scenario::{Models, ScenarioError};
+use crate::setup::Plan;
+use crate::workload;
+pub use models::ModelFailure;
+use standstill::Standstill;
+
+/// A fabric and its workload, at one point of simulated time.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(super) plan: Plan,
+    pub(super) engine: Engine,
+    pub(super) probes: Probes,
+    pub(super) outside: Outside,
+    standstill: Standstill,
+    started: bool,
+}
+
+/// The most times in a step of a run, of which the probes take in nothing but of the last.
+const TIMES_UNHEARD: u32 = 8;
+
+/// Steps of a divided fabric between two looks at whether its regions can go on by themselves.
+const STEPS_APART: u32 = 128;
+
+impl Simulation {
+    /// Builds the fabric of the scenario `text`, which messages call `file`. `seed` overrides the scenario's seed.
+    pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
+        Self::read_with(text, file, seed, &Models::default())
+    }
+
+    /// Builds the fabric of the scenario `text` as [`read`](Self::read) does; its devices may also have the models from outside.
+    pub fn read_with(
+        text: &str,
+        file: &str,
+        seed: Option<u64>,
+        models: &Models,
+    ) -> Result<Self, ScenarioError> {
+        let mut plan = Plan::read_with(text, file, models)?;
+        plan.fabric.seed = seed.unwrap_or(plan.seed);
+        Ok(Self::new(plan))
+    }
+
+    /// Builds the fabric of `plan`.
+    pub fn new(plan: Plan) -> Self {
+        let (mut models, world) = build::fabric(&plan, &workload::requests(&plan.workloads, &plan));
+        for one in &plan.workloads {
+            let kind = one.workload.kind();
+            kind.prepare(&one.own, &plan.fabric, &mut models);
+        }
+        Simulation {
+            engine: Engine::new(models, world),
+            probes: Probes::new(&plan),
+            outside: Outside::new(&plan),
+            standstill: Standstill::new(&plan),
+            plan,
+            started: false,
+        }
+    }
+
+    /// The plan that the fabric was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// All components, by their numbers.
+    pub(crate) fn models(&self) -> &[Model] {
+        self.engine.models()
+    }
+
+    /// The component of a node.
+    pub(crate) fn model(&self, node: usize) -> &Model {
+        &self.engine.models()[node]
+    }
+
+    /// The component of a node, to be changed without an effect on others.
+    pub(super) fn model_mut(&mut self, node: usize) -> &mut Model {
+        &mut self.engine.models_mut()[node]
+    }
+
+    /// Current simulated time.
+    pub fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    /// Number of events so far.
+    pub fn events(&self) -> u64 {
+        self.engine.events()
+    }
+
+    /// Number of packets made so far, in a fabric that is not divided among threads. The count begins at the number of the first packet.
+    pub fn packets_made(&self) -> u64 {
+        self.engine.made()[0]
+    }
+
+    /// Number of packets in use: zero when everything is delivered and acknowledged.
+    pub fn packets_in_use(&self) -> usize {
+        self.engine.packets_in_use()
+    }
+
+    /// Header credits and data credits of packets in the receive buffers of all links: zero when every packet has left.
+    pub fn credits_held(&self) -> u32 {
+        let ends = self.plan.links.iter();
+        let ends = ends.flat_map(|link| [link.upstream, link.downstream]);
+        let links = ends.filter_map(|(node, port)| self.model(node).link(port as usize));
+        links.map(LinkEnd::credits_held).sum()
+    }
+
+    /// What every wire has done since the beginning.
+    pub fn wires(&self) -> Wires {
+        wires(&self.plan.fabric, self.engine.models(), self.now())
+    }
+
+    /// The incidents so far that software may notice: all but those that links repair by themselves.
+    pub fn noticeable_incidents(&self) -> Vec<IncidentResult> {
+        noticeable(&self.plan.fabric, &self.probes.log)
+    }
+
+    /// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
+    pub fn share_done(&self) -> f64 {
+        progress::share_done(&self.plan, &self.probes.meter, self.now())
+    }
+
+    /// Lets [`run`](Self::run) use `count` threads, or as many as the fabric falls into regions, with the same results. Who acts on the
+    /// fabric from outside has one thread from then on.
+    pub fn use_threads(&mut self, count: usize) {
+        self.engine.use_threads(count);
+    }
+
+    /// Lets [`run`](Self::run) use as many threads as the plan shows to be worth while, with the same results.
+    pub fn choose_threads(&mut self) {
+        self.engine.choose_threads();
+    }
+
+    /// Starts threads for windows of any number of events, as tests do, whose runs are short.
+    pub fn use_threads_always(&mut self) {
+        self.engine.use_threads_always();
+    }
+
+    /// The number of threads of the run, and the reason if there are fewer than wished for.
+    pub fn threads(&self) -> (usize, Option<&str>) {
+        self.engine.threads()
+    }
+
+    /// How the events of the run were shared among threads.
+    pub fn shares(&self) -> Shares {
+        self.engine.shares()
+    }
+
+    /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` may look at the simulation, and decides
+    /// whether the run goes on.
+    pub fn run(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
+        self.leave_observations(true);
+        let is_over = self.run_on(watch);
+        self.leave_observations(false);
+        is_over
+    }
+
+    fn run_on(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
+        self.begin_time();
+        self.standstill.is_reached = false;
+        while self.is_open() {
+            self.engine.deliver_waiting(&mut self.probes);
+            let is_awaited = self.awaits_programs();
+            let (mut limit, patient) = self.limits();
+            if !is_awaited && self.engine.run_windows(&mut self.probes, limit) && !self.is_open() {
+                return self.run_foreseen(watch);
+            }
+            let is_divided = self.engine.is_divided();
+            let steps = if is_divided {
+                STEPS_APART
+            } else {
+                CHUNK / TIMES_UNHEARD
+            };
+            let times = if is_awaited { 1 } else { TIMES_UNHEARD };
+            for _ in 0..steps {
+                if self.is_at_end() {
+                    self.standstill.reach_without_events();
+                    return true;
+                }
+                if self.take_step(limit, times) {
+                    if is_awaited {
+                        if !self.awaits_programs() {
+                            break;
+                        }
+                        if self.have_programs_had_enough() {
+                            self.standstill.is_reached = true;
+                            return true;
+                        }
+                    }
+                    if self.is_open() {
+                        continue;
+                    }
+                } else if limit < patient {
+                    self.standstill.note_old(patient, self.engine.made());
+                    limit = patient;
+                    continue;
+                } else {
+                    self.step_late();
+                    if self.is_open() {
+                        break;
+                    }
+                }
+                return self.run_foreseen(watch);
+            }
+            if self.has_stopped() {
+                return true;
+            }
+            if self.now() > self.patient_until() {
+                self.standstill.is_reached = true;
+                return true;
+            }
+            if !watch(self) {
+                return false;
+            }
+        }
+        self.run_models(watch)
+    }
+
+    /// Runs on until what is foreseen has happened, too.
+    fn run_foreseen(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
+        self.end_interval();
+        self.pass_until(self.probes.meter.progress(), &mut || true);
+        self.run_models(watch)
+    }
+
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        if self.has_stopped() {
+            return false;
+        }
+        self.probes.meter.open() > 0 || self.has_incidents()
+    }
+
+    /// Whether neither an event, a request that is not answered nor an incident is left.
+    #[inline(always)]
+    fn is_at_end(&mut self) -> bool {
+        !self.engine.has_events_here() && self.expects_nothing()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expects_nothing(&mut self) -> bool {
+        !self.engine.has_events()
+            && self.engine.deadline() == Time::NEVER
+            && self.next_incident() == Time::NEVER
+    }
+
+    /// Whether an incident has not happened yet, or a program that one has started has not ended. A run asks only while no workload is
+    /// open.
+    #[cold]
+    #[inline(never)]
+    fn has_incidents(&self) -> bool {
+        let incidents = &self.outside.incidents;
+        incidents.has_programs(self.engine.models()) || self.next_incident() < Time::NEVER
+    }
+
+    /// The time of the next incident, or [`Time::NEVER`].
+    fn next_incident(&self) -> Time {
+        self.outside.incidents.next(&self.plan)
+    }
+
+    /// Handles all events due by `time`, while `watch`, called from time to time, allows it. False when none is left after `time`.
+    pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
+        self.begin_time();
+        self.pass_until(time, watch)
+    }
+
+    fn pass_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
+        loop {
+            for _ in 0..CHUNK {
+                if self.has_stopped() {
+                    return true;
+                }
+                if !self.step_until(time) {
+                    self.pass_to(time);
+                    return self.engine.has_events() || self.engine.deadline() != Time::NEVER;
+                }
+            }
+            if !watch() {
+                return true;
+            }
+        }
+    }
+
+    /// Starts time if it has not started, and handles all events of the next time. False when none is left.
+    pub fn step(&mut self) -> bool {
+        self.begin_time();
+        self.step_until(Time::NEVER)
+    }
+
+    /// Handles all events of the next time, if it is by `limit`. False when no event is due.
+    #[inline(never)]
+    pub(super) fn step_until(&mut self, limit: Time) -> bool {
+        self.take_step(limit, 1)
+    }
+
+    /// The step of every run: handles all events of the next time, if it is by `limit`, and of those after it until the probes take in any
+    /// observation: of at most `times` times. Where time has to halt before, readings are taken or an incident happens; where no event is
+    /// left, an outstanding request times out. False when nothing is due.
+    #[inline(always)]
+    fn take_step(&mut self, limit: Time, times: u32) -> bool {
+        let (plan, probes) = (&self.plan, &mut self.probes);
+        if !self.engine.advance(plan, probes, (limit, times)) {
+            return self.step_over_halt(limit);
+        }
+        self.end_interval();
+        true
+    }
+
+    #[cold]
+    fn step_over_halt(&mut self, limit: Time) -> bool {
+        let due = self.engine.next_due(limit);
+        let incident = self.next_incident();
+        if incident <= limit.min(due.unwrap_or(limit)) && incident < Time::NEVER {
+            self.read_until(incident);
+            self.outside
+                .incidents
+                .bring_about(&self.plan, &mut self.engine);
+            self.halt();
+            self.deliver();
+            return true;
+        }
+        match due {
+            Some(time) => {
+                self.read_until(time);
+                self.step_until(limit)
+            }
+            None if limit == Time::NEVER => {
+                let deadline = self.engine.deadline();
+                deadline != Time::NEVER && self.step_until(deadline)
+            }
+            None => false,
+        }
+    }
+
+    /// Moves time to `time`, where no event is due before.
+    pub(super) fn pass_to(&mut self, time: Time) {
+        self.read_until(time);
+        self.engine.pass_to(time);
+    }
+
+    /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
+    /// count, so that all runs of a scenario end at the same time.
+    #[cold]
+    fn step_late(&mut self) {
+        let next = self.engine.next_time().min(self.engine.deadline());
+        while !self.has_stopped() && self.step_until(next) {}
+    }
+
+    /// Starts time, if it has not started, for somebody who acts on the fabric from outside.
+    pub(super) fn start(&mut self) {
+        self.engine.keep_to_one_thread();
+        self.begin_time();
+    }
+
+    /// Runs `act` with a component and its world, and gives what it reports to the probes.
+    pub(super) fn act<T>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut Model, ComponentId, &mut World<Pcie>) -> T,
+    ) -> T {
+        let done = self.engine.act(node, act);
+        self.deliver();
+        done
+    }
+
+    /// Gives the observations of the present time to the probes.
+    fn deliver(&mut self) {
+        self.engine.deliver(&mut self.probes);
+        self.end_interval();
+    }
+
+    /// Begins or ends a time in which observations that may wait are left for a while.
+    pub(super) fn leave_observations(&mut self, leaves: bool) {
+        let prefetches = self.engine.prefetches();
+        self.probes.leave_observations(leaves, prefetches);
+        if !leaves {
+            self.engine.deliver_waiting(&mut self.probes);
+        }
+    }
+
+    /// Ends the measured interval if it ends with the workloads and they are complete, of which the last may be foreseen.
+    #[inline]
+    fn end_interval(&mut self) {
+        if self.probes.ends_interval() {
+            let until = self.probes.meter.progress().max(self.now());
+            self.probes.interval.end(until);
+            self.read_until(self.now());
+        }
+    }
+
+    /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
+    #[cold]
+    fn read_until(&mut self, time: Time) {
+        self.engine.deliver_waiting(&mut self.probes);
+        while time < Time::NEVER {
+            let due = self.probes.next_reading();
+            if due > time {
+                break;
+            }
+            let (plan, probes) = (&self.plan, &mut self.probes);
+            self.engine
+                .with_stores(|models, stores| probes.read(due, plan, (models, stores)));
+        }
+        self.halt();
+    }
+
+    /// Lets time halt before the next reading, sample, look or incident.
+    pub(super) fn halt(&mut self) {
+        let next = self.probes.next_reading().min(self.next_incident());
+        self.engine.halt_before(next);
+    }
+
+    /// Whether a circuit, or a model from outside, cannot go on.
+    pub fn has_stopped(&self) -> bool {
+        self.probes.has_stopped()
+    }
+}
