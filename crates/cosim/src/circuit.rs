@@ -82,7 +82,7 @@ pub struct Tlp<'b> {
 /// The events at the ports of a circuit in one batch of cycles.
 #[derive(Debug)]
 pub struct Events<'c> {
-    events: &'c [abi::Event],
+    list: &'c [abi::Event],
     bytes: &'c [u8],
     headers: &'c [u8],
 }
@@ -95,7 +95,7 @@ impl<'c> Events<'c> {
     /// error, and what has happened.
     pub fn iter(&self) -> impl Iterator<Item = (Beats, u32, Happening<'c>)> {
         let (bytes, headers) = (self.bytes, self.headers);
-        self.events.iter().map(move |event| {
+        self.list.iter().map(move |event| {
             let happening = match event.kind {
                 abi::TAKEN => Happening::Taken,
                 abi::REQUEST_TAKEN => Happening::RequestTaken,
@@ -247,7 +247,7 @@ impl Circuit {
             )
         };
         Ok(Events {
-            events,
+            list: events,
             bytes,
             headers,
         })

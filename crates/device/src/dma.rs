@@ -66,14 +66,6 @@ impl LeafParameters for DmaParameters {
 impl Leaf for Dma {
     type Parameters = DmaParameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn requester(&self, function: u8) -> Option<&Requester> {
         self.requesters().nth(function.into())
     }

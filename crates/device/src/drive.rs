@@ -7,14 +7,14 @@ use protocol::{Bar, Identity};
 use crate::foreign::Behaviour;
 use crate::{EndpointParameters, Engine, Foreign, LeafParameters};
 
-/// An NVM Express drive.
-pub type Drive = Foreign<Nvme>;
+/// An NVM Express drive. Components stand side by side, so that the large controller is in a box.
+pub type Drive = Foreign<Box<Nvme>>;
 
-impl Behaviour for Nvme {
+impl Behaviour for Box<Nvme> {
     type Parameters = NvmeParameters;
 
     fn make(parameters: &NvmeParameters, device: &str) -> Result<Self, String> {
-        Ok(Nvme::new(parameters, device))
+        Ok(Box::new(Nvme::new(parameters, device)))
     }
 
     fn engine(&self) -> Engine {

@@ -160,16 +160,19 @@ pub enum Engine {
     Media,
 }
 
-/// A device model.
-pub trait Leaf: Component<Traffic = Pcie> {
-    /// The parameters of the model.
-    type Parameters: LeafParameters;
-
+/// A component around the PCI Express core of a device.
+pub trait HasEndpoint {
     /// The PCI Express core.
     fn endpoint(&self) -> &Endpoint;
 
     /// The PCI Express core, mutable, to be filled before a run.
     fn endpoint_mut(&mut self) -> &mut Endpoint;
+}
+
+/// A device model.
+pub trait Leaf: HasEndpoint + Component<Traffic = Pcie> {
+    /// The parameters of the model.
+    type Parameters: LeafParameters;
 
     /// The requester with the flows of a function, if it has one; function 0 is the physical one.
     fn requester(&self, _function: u8) -> Option<&Requester> {
@@ -206,13 +209,7 @@ pub trait Leaf: Component<Traffic = Pcie> {
 }
 
 /// A [`Leaf`] of any model.
-pub trait AnyLeaf: Any {
-    /// The PCI Express core.
-    fn endpoint(&self) -> &Endpoint;
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    fn endpoint_mut(&mut self) -> &mut Endpoint;
-
+pub trait AnyLeaf: HasEndpoint + Any {
     /// The requester with the flows of a function, if it has one; function 0 is the physical one.
     fn requester(&self, function: u8) -> Option<&Requester>;
 
@@ -236,14 +233,6 @@ pub trait AnyLeaf: Any {
 }
 
 impl<L: Leaf + Device + 'static> AnyLeaf for L {
-    fn endpoint(&self) -> &Endpoint {
-        Leaf::endpoint(self)
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        Leaf::endpoint_mut(self)
-    }
-
     fn requester(&self, function: u8) -> Option<&Requester> {
         Leaf::requester(self, function)
     }
@@ -269,7 +258,8 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
     }
 
     fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>) {
-        Leaf::endpoint_mut(self).command_link(command, &mut world.effects::<L>(id));
+        self.endpoint_mut()
+            .command_link(command, &mut world.effects::<L>(id));
     }
 }
 
@@ -311,9 +301,26 @@ pub(crate) fn abandon<L: Leaf>(accesses: &mut AccessLoop, fx: &mut Effects<'_, L
     }
 }
 
+/// Implements [`HasEndpoint`] for a device with a field `endpoint`.
+macro_rules! has_endpoint {
+    ($leaf:ty $(, $model:ident: $bound:path)?) => {
+        impl$(<$model: $bound>)? $crate::HasEndpoint for $leaf {
+            fn endpoint(&self) -> &$crate::Endpoint {
+                &self.endpoint
+            }
+
+            fn endpoint_mut(&mut self) -> &mut $crate::Endpoint {
+                &mut self.endpoint
+            }
+        }
+    };
+}
+
 /// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
 macro_rules! one_port {
     ($leaf:ty $(, $model:ident: $bound:path)?) => {
+        $crate::leaf::has_endpoint!($leaf $(, $model: $bound)?);
+
         impl$(<$model: $bound>)? ::kernel::Component for $leaf {
             type Traffic = ::packet::Pcie;
             type Port = ::kernel::Port;
@@ -360,4 +367,4 @@ macro_rules! one_port {
     };
 }
 
-pub(crate) use one_port;
+pub(crate) use {has_endpoint, one_port};

@@ -38,14 +38,6 @@ impl LeafParameters for ReflectorParameters {}
 impl Leaf for Reflector {
     type Parameters = ReflectorParameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place == FunctionPlace::Own {
             for packet in self.outbound.drain(..) {

@@ -270,7 +270,9 @@ impl Nvme {
     /// Resets the controller, as `CC.EN` has become 0. It is no longer ready when no transfer is in progress.
     fn stop(&mut self, shell: &mut Shell<'_>) {
         for queue in self.completions.iter().flatten() {
-            queue.vector.map(|vector| shell.withdraw(vector));
+            if let Some(vector) = queue.vector {
+                shell.withdraw(vector);
+            }
         }
         self.purposes.retain(|_, purpose| !purpose.is_timer());
         for purpose in self.purposes.values_mut() {

@@ -159,16 +159,10 @@ impl LeafParameters for AcceleratorParameters {
     }
 }
 
+leaf::has_endpoint!(Accelerator);
+
 impl Leaf for Accelerator {
     type Parameters = AcceleratorParameters;
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
 
     /// Accesses that have begun end with an error; work under locks waits until the function may send requests again. The cache is no
     /// part of the function: it keeps its lines, and answers the home agent.

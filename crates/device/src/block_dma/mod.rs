@@ -94,14 +94,6 @@ impl LeafParameters for BlockDmaParameters {
 impl Leaf for BlockDma {
     type Parameters = BlockDmaParameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn deadline(&mut self, now: Time) -> Time {
         self.requests.deadline(now)
     }

@@ -52,14 +52,6 @@ one_port!(Circuit);
 impl Leaf for Circuit {
     type Parameters = CircuitParameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn engine(&self, _: Time) -> Engine {
         if self.core.is_active() {
             Engine::Busy

@@ -57,6 +57,8 @@ pub struct Foreign<M = Box<dyn Model>> {
     bytes: Vec<u8>,
     /// Whether the model was reset after power-on.
     is_started: bool,
+    /// A time before which no request times out.
+    deadline: Time,
     /// A time, and the number of calls since then.
     calls: (Time, u32),
     /// The time of the failure, once it was reported.
@@ -73,14 +75,6 @@ one_port!(Foreign<M>, M: Behaviour);
 
 impl<M: Behaviour> Leaf for Foreign<M> {
     type Parameters = M::Parameters;
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
 
     fn engine(&self, now: Time) -> Engine {
         let of_model = || {
@@ -123,7 +117,9 @@ impl<M: Behaviour> Leaf for Foreign<M> {
             while let Some(packet) = self.endpoint.take(fx) {
                 self.take(packet, fx);
             }
-            self.give_up(fx);
+            if fx.now() >= self.deadline {
+                self.give_up(fx);
+            }
             self.expire_timers(fx.now());
             self.answer_reads(fx);
             while let Some(arrival) = self.core.arrivals.pop_front() {
@@ -145,8 +141,8 @@ impl<M: Behaviour> Leaf for Foreign<M> {
         if due < Time::NEVER {
             self.endpoint.wake_engine(due, fx);
         }
-        let deadline = self.core.requests.deadline(fx.now());
-        self.endpoint.wake_engine_in_background(deadline, fx);
+        self.deadline = self.core.requests.deadline(fx.now());
+        self.endpoint.wake_engine_in_background(self.deadline, fx);
     }
 }
 
@@ -178,6 +174,7 @@ impl<M: Behaviour> Foreign<M> {
             page: Memory::new(PAGE),
             bytes: Vec::new(),
             is_started: false,
+            deadline: Time::ZERO,
             calls: (Time::ZERO, 0),
             failed_at: None,
         }

@@ -36,16 +36,14 @@ mod slot;
 mod streaming;
 mod words;
 
-use kernel::{Bytes, Component, Effects, Frequency, Port, Span, Time};
-use packet::{Frame, Incident, Observation, Pcie, Site};
+use kernel::{Bytes, Effects, Frequency, Span, Time};
+use packet::{Incident, Observation, Site};
 use peerlane_device::Failure;
 use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory};
 
 use crate::requests::{Ended, Tags};
-use crate::{
-    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
-};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, leaf};
 use host_interface::{HostInterface, Outgoing, Purpose, Read, error};
 use management::Management;
 use performance::Event;
@@ -83,6 +81,8 @@ pub struct FpgaCard {
     /// Data loaded from registers, for the completion.
     loaded: Memory,
     idle: Idle,
+    /// Whether the units were woken after power-on.
+    is_started: bool,
 }
 
 /// The conditions on which an FPGA card runs its slots again, beside an arriving packet: a time, or an endpoint that takes requests again. Until
@@ -151,40 +151,10 @@ fn ports_size(slots: u8) -> u64 {
     (u64::from(slots) * port::DISTANCE).next_power_of_two()
 }
 
-impl Component for FpgaCard {
-    type Traffic = Pcie;
-    type Port = Port;
-    type Timer = EndpointTimer;
-
-    fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
-        for slot in 0..self.slots.len() {
-            self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
-        }
-        self.run(fx);
-    }
-
-    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        leaf::run(self, fx);
-    }
-
-    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
-        leaf::run(self, fx);
-    }
-}
+leaf::one_port!(FpgaCard);
 
 impl Leaf for FpgaCard {
     type Parameters = FpgaCardParameters;
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
 
     fn deadline(&mut self, now: Time) -> Time {
         self.tags.next_change(now)
@@ -211,6 +181,11 @@ impl Leaf for FpgaCard {
 
     /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if !std::mem::replace(&mut self.is_started, true) {
+            for slot in 0..self.slots.len() {
+                self.with_afu(slot, fx, |afu, shell| afu.wake(shell));
+            }
+        }
         if self.is_idle(fx) {
             return;
         }
@@ -266,6 +241,7 @@ impl FpgaCard {
             rejected: Vec::new(),
             cycle,
             idle: Idle::NO,
+            is_started: false,
             endpoint,
         }
     }

@@ -28,7 +28,9 @@ use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer, Engine, Leaf, LeafParameters, leaf};
+use crate::{
+    Endpoint, EndpointConfig, EndpointTimer, Engine, HasEndpoint, Leaf, LeafParameters, leaf,
+};
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
@@ -175,9 +177,7 @@ impl LeafParameters for NicParameters {
     }
 }
 
-impl Leaf for Nic {
-    type Parameters = NicParameters;
-
+impl HasEndpoint for Nic {
     fn endpoint(&self) -> &Endpoint {
         self.shared.endpoint()
     }
@@ -185,6 +185,10 @@ impl Leaf for Nic {
     fn endpoint_mut(&mut self) -> &mut Endpoint {
         self.shared.endpoint_mut()
     }
+}
+
+impl Leaf for Nic {
+    type Parameters = NicParameters;
 
     fn engine(&self, _now: Time) -> Engine {
         if self.doorbells.is_empty() && self.sender.is_idle() {

@@ -104,6 +104,10 @@ fn reads_take_turns_with_writes_and_overtake_no_earlier_one() {
         fixture.sent(),
         [writes[0], reads[0], writes[1], reads[1], reads[2]]
     );
+    fixture.write(OWN, 'd', (0x4000, 256));
+    fixture.read(OWN, 'e', (0x5000, 4));
+    let behind = [(true, 0x4000), (true, 0x4080), (false, 0x5000)];
+    assert_eq!(fixture.sent(), behind);
 }
 
 #[test]

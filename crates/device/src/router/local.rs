@@ -100,16 +100,10 @@ impl Local {
     }
 }
 
+leaf::has_endpoint!(Router);
+
 impl Leaf for Router {
     type Parameters = RouterParameters;
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
 
     /// The requester of the user logic; its flows have addresses of the network.
     fn requester(&self, function: u8) -> Option<&Requester> {

@@ -144,14 +144,6 @@ impl LeafParameters for SgDmaParameters {
 impl Leaf for SgDma {
     type Parameters = SgDmaParameters;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     fn engine(&self, now: Time) -> Engine {
         if self.reader.is_none() && self.writer.is_none() && self.peer.is_none() {
             Engine::Idle
@@ -171,9 +163,9 @@ impl Leaf for SgDma {
         let mut labels: Vec<FlowId> = senders
             .iter()
             .flatten()
-            .filter_map(|one| one.label())
+            .filter_map(|one| one.work.label)
             .collect();
-        labels.extend(self.reader.take().and_then(|reader| reader.label()));
+        labels.extend(self.reader.take().and_then(|reader| reader.work.label));
         for flow in labels {
             fx.observe(Observation::Forgotten { flow });
         }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use packet::{FlowId, Observation, Packets, Stamp};
-use protocol::{MemoryRequest, TrafficClass};
+use packet::{Observation, Packets};
+use protocol::MemoryRequest;
 use transaction::{AnsweredPart, FunctionPlace, Pattern};
 
-use super::list::{List, Lookup};
+use super::list::Lookup;
 use super::registers::{Registers, Unit};
-use super::sender::{Ended, Offer};
+use super::sender::{Ended, Offer, Work};
 use super::user::Fifo;
 use crate::Endpoint;
 use crate::requests::Tags;
@@ -30,17 +30,12 @@ pub(super) enum Purpose {
 /// A transfer in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
-    label: Option<FlowId>,
-    list: List,
-    class: TrafficClass,
-    asked: u64,
+    pub(super) work: Work,
     /// Requests with data that is not in the FIFO yet, the oldest first, and the number of the first one.
     awaited: VecDeque<Awaited>,
     first: u64,
     /// Bytes of the FIFO that are reserved for them.
     reserved: usize,
-    began: Option<Time>,
-    ended: Time,
     failed: bool,
 }
 
@@ -52,27 +47,14 @@ struct Awaited {
 }
 
 impl Reader {
-    pub(super) fn new(label: Option<FlowId>, list: List, class: TrafficClass) -> Self {
+    pub(super) fn new(work: Work) -> Self {
         Reader {
-            label,
-            list,
-            class,
-            asked: 0,
+            work,
             awaited: VecDeque::new(),
             first: 0,
             reserved: 0,
-            began: None,
-            ended: Time::ZERO,
             failed: false,
         }
-    }
-
-    pub(super) fn label(&self) -> Option<FlowId> {
-        self.label
-    }
-
-    pub(super) fn list(&mut self) -> &mut List {
-        &mut self.list
     }
 
     /// The next action at `now`, when the datapath is free; data will go to `fifo`, and at most `most` requests are outstanding.
@@ -84,7 +66,7 @@ impl Reader {
         (tags, endpoint): (&mut Tags<Purpose>, &Endpoint),
         packets: &mut Packets,
     ) -> Offer {
-        let range = match self.list.look_up(now, registers) {
+        let range = match self.work.list.look_up(now, registers) {
             Lookup::Found(range) => range,
             Lookup::NotBefore(time) => return Offer::NotBefore(time),
             Lookup::End => return self.over().map_or(Offer::Nothing, Offer::Ended),
@@ -98,29 +80,22 @@ impl Reader {
         if !room || self.awaited.len() >= most || !tags.fits(own, range, now) {
             return Offer::Nothing;
         }
-        let stamp = Stamp {
-            flow: self.label,
-            offset: self.asked,
-            born: now,
-            last: true,
-        };
+        let stamp = self.work.stamp(now);
         let purpose = Purpose::Data {
             number: self.first + self.awaited.len() as u64,
-            offset: self.asked,
+            offset: stamp.offset,
             born: now,
         };
-        let marks = (self.class, stamp);
+        let marks = (self.work.class, stamp);
         let packet = tags.read(purpose, (own, range), marks, endpoint, (now, packets));
         self.awaited.push_back(Awaited {
             missing: take,
             bytes: Vec::new(),
         });
         self.reserved += take as usize;
-        self.asked += u64::from(take);
-        self.began.get_or_insert(now);
-        if self.list.advance(take) {
+        if self.work.advance(take, now) {
             // The next look-up begins while the data arrives.
-            self.list.done(now);
+            self.work.list.done(now);
         }
         Offer::Packet(packet)
     }
@@ -145,14 +120,14 @@ impl Reader {
         let offset = offset + u64::from(part.offset);
         let awaited = self.awaited.get_mut((number - self.first) as usize)?;
         awaited.missing -= part.len;
-        self.ended = now;
+        self.work.ended = now;
         match bytes {
             Some(bytes) if !never_stalls => awaited.bytes.extend_from_slice(bytes),
             _ => self.reserved -= part.len as usize,
         }
         self.failed |= bytes.is_none();
         self.drain(fifo);
-        let flow = self.label?;
+        let flow = self.work.label?;
         Some(if let Some(bytes) = bytes {
             Observation::Delivered {
                 flow,
@@ -187,13 +162,7 @@ impl Reader {
 
     /// The end of the transfer, when everything was requested and has arrived.
     pub(super) fn over(&self) -> Option<Ended> {
-        (self.awaited.is_empty() && self.list.is_at_end()).then(|| Ended {
-            unit: Unit::Read,
-            label: self.label,
-            bytes: self.asked,
-            failed: self.failed || self.list.is_abandoned(),
-            is_cut_off: self.list.is_abandoned(),
-            took: self.ended.since(self.began.unwrap_or(self.ended)),
-        })
+        let is_over = self.awaited.is_empty() && self.work.list.is_at_end();
+        is_over.then(|| self.work.end(self.failed))
     }
 }

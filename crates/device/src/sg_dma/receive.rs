@@ -8,7 +8,7 @@ use transaction::{AnsweredPart, arrived, written};
 use super::list::List;
 use super::reader::{Purpose, Reader};
 use super::registers::{self, Descriptor, REPLY, Status, Unit, offset};
-use super::sender::Sender;
+use super::sender::{Sender, Work};
 use super::{ACCEPTANCE_CYCLES, REGISTERS, SgDma, UserLogic, pattern};
 use crate::reflector::reflected;
 
@@ -145,7 +145,7 @@ impl SgDma {
                 let Some(reader) = &mut self.reader else {
                     return;
                 };
-                let pattern = pattern(&self.patterns, reader.label());
+                let pattern = pattern(&self.patterns, reader.work.label);
                 let rx = (&mut self.user.rx, pattern, self.user.logic.never_stalls());
                 if let Some(told) = reader.take(part, bytes, rx, now) {
                     fx.observe(told);
@@ -161,8 +161,8 @@ impl SgDma {
 
     pub(super) fn list(&mut self, unit: Unit) -> Option<&mut List> {
         match unit {
-            Unit::Write => self.writer.as_mut().map(|writer| writer.list()),
-            Unit::Read => self.reader.as_mut().map(|reader| reader.list()),
+            Unit::Write => self.writer.as_mut().map(|writer| &mut writer.work.list),
+            Unit::Read => self.reader.as_mut().map(|reader| &mut reader.work.list),
             Unit::Peer => None,
         }
     }
@@ -179,26 +179,28 @@ impl SgDma {
             wanted => wanted.min(self.endpoint.max_payload()),
         };
         let class = self.registers.class(unit);
-        let list = if self.parameters.descriptor_fetch {
-            List::in_host(unit, address, length, self.lookup, now)
-        } else {
-            let room = u64::from(self.parameters.descriptors);
-            List::in_memory(unit, (length, room), self.lookup, now)
+        let list = match u32::try_from(length) {
+            Ok(len) if unit == Unit::Peer => List::command(unit, Descriptor { address, len }, now),
+            // A range of 4 GiB or more is not possible: the transfer ends with an error.
+            Err(_) if unit == Unit::Peer => List::in_memory(unit, (1, 0), Span::ZERO, now),
+            _ if self.parameters.descriptor_fetch => {
+                List::in_host(unit, address, length, self.lookup, now)
+            }
+            _ => {
+                let room = u64::from(self.parameters.descriptors);
+                List::in_memory(unit, (length, room), self.lookup, now)
+            }
         };
+        let work = Work::new(label, list, class);
         match unit {
             Unit::Write if self.writer.is_none() => {
-                self.writer = Some(Box::new(Sender::new(label, list, (payload, class))));
+                self.writer = Some(Box::new(Sender { work, payload }));
             }
             Unit::Read if self.reader.is_none() => {
-                self.reader = Some(Box::new(Reader::new(label, list, class)));
+                self.reader = Some(Box::new(Reader::new(work)));
             }
             Unit::Peer if self.peer.is_none() => {
-                let list = match u32::try_from(length) {
-                    Ok(len) => List::command(unit, Descriptor { address, len }, now),
-                    // A range of 4 GiB or more is not possible: the transfer ends with an error.
-                    Err(_) => List::in_memory(unit, (1, 0), Span::ZERO, now),
-                };
-                self.peer = Some(Box::new(Sender::new(label, list, (payload, class))));
+                self.peer = Some(Box::new(Sender { work, payload }));
             }
             _ => return,
         }

@@ -43,44 +43,68 @@ pub(super) struct Ended {
     pub(super) took: Span,
 }
 
-/// A transfer in progress.
+/// The work on a list, and what came of it so far.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
-    label: Option<FlowId>,
-    list: List,
-    payload: u32,
-    class: TrafficClass,
-    sent: u64,
+pub(super) struct Work {
+    pub(super) label: Option<FlowId>,
+    pub(super) list: List,
+    pub(super) class: TrafficClass,
+    pub(super) bytes: u64,
     began: Option<Time>,
-    ended: Time,
+    pub(super) ended: Time,
 }
 
-impl Sender {
-    /// A transfer to the ranges of `list`, in packets of at most `payload` bytes and of this class.
-    pub(super) fn new(
-        label: Option<FlowId>,
-        list: List,
-        (payload, class): (u32, TrafficClass),
-    ) -> Self {
-        Sender {
+impl Work {
+    /// Work on the ranges of `list`, in packets of this class.
+    pub(super) fn new(label: Option<FlowId>, list: List, class: TrafficClass) -> Self {
+        Work {
             label,
             list,
-            payload,
             class,
-            sent: 0,
+            bytes: 0,
             began: None,
             ended: Time::ZERO,
         }
     }
 
-    pub(super) fn label(&self) -> Option<FlowId> {
-        self.label
+    /// The stamp of the next packet.
+    pub(super) fn stamp(&self, now: Time) -> Stamp {
+        Stamp {
+            flow: self.label,
+            offset: self.bytes,
+            born: now,
+            last: true,
+        }
     }
 
-    pub(super) fn list(&mut self) -> &mut List {
-        &mut self.list
+    /// Counts a packet for `len` bytes of the current descriptor; returns whether this is complete.
+    pub(super) fn advance(&mut self, len: u32, now: Time) -> bool {
+        self.bytes += u64::from(len);
+        self.began.get_or_insert(now);
+        self.list.advance(len)
     }
 
+    /// The end of the work.
+    pub(super) fn end(&self, failed: bool) -> Ended {
+        Ended {
+            unit: self.list.unit(),
+            label: self.label,
+            bytes: self.bytes,
+            failed: failed || self.list.is_abandoned(),
+            is_cut_off: self.list.is_abandoned(),
+            took: self.ended.since(self.began.unwrap_or(self.ended)),
+        }
+    }
+}
+
+/// A transfer in progress, in packets of at most `payload` bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    pub(super) work: Work,
+    pub(super) payload: u32,
+}
+
+impl Sender {
     /// The next action at `now`, when the datapath is free.
     pub(super) fn next(
         &mut self,
@@ -90,56 +114,38 @@ impl Sender {
         registers: &Registers,
         packets: &mut Packets,
     ) -> Offer {
-        let range = match self.list.look_up(now, registers) {
+        let range = match self.work.list.look_up(now, registers) {
             Lookup::Found(range) => range,
             Lookup::NotBefore(time) => return Offer::NotBefore(time),
             Lookup::Awaited => return Offer::Nothing,
-            Lookup::End => return Offer::Ended(self.end()),
+            Lookup::End => return Offer::Ended(self.work.end(false)),
         };
         let address = range.address;
         let take = MemoryRequest::first_len(address, range.len.into(), self.payload);
         if matches!(&source, Source::Fifo(fifo) if fifo.len() < take as usize) {
             return Offer::Nothing;
         }
-        let stamp = Stamp {
-            flow: self.label,
-            offset: self.sent,
-            born: now,
-            last: true,
-        };
+        let stamp = self.work.stamp(now);
         let write =
             Header::memory_write(id, address, take).expect("a packet stays within its page");
         let header = Header {
-            traffic_class: self.class,
+            traffic_class: self.work.class,
             ..write
         };
         let packet = packets.claim();
         let lead = (address % 4) as usize;
         let payload = &mut packets[packet].write(header, stamp)[lead..lead + take as usize];
         match &mut source {
-            Source::Pattern(pattern) => pattern.fill(self.sent, payload),
+            Source::Pattern(pattern) => pattern.fill(self.work.bytes, payload),
             Source::Fifo(fifo) => fifo.pop(payload),
         }
-        self.sent += u64::from(take);
-        self.began.get_or_insert(now);
-        self.list.advance(take);
+        self.work.advance(take, now);
         Offer::Packet(packet)
     }
 
     /// Records that the offered packet has passed the datapath at `time`.
     pub(super) fn passed(&mut self, time: Time) {
-        self.ended = time;
-        self.list.done(time);
-    }
-
-    fn end(&self) -> Ended {
-        Ended {
-            unit: self.list.unit(),
-            label: self.label,
-            bytes: self.sent,
-            failed: self.list.is_abandoned(),
-            is_cut_off: self.list.is_abandoned(),
-            took: self.ended.since(self.began.unwrap_or(self.ended)),
-        }
+        self.work.ended = time;
+        self.work.list.done(time);
     }
 }

@@ -203,7 +203,7 @@ impl SgDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
-            let label = self.reader.as_ref().and_then(|reader| reader.label());
+            let label = self.reader.as_ref().and_then(|reader| reader.work.label);
             let flow = |_, what: &Purpose| label.filter(|_| matches!(what, Purpose::Data { .. }));
             let Some((_, part)) = self.tags.give_up(flow, &mut self.endpoint, fx) else {
                 return;
@@ -221,7 +221,7 @@ fn source<'f>(
     sender: &Sender,
 ) -> Source<'f> {
     if logic.never_stalls() {
-        Source::Pattern(pattern(patterns, sender.label()).unwrap_or(Pattern::new(0, 0)))
+        Source::Pattern(pattern(patterns, sender.work.label).unwrap_or(Pattern::new(0, 0)))
     } else {
         Source::Fifo(fifo)
     }

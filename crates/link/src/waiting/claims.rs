@@ -14,10 +14,10 @@ use crate::credit::Budget;
 pub(super) struct Claims([u8; 3]);
 
 /// The value that stands for no source.
-const NOBODY: u8 = u8::MAX;
+const UNCLAIMED: u8 = u8::MAX;
 
 impl Claims {
-    pub(super) const NONE: Self = Claims([NOBODY; 3]);
+    pub(super) const NONE: Self = Claims([UNCLAIMED; 3]);
 
     /// Whether any class is claimed.
     #[inline]
@@ -27,7 +27,7 @@ impl Claims {
 
     /// Whether the class is claimed.
     pub(super) fn is_claimed(&self, class: Class) -> bool {
-        self.0[class.index()] != NOBODY
+        self.0[class.index()] != UNCLAIMED
     }
 
     /// Lets `source` claim a class, which is not claimed.
@@ -40,7 +40,7 @@ impl Claims {
     pub(super) fn end(&mut self, source: usize, class: Class) {
         let claim = &mut self.0[class.index()];
         if usize::from(*claim) == source {
-            *claim = NOBODY;
+            *claim = UNCLAIMED;
         }
     }
 
@@ -48,8 +48,8 @@ impl Claims {
     pub(super) fn retain(&mut self, is_valid: impl Fn(usize, Class) -> bool) {
         for class in Class::ALL {
             let claim = &mut self.0[class.index()];
-            if *claim != NOBODY && !is_valid(usize::from(*claim), class) {
-                *claim = NOBODY;
+            if *claim != UNCLAIMED && !is_valid(usize::from(*claim), class) {
+                *claim = UNCLAIMED;
             }
         }
     }
@@ -58,7 +58,7 @@ impl Claims {
     pub(super) fn left(&self, source: Option<usize>, budgets: &[Budget; 3]) -> [Budget; 3] {
         let mut left = *budgets;
         for (budget, claim) in left.iter_mut().zip(self.0) {
-            if claim != NOBODY && Some(usize::from(claim)) != source {
+            if claim != UNCLAIMED && Some(usize::from(claim)) != source {
                 *budget = Budget::CLOSED;
             }
         }

@@ -6,10 +6,9 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use coherence::Agent;
-use device::{Accelerator, Leaf};
+use device::{Accelerator, HasEndpoint};
 use host::Host;
-use kernel::{Time, World};
-use packet::Pcie;
+use kernel::Time;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 
 use crate::model::Model;
@@ -62,14 +61,14 @@ impl Watch {
         }
     }
 
-    /// Checks, if `every` events have happened in `world` since the last check.
-    pub fn look(&mut self, (plan, models): (&FabricPlan, &[Model]), world: &World<Pcie>) {
-        if world.events() < self.next || self.found.is_some() {
+    /// Checks at the time `now`, if `every` events have happened since the last check, of `events` so far.
+    pub fn look(&mut self, (plan, models): (&FabricPlan, &[Model]), now: Time, events: u64) {
+        if events < self.next || self.found.is_some() {
             return;
         }
-        self.next = world.events() + self.every.get();
-        if let Err(what) = check((plan, models, world.now())) {
-            self.found = Some((world.now(), what));
+        self.next = events + self.every.get();
+        if let Err(what) = check((plan, models, now)) {
+            self.found = Some((now, what));
         }
     }
 

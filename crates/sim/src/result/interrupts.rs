@@ -1,6 +1,6 @@
 //! Results of interrupt vectors.
 
-use device::{AnyLeaf, Endpoint, VectorCounts};
+use device::{Endpoint, HasEndpoint, VectorCounts};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -29,7 +29,7 @@ pub struct InterruptResult {
 pub(super) fn interrupts(plan: &FabricPlan, models: &[Model]) -> Vec<InterruptResult> {
     let mut results = Vec::new();
     for (node, model) in plan.nodes.iter().zip(models) {
-        let endpoint = model.leaf().map(AnyLeaf::endpoint);
+        let endpoint = model.leaf().map(HasEndpoint::endpoint);
         let functions = endpoint.into_iter().flat_map(Endpoint::interrupt_counts);
         for (function, counts) in (0..).zip(functions) {
             let used = (0..).zip(counts);

@@ -61,8 +61,15 @@ impl Simulation {
         file: File,
     ) -> Result<(), FilterError> {
         let filter = self.filter(filter)?;
-        self.engine.report_details();
         let writer = format.writer(&self.plan);
+        if self.engine.is_divided() && writer.needs_one_thread() {
+            return Err(FilterError {
+                part: "capture",
+                written: format!("{format:?}").to_lowercase(),
+                advice: "this format needs one thread, and the run has several; begin the capture before the run".to_owned(),
+            });
+        }
+        self.engine.report_details();
         self.captures().add(writer, filter, file);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use device::{AnyLeaf, Endpoint, Nic, VectorCounts};
+use device::{Endpoint, HasEndpoint, Nic, VectorCounts};
 use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
@@ -169,7 +169,7 @@ impl Simulation {
     /// MSI-X.
     pub fn interrupt_counts(&self, device: &str) -> Result<Vec<Vec<VectorCounts>>, AccessError> {
         let model = self.model(self.node(device)?);
-        let endpoint = model.leaf().map(AnyLeaf::endpoint).into_iter();
+        let endpoint = model.leaf().map(HasEndpoint::endpoint).into_iter();
         let counts = endpoint.flat_map(Endpoint::interrupt_counts);
         Ok(counts.map(<[_]>::to_vec).collect())
     }

@@ -197,7 +197,7 @@ impl Engine {
         (limit, times): (Time, u32),
     ) -> bool {
         if !self.world.is_due(limit) {
-            return self.regions.is_some() && self.advance_regions(limit, probes);
+            return self.regions.is_some() && self.advance_regions(plan, probes, limit);
         }
         for _ in 0..times {
             // Models that go on for ever at one time are left now and then, to be interrupted.
@@ -219,7 +219,8 @@ impl Engine {
                 self.deliver(probes);
             }
             if let Some(watch) = &mut probes.watch {
-                watch.look((plan, &self.models), &self.world);
+                let (now, events) = (self.world.now(), self.world.events());
+                watch.look((plan, &self.models), now, events);
             }
             // After the flows, a run may end without an observation: when a program of an incident ends.
             let is_looked_at = is_told || probes.meter.open() == 0;

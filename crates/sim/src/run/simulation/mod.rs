@@ -414,11 +414,8 @@ impl Simulation {
     #[cold]
     fn read_until(&mut self, time: Time) {
         self.engine.deliver_waiting(&mut self.probes);
-        while time < Time::NEVER {
-            let due = self.probes.next_reading();
-            if due > time {
-                break;
-            }
+        let is_due = |due: &Time| *due <= time && time < Time::NEVER;
+        while let Some(due) = Some(self.probes.next_reading()).filter(is_due) {
             let (plan, probes) = (&self.plan, &mut self.probes);
             self.engine
                 .with_stores(|models, stores| probes.read(due, plan, (models, stores)));

@@ -5,7 +5,7 @@ mod result;
 pub(crate) mod section;
 
 use device::router::program::{Program, Step};
-use device::{Leaf, Router};
+use device::{HasEndpoint, Router};
 use kernel::Time;
 use transaction::Pattern;
 

@@ -3,7 +3,7 @@
 use std::fs::{File, read_to_string, remove_file};
 
 use kernel::Span;
-use sim::Simulation;
+use sim::{CaptureFormat, FilterOptions, Simulation};
 
 use super::threads::two_flows;
 use crate::fixture::*;
@@ -98,4 +98,35 @@ fn samples_of_a_run_that_goes_on_begin_where_they_are_asked_for() {
     assert!(simulation.run(&mut |_| true));
     let series = simulation.result().series.expect("it is sampled");
     close(series.begin_ns, asked.as_ns(), 0.0001);
+}
+
+#[test]
+fn a_capture_that_needs_one_thread_begins_before_a_run_on_several() {
+    let mut simulation = on(2, &two_flows(4));
+    assert!(simulation.run(&mut |_| true));
+    let path = std::env::temp_dir().join(format!("peerlane-late-{}.vcd", std::process::id()));
+    let file = File::create(&path).expect("a file");
+    let begun = simulation.capture(CaptureFormat::Vcd, &FilterOptions::default(), file);
+    let why = begun.expect_err("several threads").to_string();
+    assert!(why.contains("begin the capture before the run"), "{why}");
+    remove_file(&path).expect("the file can be removed");
+}
+
+#[test]
+fn an_access_after_a_run_has_the_times_of_one_after_a_run_on_one_thread() {
+    let after = |threads| {
+        let mut simulation = on(threads, &two_flows(6));
+        assert!(simulation.run(&mut |_| true));
+        let address = simulation.allocate("t-1-host", 4096).expect("memory");
+        simulation
+            .fill("t-1-host", address, &[7; 64])
+            .expect("there is memory");
+        let window = simulation.window("t-0-host", "t-1-host").unwrap_or(address);
+        let read = simulation.read_back("t-0-host", window, 64, &mut || true);
+        let (now, events) = (simulation.now(), simulation.events());
+        (format!("{read:?}"), now, events, simulation.threads().0)
+    };
+    let (one, two) = (after(1), after(2));
+    assert_eq!((&one.0, one.1, one.2), (&two.0, two.1, two.2));
+    assert_eq!((one.3, two.3), (1, 2));
 }

@@ -9,6 +9,7 @@ use packet::{Frame, Packet, Pcie};
 use super::super::{Engine, Probes};
 use super::{Region, Regions, lock};
 use crate::observe::stores::Stores;
+use crate::plan::FabricPlan;
 
 impl Regions {
     /// The number of events so far.
@@ -107,8 +108,9 @@ impl Engine {
     #[cold]
     pub(in crate::run::engine) fn advance_regions(
         &mut self,
-        limit: Time,
+        plan: &FabricPlan,
         probes: &mut Probes,
+        limit: Time,
     ) -> bool {
         let Some(regions) = &self.regions else {
             return false;
@@ -124,6 +126,10 @@ impl Engine {
         }
         self.world.pass_to(time);
         self.deliver_of_regions(probes);
+        let events = self.events();
+        if let Some(watch) = &mut probes.watch {
+            watch.look((plan, &self.models), time, events);
+        }
         true
     }
 

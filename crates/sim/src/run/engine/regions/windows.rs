@@ -32,7 +32,10 @@ impl Engine {
         };
         let halt = Time::from_fs(self.halt.as_fs().saturating_sub(1));
         let limit = limit.min(halt);
-        if !self.is_worth_threads(limit, &regions) || !regions.are_known_to_go_on() {
+        if probes.need_one_thread().is_some()
+            || !self.is_worth_threads(limit, &regions)
+            || !regions.are_known_to_go_on()
+        {
             self.regions = Some(regions);
             return false;
         }
