@@ -13,7 +13,7 @@ from conftest import PAIR
 from peerlane import Fabric, RunResult
 from peerlane._core import link_bytes_per_second
 from peerlane.report.overhead import BEFORE, flow_overheads, overheads
-from peerlane.report.topology import draw
+from peerlane.topology import draw
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 LARGEST_TLP = 4096 + 16 + 8

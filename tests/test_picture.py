@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerlane.report.topology import draw
 from peerlane.reproduction.catalogue import system_fabric
+from peerlane.topology import draw
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "rosta.svg"
 

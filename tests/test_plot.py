@@ -9,7 +9,7 @@ import pytest
 
 from conftest import PAIR
 from peerlane import Fabric
-from peerlane.varying.plot import PlotError, plot_rows, save
+from peerlane.figures.plot import PlotError, plot_rows, save
 from peerlane.varying.reading import plot_file
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerlane.fabric.printable import json_text, printable
+from peerlane.printable import json_text, printable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from peerlane import Deadlock, Fabric, Message, Rank, ScenarioError, Simulation, run_ranks
-from peerlane.programs.ranks import run as ranks_run
+from peerlane.ranks import run as ranks_run
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from peerlane import Window
-    from peerlane.programs.ranks.rank import Handle
+    from peerlane.ranks.rank import Handle
 
 ROOT = Path(__file__).parent.parent
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import PAIR
 from peerlane.fabric.simulation import Simulation
-from peerlane.varying.intervals import Interval, student_t
+from peerlane.figures.intervals import Interval, student_t
 from peerlane.varying.repeat import repeat
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import pytest
 
 from conftest import PAIR, needs_lspci
 from peerlane import Fabric, ScenarioError
-from peerlane.fabric.paths import find, join_path, put, read_setting, split_path
+from peerlane.dotted import join_path, split_path
+from peerlane.fabric.paths import find, put, read_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

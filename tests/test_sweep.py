@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from conftest import PAIR, wait_until, without_progress
 from peerlane import _core
 from peerlane.fabric.simulation import Simulation
+from peerlane.figures.metrics import UnknownMetricError, check, numbers, values_at
+from peerlane.figures.quantities import in_unit
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
-from peerlane.varying.metrics import UnknownMetricError, check, numbers, values_at
 from peerlane.varying.points import Sample, combinations
-from peerlane.varying.quantities import in_unit
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:

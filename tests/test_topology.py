@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric
-from peerlane.report.topology import draw
-from peerlane.report.topology.palette import DARK, LIGHT, Palette, colour
-from peerlane.report.topology.use import STALLED, STEPS, step_of
+from peerlane.topology import draw
+from peerlane.topology.palette import DARK, LIGHT, Palette, colour
+from peerlane.topology.use import STALLED, STEPS, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

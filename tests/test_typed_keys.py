@@ -14,9 +14,9 @@ from typing import get_overloads
 import pytest
 
 from peerlane import Fabric, _core
-from peerlane.fabric import builder
+from peerlane.fabric import typed_keys
 
-FILE = Path(builder.__file__).with_name("typed_keys.py")
+FILE = Path(typed_keys.__file__)
 
 PORTS = "hosts, io_ports, switches, devices"
 NODES = (PORTS, "hosts, switches, devices")
@@ -161,7 +161,7 @@ def test_a_type_checker_sees_the_keys_of_each_model(tmp_path: Path) -> None:
     # With the settings of the repository mypy knows the package already where `make lint` has run.
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", user],
-        cwd=Path(builder.__file__).parents[3],
+        cwd=FILE.parents[3],
         env={"PATH": ""},
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from extension.charts import link
 from peerlane import Fabric
-from peerlane.report.topology import draw
+from peerlane.topology import draw
 from peerlane.reproduction.catalogue import system_fabric, systems
 
 if TYPE_CHECKING:

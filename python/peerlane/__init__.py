@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from peerlane._core import ModelError, ScenarioError, __version__
-    from peerlane.fabric.builder import Fabric
+    from peerlane.building.builder import Fabric
     from peerlane.fabric.filter import Filter
     from peerlane.fabric.simulation import ScenarioWarning, Simulation
     from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
@@ -35,18 +35,12 @@ if TYPE_CHECKING:
     from peerlane.network.sweep import LoadPoint, Sweep, sweep
     from peerlane.programs.access import Access
     from peerlane.programs.host_thread import HostThread, run_programs
-    from peerlane.programs.ranks.rank import Message, Rank, Window
-    from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
+    from peerlane.ranks.rank import Message, Rank, Window
+    from peerlane.ranks.run import Deadlock, RankRun, run_ranks
     from peerlane.results.collection import Collection
     from peerlane.results.explanation import Explanation
-    from peerlane.results.flows import (
-        Bucket,
-        ChannelResult,
-        DirectionResult,
-        FlowResult,
-        Latency,
-        LinkResult,
-    )
+    from peerlane.results.flows import ChannelResult, DirectionResult, FlowResult, LinkResult
+    from peerlane.results.latency import Bucket, Latency
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
     from peerlane.results.run import (
         Fault,
@@ -128,7 +122,7 @@ _NAMES = {
         "ScenarioError",
         "__version__",
     ),
-    "peerlane.fabric.builder": ("Fabric",),
+    "peerlane.building.builder": ("Fabric",),
     "peerlane.fabric.filter": ("Filter",),
     "peerlane.fabric.simulation": (
         "ScenarioWarning",
@@ -160,12 +154,12 @@ _NAMES = {
         "HostThread",
         "run_programs",
     ),
-    "peerlane.programs.ranks.rank": (
+    "peerlane.ranks.rank": (
         "Message",
         "Rank",
         "Window",
     ),
-    "peerlane.programs.ranks.run": (
+    "peerlane.ranks.run": (
         "Deadlock",
         "RankRun",
         "run_ranks",
@@ -173,13 +167,12 @@ _NAMES = {
     "peerlane.results.collection": ("Collection",),
     "peerlane.results.explanation": ("Explanation",),
     "peerlane.results.flows": (
-        "Bucket",
         "ChannelResult",
         "DirectionResult",
         "FlowResult",
-        "Latency",
         "LinkResult",
     ),
+    "peerlane.results.latency": ("Bucket", "Latency"),
     "peerlane.results.networks": (
         "CollectiveResult",
         "FibreResult",

@@ -30,7 +30,7 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
     AccessError, CaptureFormat, FilterError, FilterOptions, FunctionId, LatencyHistogram,
-    NotAFunction, Pattern, Tree, scenario,
+    NotAFunction, Pattern, Tree, scenario, setup,
 };
 
 pyo3::create_exception!(
@@ -493,14 +493,20 @@ fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
     reason = "Python gives a list of its own"
 )]
 fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
-    json(&scenario::catalogue_with(models::models(&models)?.all()))
+    json(&setup::catalogue_with(models::models(&models)?.all()))
 }
 
 /// Returns the tables of a scenario as JSON, with its repeated tables written out. Messages call it `source`.
 #[pyfunction]
 fn written_out(text: &str, source: &str) -> PyResult<String> {
-    let table = scenario::written_out(text, source);
+    let table = setup::written_out(text, source);
     json(&table.map_err(|error| ScenarioError::new_err(error.to_string()))?)
+}
+
+/// Returns the lists of workloads of a scenario, each with the word for an entry: one without an id is called by it and its number.
+#[pyfunction]
+fn workload_lists() -> Vec<(&'static str, &'static str)> {
+    sim::workload::lists()
 }
 
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
@@ -619,6 +625,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(written_out, module)?)?;
+    module.add_function(wrap_pyfunction!(workload_lists, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(advice, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;

@@ -3,6 +3,7 @@
 pub mod bench;
 mod build;
 pub mod incident;
+mod meters;
 mod model;
 mod observe;
 pub mod plan;
@@ -10,7 +11,7 @@ mod registry;
 pub mod result;
 mod run;
 pub mod scenario;
-mod tree;
+pub mod setup;
 pub mod workload;
 
 pub use device::fpga_card::{
@@ -19,9 +20,8 @@ pub use device::fpga_card::{
     registers as card_registers,
 };
 pub use device::{ForeignModel, Maker};
+pub use meters::latency::{Latency, LatencyHistogram};
 pub use observe::capture::{Filter, FilterError, FilterOptions};
-pub use observe::latency::{Latency, LatencyHistogram};
-pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::Shares;
 pub use run::access::{AccessError, Outcome};
@@ -31,5 +31,5 @@ pub use run::job;
 pub use run::probing::CaptureFormat;
 pub use run::simulation::{ModelFailure, Simulation};
 pub use scenario::Models;
+pub use setup::{Plan, Scenario, Tree};
 pub use transaction::{Backing, Memory, MemoryPage, Pattern, set_page_source};
-pub use tree::Tree;

@@ -25,7 +25,7 @@ macro_rules! registry {
             /// An NVM Express drive: moves blocks between its media and host memory, as commands in queues say, which a driver writes.
             "nvme" => Nvme(device::Drive, nvme::NvmeParameters), built by |of, end, own| device::Drive::new(end, own, &of.plan.nodes[of.index].name);
             /// Answers each write with a write of its own, for the measurement of latencies.
-            "reflector" => Reflector(device::Reflector, device::ReflectorParameters), built by |of, end, _| device::Reflector::new(end, replies(of.plan, of.index));
+            "reflector" => Reflector(device::Reflector, device::ReflectorParameters), built by |of, end, _| device::Reflector::new(end, replies(&of));
         }
     };
 }

@@ -6,12 +6,12 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::state::with;
+use crate::enter::with;
 
 fn of_handle<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     entry(|| {
         user_pointer(result)?;
-        with(|state| state.handles.find(handle).map(drop))?;
+        with(|state| state.handle(handle).map(drop))?;
         Err(code)
     })
 }

@@ -7,7 +7,8 @@ use std::ffi::c_int;
 use session::{Kind, Object, Reply, Request};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::state::with;
+use crate::enter::with;
+use crate::state::State;
 use crate::token::Token;
 
 const SHARED: c_int = 1;
@@ -39,6 +40,13 @@ impl OpenHandle {
     }
 }
 
+impl State {
+    /// The open handle with the name `name`.
+    pub fn handle(&self, name: usize) -> Result<&OpenHandle, Code> {
+        self.objects.find(name)
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
     entry(|| {
@@ -50,7 +58,7 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
             return Err(Code::InvalidParam);
         }
         let name = with(|state| {
-            let token = *state.tokens.find(token)?;
+            let token = state.token(token)?;
             let (mut objects, place) = state.object(token)?;
             let request = Request::Open {
                 object: place as u32,
@@ -61,7 +69,7 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
             };
             let object = objects.swap_remove(place);
             let opened = OpenHandle { handle, object };
-            state.handles.insert(&mut state.names, opened)
+            state.objects.insert(opened)
         })?;
         result.put(name);
         Ok(())
@@ -72,7 +80,7 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
 extern "C" fn fpgaClose(handle: usize) -> u32 {
     entry(|| {
         with(|state| {
-            let opened = state.handles.remove(handle)?;
+            let opened = state.objects.remove::<OpenHandle>(handle)?;
             state.windows.forget(handle);
             state.buffers.forget(handle);
             state.forget_events(handle);
@@ -86,7 +94,7 @@ extern "C" fn fpgaClose(handle: usize) -> u32 {
 extern "C" fn fpgaReset(handle: usize) -> u32 {
     entry(|| {
         with(|state| {
-            let handle = state.handles.find(handle)?.accelerator()?.handle;
+            let handle = state.handle(handle)?.accelerator()?.handle;
             state.call(Request::Reset { handle }, None).map(drop)
         })
     })
@@ -102,7 +110,7 @@ extern "C" fn fpgaGetChildren(
 ) -> u32 {
     entry(|| {
         let result = user_pointer(num_children)?;
-        with(|state| state.handles.find(handle).map(drop))?;
+        with(|state| state.handle(handle).map(drop))?;
         result.put(0);
         Ok(())
     })

@@ -12,8 +12,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use session::{Reply, Request, SharedMemory};
 
 use crate::abi::{Code, entry, user_pointer};
+use crate::enter::with;
 use crate::guard::{Buffer, PAGE};
-use crate::state::{Mode, State, known_mode, with};
+use crate::state::{Mode, State, known_mode};
 use crate::{fault, token::Token, valgrind};
 
 const PREALLOCATED: c_int = 1;
@@ -52,7 +53,7 @@ extern "C" fn fpgaPrepareBuffer(
         let asks = preallocated && len == 0 && buf_addr.is_null();
         let wsid = user_pointer(wsid)?;
         if asks {
-            return with(|state| state.handles.find(handle)?.accelerator().map(drop));
+            return with(|state| state.handle(handle)?.accelerator().map(drop));
         }
         let address = user_pointer(buf_addr)?;
         if flags & !(PREALLOCATED | QUIET | READ_ONLY) != 0 || len == 0 {
@@ -73,7 +74,7 @@ impl State {
         len: u64,
         given: Option<usize>,
     ) -> Result<(usize, u64), Code> {
-        let handle = self.handles.find(name)?.accelerator()?.handle;
+        let handle = self.handle(name)?.accelerator()?.handle;
         let page = given.map_or_else(|| page_for(len), |base| page_at(base, len));
         let size = len.checked_next_multiple_of(page).ok_or(Code::NoMemory)?;
         let room = usize::try_from(size).map_err(|_| Code::NoMemory)?;
@@ -122,7 +123,7 @@ impl State {
     }
 
     fn release(&mut self, name: usize, wsid: u64) -> Result<(), Code> {
-        let handle = self.handles.find(name)?.handle;
+        let handle = self.handle(name)?.handle;
         let buffer = self.buffers.find(name, wsid).ok_or(Code::InvalidParam)?;
         let (base, buffer) = (buffer.base, buffer.id);
         let result = self.call(Request::Unpin { handle, buffer }, None);
@@ -210,7 +211,7 @@ extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u3
     entry(|| {
         let result = user_pointer(ioaddr)?;
         let address = with(|state| {
-            state.handles.find(handle)?;
+            state.handle(handle)?;
             let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
             Ok(buffer.address)
         })?;
@@ -224,7 +225,7 @@ extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u3
 extern "C" fn fpgaBindSVA(handle: usize, pasid: *mut u32) -> u32 {
     entry(|| {
         user_pointer(pasid)?;
-        let _: Token = with(|state| Ok(state.handles.find(handle)?.token()))?;
+        let _: Token = with(|state| Ok(state.handle(handle)?.token()))?;
         Err(Code::NotSupported)
     })
 }
@@ -232,7 +233,7 @@ extern "C" fn fpgaBindSVA(handle: usize, pasid: *mut u32) -> u32 {
 /// The address of `len` bytes at `offset` of a buffer.
 fn bytes_of(handle: usize, wsid: u64, offset: usize, len: usize) -> Result<usize, Code> {
     with(|state| {
-        state.handles.find(handle)?;
+        state.handle(handle)?;
         let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
         let end = offset.checked_add(len).ok_or(Code::Exception)?;
         if end > buffer.len {

@@ -5,8 +5,10 @@
 use std::ffi::c_char;
 
 use crate::abi::{Code, entry, user_pointer};
+use crate::enter::with;
 use crate::properties::Properties;
-use crate::state::{lock, with};
+use crate::state::lock;
+use crate::token::Token;
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaInitialize(_config_file: *const c_char) -> u32 {
@@ -39,7 +41,7 @@ extern "C" fn fpgaEnumerate(
         let (found, names) = with(|state| {
             let filters: Vec<Properties> = filters
                 .iter()
-                .map(|&name| state.properties.find(name).cloned())
+                .map(|&name| state.objects.find::<Properties>(name).cloned())
                 .collect::<Result<_, _>>()?;
             let objects = state.objects()?;
             let found: Vec<u64> = (0..objects.len())
@@ -67,7 +69,7 @@ extern "C" fn fpgaCloneToken(src: usize, dst: *mut usize) -> u32 {
     entry(|| {
         let result = user_pointer(dst)?;
         let clone = with(|state| {
-            let token = *state.tokens.find(src)?;
+            let token = state.token(src)?;
             state.new_token(token.object_id)
         })?;
         result.put(clone);
@@ -81,7 +83,7 @@ extern "C" fn fpgaDestroyToken(token: *mut usize) -> u32 {
         let token = user_pointer(token)?;
         let name = token.take();
         let mut state = lock().ok_or(Code::Exception)?;
-        state.tokens.remove(name)?;
+        state.objects.remove::<Token>(name)?;
         drop(state);
         token.put(0);
         Ok(())

@@ -4,7 +4,8 @@
 
 use crate::abi::{Code, entry, text, user_pointer};
 use crate::attributes::{Attribute, errors};
-use crate::state::{State, with};
+use crate::enter::with;
+use crate::state::State;
 use crate::token::Token;
 
 /// Size of a name in bytes, with the final zero.
@@ -20,7 +21,7 @@ pub struct ErrorInfo {
 impl State {
     /// The errors of the object of a token.
     fn errors(&mut self, token: usize) -> Result<(Token, Vec<&'static Attribute>), Code> {
-        let token = *self.tokens.find(token)?;
+        let token = self.token(token)?;
         let (objects, place) = self.object(token)?;
         Ok((token, errors(objects[place].kind).collect()))
     }

@@ -10,7 +10,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use session::{Event as What, Request};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::state::{State, lock, with};
+use crate::enter::with;
+use crate::state::{State, lock};
 
 const INTERRUPT: u32 = 0;
 const ERROR: u32 = 1;
@@ -68,7 +69,7 @@ impl Drop for Event {
 impl State {
     /// Removes the subscriptions of a handle that is closed.
     pub fn forget_events(&mut self, name: usize) {
-        for (_, event) in self.events.iter_mut() {
+        for event in self.objects.all::<Event>() {
             if event
                 .subscription
                 .is_some_and(|subscription| subscription.name == name)
@@ -82,16 +83,16 @@ impl State {
     pub fn is_event(&mut self, descriptor: c_int) -> bool {
         may_be_event(descriptor)
             && self
-                .events
-                .iter_mut()
-                .any(|(_, event)| event.descriptor.as_raw_fd() == descriptor)
+                .objects
+                .all::<Event>()
+                .any(|event| event.descriptor.as_raw_fd() == descriptor)
     }
 
     /// Whether this process has any subscription.
     pub fn has_subscription(&mut self) -> bool {
-        self.events
-            .iter_mut()
-            .any(|(_, event)| event.subscription.is_some())
+        self.objects
+            .all::<Event>()
+            .any(|event| event.subscription.is_some())
     }
 
     fn ignore(&mut self, subscription: Subscription) -> Result<(), Code> {
@@ -116,7 +117,7 @@ extern "C" fn fpgaCreateEventHandle(event_handle: *mut usize) -> u32 {
                 was_registered: false,
                 subscription: None,
             };
-            state.events.insert(&mut state.names, event)
+            state.objects.insert(event)
         })?;
         result.put(name);
         Ok(())
@@ -129,7 +130,7 @@ extern "C" fn fpgaDestroyEventHandle(event_handle: *mut usize) -> u32 {
         let event_handle = user_pointer(event_handle)?;
         let name = event_handle.take();
         with(|state| {
-            let event = state.events.remove(name)?;
+            let event = state.objects.remove::<Event>(name)?;
             match event.subscription {
                 Some(subscription) => state.ignore(subscription),
                 None => Ok(()),
@@ -145,7 +146,7 @@ extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int
     entry(|| {
         let result = user_pointer(fd)?;
         let state = lock().ok_or(Code::Exception)?;
-        let event = state.events.find(event_handle)?;
+        let event = state.objects.find::<Event>(event_handle)?;
         if !event.was_registered {
             return Err(Code::InvalidParam);
         }
@@ -166,8 +167,8 @@ extern "C" fn fpgaRegisterEvent(
 ) -> u32 {
     entry(|| {
         with(|state| {
-            let opened = state.handles.find(handle)?;
-            let event = state.events.find(event_handle)?;
+            let opened = state.handle(handle)?;
+            let event = state.objects.find::<Event>(event_handle)?;
             let what = match event_type {
                 INTERRUPT if flags < opened.accelerator()?.object.interrupts => {
                     What::Interrupt(flags)
@@ -190,7 +191,7 @@ extern "C" fn fpgaRegisterEvent(
                 event: subscription.what,
             };
             state.call(request, Some(descriptor.as_fd()))?;
-            let event = state.events.find_mut(event_handle)?;
+            let event = state.objects.find_mut::<Event>(event_handle)?;
             event.was_registered = true;
             event.subscription = Some(subscription);
             Ok(())
@@ -202,8 +203,8 @@ extern "C" fn fpgaRegisterEvent(
 extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: usize) -> u32 {
     entry(|| {
         with(|state| {
-            state.handles.find(handle)?;
-            let event = state.events.find_mut(event_handle)?;
+            state.handle(handle)?;
+            let event = state.objects.find_mut::<Event>(event_handle)?;
             is_known(event_type)?;
             let is_meant = |subscription: &Subscription| {
                 subscription.name == handle

@@ -13,32 +13,28 @@
 
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use iced_x86::{
-    Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register as Cpu,
+    Encoder, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Cpu,
 };
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
-use crate::fault::Context;
+use crate::context::Context;
 use crate::lock::Lock;
-use crate::mmio::Register;
+use crate::memory::{LONGEST, PAGE, decode, read_memory, write_memory};
 use crate::registry::reserve;
 use crate::state::lock;
+use crate::windows::Register;
 use crate::{strings, valgrind};
 
-const PAGE: usize = 4096;
 /// Number of slots: large enough that an instruction has left its slot before all others are used.
 const SLOTS: usize = 1024;
 /// Size of a slot's code in bytes: two instructions and the access to the unmapped page, or one instruction and a jump.
 const CODE: usize = 64;
 /// Size of a slot's scratch memory in bytes, with a second half for a second execution.
 const SCRATCH: usize = 2 * WIDEST;
-/// Longest instruction in bytes.
-const LONGEST: usize = 15;
 /// Length of the access to the unmapped page in bytes; a jump with its target is not longer than an instruction.
 const TRAP_CODE: usize = 10;
 /// The instruction `int3`.
@@ -379,19 +375,6 @@ fn number_of(register: Cpu) -> Option<c_int> {
     full.is_gpr64().then(|| numbers[full.number()])
 }
 
-/// The instruction at `address`. The page after it may be unmapped.
-pub fn decode(address: usize) -> Option<Instruction> {
-    let in_page = LONGEST.min(PAGE - address % PAGE);
-    [in_page, LONGEST].into_iter().find_map(|len| {
-        let mut bytes = [0; LONGEST];
-        read_memory(address, &mut bytes[..len]);
-        let options = DecoderOptions::NONE;
-        let mut decoder = Decoder::with_ip(64, &bytes[..len], address as u64, options);
-        let instruction = decoder.decode();
-        (!instruction.is_invalid()).then_some(instruction)
-    })
-}
-
 /// The code of the instruction for address `at`, with `scratch` as its memory operand.
 fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec<u8>> {
     instruction.set_memory_base(Cpu::RIP);
@@ -469,18 +452,4 @@ fn code_file() -> Option<OwnedFd> {
     let file = file.ok()?;
     ftruncate(&file, (SLOTS * CODE) as u64).ok()?;
     Some(file)
-}
-
-/// Copies memory of the program or of a slot. A closed page of a buffer is opened as for the program, so the lock must not be held.
-pub fn read_memory(address: usize, bytes: &mut [u8]) {
-    let from: *const u8 = ptr::with_exposed_provenance(address);
-    // SAFETY: the program was going to read this memory, or it is code that the processor has just executed.
-    unsafe { from.copy_to(bytes.as_mut_ptr(), bytes.len()) }
-}
-
-/// Copies bytes to memory of the program or of a slot; the lock must not be held.
-pub fn write_memory(address: usize, bytes: &[u8]) {
-    let to: *mut u8 = ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the program was going to write this memory, or it is in a slot that this thread has taken.
-    unsafe { to.copy_from(bytes.as_ptr(), bytes.len()) }
 }

@@ -9,15 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::context::Context;
 use crate::guard;
 use crate::lock::{Lock, deferrable, note_handler};
-#[cfg(target_arch = "x86_64")]
-use crate::polling::Touch;
+use crate::real;
 use crate::state::lock;
-
-/// The state of the processor at a fault.
-#[derive(Debug)]
-pub struct Context<'a>(&'a mut libc::ucontext_t);
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS: Lock<Option<libc::sigaction>> = Lock::new(None);
@@ -47,7 +43,7 @@ pub fn install() {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: both actions are initialised; the handler is a function that lives as long as the process.
     unsafe {
-        crate::interpose::real_sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr());
+        real::sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr());
         let before = before.assume_init();
         if let Some(mut previous) = PREVIOUS.lock() {
             *previous = Some(before);
@@ -59,7 +55,7 @@ pub fn install() {
             libc::SA_SIGINFO | libc::SA_NODEFER | (before.sa_flags & libc::SA_ONSTACK);
         // The library's lock blocks these signals; in the handler they are blocked without a system call.
         action.sa_mask = *deferrable();
-        crate::interpose::real_sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
+        real::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
     }
 }
 
@@ -92,7 +88,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // SAFETY: as above.
     let is_fault = unsafe { (*info).si_code } > 0;
     let done = catch_unwind(AssertUnwindSafe(|| {
-        is_fault && dispatch(address, &mut Context(context_of))
+        is_fault && dispatch(address, &mut Context::of(context_of))
     }));
     // SAFETY: the error number of this thread.
     unsafe { *libc::__errno_location() = error };
@@ -143,7 +139,7 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, is_fau
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
-            crate::interpose::real_sigaction(signal, &raw const action, ptr::null_mut());
+            real::sigaction(signal, &raw const action, ptr::null_mut());
             if !is_fault {
                 libc::raise(signal);
             }
@@ -172,37 +168,5 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, is_fau
             type Handler = extern "C" fn(c_int);
             std::mem::transmute::<usize, Handler>(previous.sa_sigaction)(signal);
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Context<'_> {
-    /// The address of the instruction.
-    pub fn instruction(&self) -> usize {
-        self.register(libc::REG_RIP) as usize
-    }
-
-    /// The access at the address of the fault: read or write (Intel SDM 3A 4.7: bit 1 of the error code).
-    pub fn touch(&self) -> Touch {
-        if self.register(libc::REG_ERR) & 2 == 0 {
-            Touch::Read
-        } else {
-            Touch::Write
-        }
-    }
-
-    /// Continues at `address`.
-    pub fn go_on_at(&mut self, address: usize) {
-        self.set_register(libc::REG_RIP, address as u64);
-    }
-
-    /// The value of a register.
-    pub fn register(&self, register: c_int) -> u64 {
-        self.0.uc_mcontext.gregs[register as usize].cast_unsigned()
-    }
-
-    /// Sets a register.
-    pub fn set_register(&mut self, register: c_int, value: u64) {
-        self.0.uc_mcontext.gregs[register as usize] = value.cast_signed();
     }
 }

@@ -195,7 +195,7 @@ pub fn find_handlers() {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: without a new action, the call only writes the present one, which is initialised.
         let handler = unsafe {
-            crate::interpose::real_sigaction(signal, ptr::null(), action.as_mut_ptr());
+            crate::real::sigaction(signal, ptr::null(), action.as_mut_ptr());
             action.assume_init().sa_sigaction
         };
         ![libc::SIG_DFL, libc::SIG_IGN].contains(&handler)

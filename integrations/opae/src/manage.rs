@@ -9,8 +9,9 @@ use rustix::io::{Errno, write};
 use session::{Kind, Request, SharedMemory};
 
 use crate::abi::{Code, entry, user_pointer};
+use crate::enter::with;
 use crate::polling::Touch;
-use crate::state::{State, with};
+use crate::state::State;
 
 const FORCE: c_int = 1;
 const SKIP_USER_CLOCK: c_int = 2;
@@ -26,7 +27,7 @@ extern "C" fn fpgaReconfigureSlot(
     entry(|| {
         user_pointer(bitstream.cast_mut())?;
         let handle = with(|state| {
-            let opened = state.handles.find(fpga)?;
+            let opened = state.handle(fpga)?;
             let is_device = opened.object.kind == Kind::Device;
             let known = flags & !(FORCE | SKIP_USER_CLOCK) == 0;
             let has_slot = slot < opened.object.slots;
@@ -53,7 +54,7 @@ extern "C" fn fpgaReconfigureSlot(
 }
 
 fn opened_handle(state: &State, name: usize) -> Result<u64, Code> {
-    Ok(state.handles.find(name)?.handle)
+    Ok(state.handle(name)?.handle)
 }
 
 /// A file with the program's bytes. The system call reads them, so a wrong address is an error, not a fault.
@@ -95,7 +96,7 @@ extern "C" fn fpgaAssignToInterface(
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReleaseFromInterface(fpga: usize, accelerator: usize) -> u32 {
-    let known = entry(|| with(|state| state.tokens.find(accelerator).map(drop)));
+    let known = entry(|| with(|state| state.token(accelerator).map(drop)));
     if known == 0 {
         not_supported(fpga)
     } else {
@@ -105,7 +106,7 @@ extern "C" fn fpgaReleaseFromInterface(fpga: usize, accelerator: usize) -> u32 {
 
 fn not_supported(handle: usize) -> u32 {
     entry(|| {
-        with(|state| state.handles.find(handle).map(drop))?;
+        with(|state| state.handle(handle).map(drop))?;
         Err(Code::NotSupported)
     })
 }

@@ -11,8 +11,9 @@ use session::Kind;
 
 use crate::abi::{Code, copy_text, entry, text, user_pointer};
 use crate::attributes::{Attribute, metrics};
-use crate::mmio::Register;
-use crate::state::{State, with};
+use crate::enter::with;
+use crate::state::State;
+use crate::windows::Register;
 
 /// Size of a text in bytes, with the final zero.
 const TEXT: usize = 256;
@@ -71,7 +72,7 @@ const MOST: usize = 256;
 
 impl State {
     fn metrics(&mut self, handle: usize) -> Result<Vec<Metric>, Code> {
-        let opened = self.handles.find(handle)?;
+        let opened = self.handle(handle)?;
         match opened.object.kind {
             Kind::Device => Ok(metrics().map(Metric::of_device).collect()),
             Kind::Accelerator => self.counters(opened.handle),
@@ -81,7 +82,7 @@ impl State {
     fn metric_value(&mut self, handle: usize, metric: &Metric) -> Result<u64, Code> {
         match metric.source {
             Source::Attribute(attribute) => {
-                let token = self.handles.find(handle)?.token();
+                let token = self.handle(handle)?.token();
                 self.value(token, attribute)
             }
             Source::Counter(register) => Ok(self.word(register.handle, register.offset)? >> 16),

@@ -2,95 +2,17 @@
 
 #![expect(unsafe_code, reason = "functions of the C interface")]
 
-use rustix::mm::munmap;
 use session::{Reply, Request};
 
 use crate::abi::{Code, bytes, entry, user_pointer};
-use crate::registry::reserve;
-use crate::state::{State, with};
-use crate::{fault, valgrind};
+use crate::enter::with;
+use crate::fault;
+use crate::state::State;
+use crate::windows::Register;
 
-const PAGE: u64 = 4096;
 /// Widest access in bytes.
 const LINE: u64 = 64;
 const WORD: usize = 4;
-
-/// The mapped registers. No memory is mapped there; accesses fault.
-#[derive(Debug)]
-pub struct Windows(Vec<Window>);
-
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    base: usize,
-    /// Size of the registers in bytes.
-    size: u64,
-    /// The program's name of the handle.
-    name: usize,
-    /// The handle in the session.
-    handle: u64,
-}
-
-impl Window {
-    fn mapped(&self) -> usize {
-        self.size.next_multiple_of(PAGE) as usize
-    }
-}
-
-/// A register of an open handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
-    /// The handle.
-    pub handle: u64,
-    /// Offset from the first register.
-    pub offset: u64,
-}
-
-impl Windows {
-    /// No windows.
-    pub const fn new() -> Self {
-        Windows(Vec::new())
-    }
-
-    /// The register at `address`, if `len` bytes there are registers.
-    pub fn register(&self, address: usize, len: usize) -> Option<Register> {
-        self.0.iter().find_map(|window| {
-            let offset = address.checked_sub(window.base)? as u64;
-            let within = offset.checked_add(len as u64)? <= window.size;
-            within.then_some(Register {
-                handle: window.handle,
-                offset,
-            })
-        })
-    }
-
-    /// Whether `address` is in registers, and the number of bytes to the end of these registers or to the next ones.
-    pub fn stretch(&self, address: usize) -> (bool, usize) {
-        let mut until = usize::MAX;
-        for window in &self.0 {
-            let end = window.base + window.size as usize;
-            if (window.base..end).contains(&address) {
-                return (true, end - address);
-            }
-            if window.base > address {
-                until = until.min(window.base - address);
-            }
-        }
-        (false, until)
-    }
-
-    fn remove(&mut self, name: usize) -> Result<(), Code> {
-        let place = self.0.iter().position(|window| window.name == name);
-        let window = self.0.swap_remove(place.ok_or(Code::InvalidParam)?);
-        // SAFETY: the range was reserved for this window, and the library has nothing else in it.
-        let _ = unsafe { munmap(window.base as *mut _, window.mapped()) };
-        Ok(())
-    }
-
-    /// Unmaps the registers of a handle that is closed.
-    pub fn forget(&mut self, name: usize) {
-        let _ = self.remove(name);
-    }
-}
 
 impl State {
     /// Loads bytes from registers, by aligned accesses of 64, 8 and 4 bytes.
@@ -153,7 +75,7 @@ impl State {
         offset: u64,
         len: u64,
     ) -> Result<Register, Code> {
-        let opened = self.handles.find(name)?;
+        let opened = self.handle(name)?;
         let handle = opened.handle;
         let end = offset.checked_add(len).ok_or(Code::InvalidParam)?;
         let within = end <= opened.object.mmio_size && offset.is_multiple_of(len);
@@ -260,21 +182,12 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
         let base = with(|state| {
             let register = state.register(handle, mmio_num, 0, 1)?;
             fault::prepare().ok_or(Code::NotSupported)?;
-            let mapped = state.windows.0.iter().find(|window| window.name == handle);
-            if let Some(window) = mapped {
-                return Ok(window.base);
+            if let Some(base) = state.windows.base(handle) {
+                return Ok(base);
             }
             fault::install();
-            let mut window = Window {
-                base: 0,
-                size: state.handles.find(handle)?.object.mmio_size,
-                name: handle,
-                handle: register.handle,
-            };
-            window.base = reserve(window.mapped()).ok_or(Code::NoMemory)?;
-            valgrind::make_defined(window.base, window.mapped());
-            state.windows.0.push(window);
-            Ok(window.base)
+            let size = state.handle(handle)?.object.mmio_size;
+            state.windows.map(handle, register.handle, size)
         })?;
         user_pointer(mmio_ptr)?.put(base);
         Ok(())
@@ -287,7 +200,7 @@ extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
         with(|state| {
             state.register(handle, mmio_num, 0, 1)?;
             // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
-            let _ = state.windows.remove(handle);
+            state.windows.forget(handle);
             Ok(())
         })
     })

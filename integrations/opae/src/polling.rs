@@ -4,19 +4,15 @@
 //! last two rounds were the same, by instruction and address, and it repeats one of their accesses, while no time has passed and
 //! none of the accesses was the first one of the epoch. One round is not enough, because it may have been cut short.
 
-use std::collections::BTreeMap;
-
 use session::{Until, WaitEnd};
 
+use crate::faults::Fault;
 use crate::guard::{LINE, PAGE};
-use crate::interpose::is_alone;
 use crate::lock::this_thread;
 use crate::state::State;
+use crate::ticks;
+use crate::turns::is_alone;
 
-/// Longest round that counts as polling; longer rounds are work.
-const LONGEST: usize = 8;
-/// Most threads with remembered rounds.
-const THREADS: usize = 1024;
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
 
@@ -25,87 +21,6 @@ const THREAD_STEP: u64 = 1_000_000_000;
 
 /// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
 const SKEW: u64 = 1_000_000_000;
-
-/// The rounds of all threads.
-#[derive(Debug)]
-pub struct Faults(BTreeMap<usize, Rounds>);
-
-/// The last rounds of a thread.
-#[derive(Debug, Default)]
-struct Rounds {
-    /// Number of closings at the begin of the current round.
-    closing: u64,
-    /// Whether time has passed for polling in the current round.
-    waited: bool,
-    this: Vec<Fault>,
-    before: Vec<Fault>,
-    earlier: Vec<Fault>,
-}
-
-/// An access to a closed page.
-#[derive(Clone, Copy, Debug)]
-struct Fault {
-    instruction: usize,
-    address: usize,
-    /// The content of the cache line when the access was allowed.
-    line: [u8; LINE],
-}
-
-impl Fault {
-    fn again(&self, other: &Fault) -> bool {
-        (self.instruction, self.address) == (other.instruction, other.address)
-    }
-}
-
-impl Faults {
-    /// No rounds.
-    pub const fn new() -> Self {
-        Faults(BTreeMap::new())
-    }
-
-    /// Clears the rounds of a thread for which time has passed otherwise: its next accesses are not polling.
-    pub fn forget(&mut self, thread: usize) {
-        if let Some(rounds) = self.0.get_mut(&thread) {
-            rounds.this.clear();
-            rounds.before.clear();
-            rounds.earlier.clear();
-        }
-    }
-
-    /// The rounds of a thread; starts a new round if pages were closed.
-    fn round(&mut self, thread: usize, closing: u64) -> &mut Rounds {
-        if self.0.len() > THREADS {
-            self.0.clear();
-        }
-        let rounds = self.0.entry(thread).or_default();
-        if rounds.closing != closing {
-            rounds.closing = closing;
-            rounds.waited = false;
-            rounds.earlier = std::mem::take(&mut rounds.before);
-            rounds.before = std::mem::take(&mut rounds.this);
-        }
-        rounds
-    }
-}
-
-impl Rounds {
-    /// The accesses of a polling thread that repeats `fault`; at most once in a round.
-    fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
-        let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
-        let is_same = self.before.iter().all(|one| within(&self.earlier, one))
-            && self.earlier.iter().all(|one| within(&self.before, one));
-        let is_short = self.before.len() <= LONGEST;
-        let looks = is_same && is_short && within(&self.before, fault) && !self.waited;
-        self.waited |= looks;
-        looks.then(|| self.before.clone())
-    }
-
-    fn remember(&mut self, fault: Fault) {
-        if self.this.len() <= LONGEST {
-            self.this.push(fault);
-        }
-    }
-}
 
 /// The first access to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +73,7 @@ impl State {
         if !is_new {
             round.remember(Fault { line, ..fault });
         }
-        crate::watch::note_opening();
+        ticks::note_opening();
         true
     }
 
@@ -177,7 +92,7 @@ impl State {
             }
             at = (at / PAGE + 1) * PAGE;
         }
-        crate::watch::wake();
+        ticks::wake();
     }
 
     /// Lets the charged time pass before the program writes what a device may be looking for, such as a descriptor: the device would

@@ -11,7 +11,8 @@ use session::{Kind, Object};
 
 use crate::abi::{Code, bytes, copy_text, entry, put_text, text, user_pointer};
 use crate::attributes::errors;
-use crate::state::{State, lock, with};
+use crate::enter::with;
+use crate::state::{State, lock};
 use crate::token::Token;
 
 const DEVICE: u32 = 0;
@@ -192,7 +193,7 @@ fn get<T>(
     entry(|| {
         let result = user_pointer(result)?;
         let state = lock().ok_or(Code::Exception)?;
-        let value = field(state.properties.find(properties)?)?;
+        let value = field(state.objects.find::<Properties>(properties)?)?;
         drop(state);
         result.put(value.ok_or(Code::NotFound)?);
         Ok(())
@@ -202,7 +203,7 @@ fn get<T>(
 fn set(properties: usize, field: impl FnOnce(&mut Properties) -> Result<(), Code>) -> u32 {
     entry(|| {
         let mut state = lock().ok_or(Code::Exception)?;
-        field(state.properties.find_mut(properties)?)
+        field(state.objects.find_mut::<Properties>(properties)?)
     })
 }
 
@@ -219,11 +220,11 @@ extern "C" fn fpgaGetProperties(token: usize, prop: *mut usize) -> u32 {
             let properties = match token {
                 0 => Properties::default(),
                 token => {
-                    let token = *state.tokens.find(token)?;
+                    let token = state.token(token)?;
                     of_token(state, token)?
                 }
             };
-            state.properties.insert(&mut state.names, properties)
+            state.objects.insert(properties)
         })?;
         result.put(name);
         Ok(())
@@ -235,9 +236,9 @@ extern "C" fn fpgaGetPropertiesFromHandle(handle: usize, prop: *mut usize) -> u3
     entry(|| {
         let result = user_pointer(prop)?;
         let name = with(|state| {
-            let token = state.handles.find(handle)?.token();
+            let token = state.handle(handle)?.token();
             let properties = of_token(state, token)?;
-            state.properties.insert(&mut state.names, properties)
+            state.objects.insert(properties)
         })?;
         result.put(name);
         Ok(())
@@ -248,10 +249,10 @@ extern "C" fn fpgaGetPropertiesFromHandle(handle: usize, prop: *mut usize) -> u3
 extern "C" fn fpgaUpdateProperties(token: usize, prop: usize) -> u32 {
     entry(|| {
         with(|state| {
-            let token = *state.tokens.find(token)?;
-            state.properties.find(prop)?;
+            let token = state.token(token)?;
+            state.objects.find::<Properties>(prop)?;
             let properties = of_token(state, token)?;
-            *state.properties.find_mut(prop)? = properties;
+            *state.objects.find_mut::<Properties>(prop)? = properties;
             Ok(())
         })
     })
@@ -270,8 +271,8 @@ extern "C" fn fpgaCloneProperties(src: usize, dst: *mut usize) -> u32 {
     entry(|| {
         let result = user_pointer(dst)?;
         let name = with(|state| {
-            let clone = state.properties.find(src)?.clone();
-            state.properties.insert(&mut state.names, clone)
+            let clone = state.objects.find::<Properties>(src)?.clone();
+            state.objects.insert(clone)
         })?;
         result.put(name);
         Ok(())
@@ -284,7 +285,7 @@ extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
         let prop = user_pointer(prop)?;
         let name = prop.take();
         let mut state = lock().ok_or(Code::Exception)?;
-        state.properties.remove(name)?;
+        state.objects.remove::<Properties>(name)?;
         drop(state);
         prop.put(0);
         Ok(())
@@ -297,7 +298,7 @@ extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
     entry(|| {
         let result = user_pointer(parent)?;
         let name = with(|state| {
-            let parent = state.properties.find(prop)?.parent;
+            let parent = state.objects.find::<Properties>(prop)?.parent;
             state.new_token(parent.ok_or(Code::NotFound)?)
         })?;
         result.put(name);
@@ -309,8 +310,8 @@ extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
 extern "C" fn fpgaPropertiesSetParent(prop: usize, parent: usize) -> u32 {
     entry(|| {
         let mut state = lock().ok_or(Code::Exception)?;
-        let token = *state.tokens.find(parent)?;
-        state.properties.find_mut(prop)?.parent = Some(token.object_id);
+        let token = state.token(parent)?;
+        state.objects.find_mut::<Properties>(prop)?.parent = Some(token.object_id);
         Ok(())
     })
 }
@@ -325,7 +326,7 @@ extern "C" fn fpgaPropertiesSetGUID(prop: usize, guid: *const u8) -> u32 {
     entry(|| {
         let guid = bytes(guid)?;
         let mut state = lock().ok_or(Code::Exception)?;
-        state.properties.find_mut(prop)?.guid = Some(guid);
+        state.objects.find_mut::<Properties>(prop)?.guid = Some(guid);
         Ok(())
     })
 }
@@ -335,7 +336,7 @@ extern "C" fn fpgaPropertiesGetModel(prop: usize, model: *mut c_char) -> u32 {
     entry(|| {
         let result = user_pointer(model.cast::<u8>())?;
         let state = lock().ok_or(Code::Exception)?;
-        let properties = state.properties.find(prop)?;
+        let properties = state.objects.find::<Properties>(prop)?;
         properties.of_type(DEVICE)?;
         let name = properties.model;
         drop(state);
@@ -349,7 +350,7 @@ extern "C" fn fpgaPropertiesSetModel(prop: usize, model: *const c_char) -> u32 {
     entry(|| {
         let model = copy_text(model, MODEL - 1)?;
         let mut state = lock().ok_or(Code::Exception)?;
-        let properties = state.properties.find_mut(prop)?;
+        let properties = state.objects.find_mut::<Properties>(prop)?;
         properties.of_type(DEVICE)?;
         properties.model = Some(text(&model));
         Ok(())
@@ -361,7 +362,7 @@ extern "C" fn fpgaPropertiesGetHostname(prop: usize, name: *mut c_char, len: usi
     entry(|| {
         let result = user_pointer(name.cast::<u8>())?;
         let state = lock().ok_or(Code::Exception)?;
-        let hostname = state.properties.find(prop)?.hostname;
+        let hostname = state.objects.find::<Properties>(prop)?.hostname;
         drop(state);
         let hostname = hostname.ok_or(Code::NotFound)?;
         if len == 0 {
@@ -377,7 +378,7 @@ extern "C" fn fpgaPropertiesSetHostname(prop: usize, name: *const c_char, len: u
     entry(|| {
         let name = copy_text(name, len.min(HOSTNAME - 1))?;
         let mut state = lock().ok_or(Code::Exception)?;
-        state.properties.find_mut(prop)?.hostname = Some(text(&name));
+        state.objects.find_mut::<Properties>(prop)?.hostname = Some(text(&name));
         Ok(())
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! So a token, handle or other object that was destroyed, or was never made, is always recognised.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
@@ -13,54 +14,69 @@ const SPACE: usize = 1 << 28;
 /// Distance of names in bytes, as from `malloc`.
 const STEP: usize = 16;
 
-/// The living objects of one kind, by name.
-#[derive(Debug)]
-pub struct Registry<T>(BTreeMap<usize, T>);
+/// The living objects of all kinds, by name.
+pub struct Registry {
+    names: Names,
+    objects: BTreeMap<usize, Box<dyn Any + Send>>,
+}
 
-impl<T> Registry<T> {
+impl Registry {
     /// No objects.
     pub const fn new() -> Self {
-        Registry(BTreeMap::new())
+        Registry {
+            names: Names::new(),
+            objects: BTreeMap::new(),
+        }
     }
 
-    /// The object with the name `name`.
-    pub fn find(&self, name: usize) -> Result<&T, Code> {
-        self.0.get(&name).ok_or(Code::InvalidParam)
+    /// The object of this kind with the name `name`.
+    pub fn find<T: Any>(&self, name: usize) -> Result<&T, Code> {
+        let object = self.objects.get(&name);
+        object
+            .and_then(|object| object.downcast_ref())
+            .ok_or(Code::InvalidParam)
     }
 
-    /// The object with the name `name`, mutable.
-    pub fn find_mut(&mut self, name: usize) -> Result<&mut T, Code> {
-        self.0.get_mut(&name).ok_or(Code::InvalidParam)
+    /// The object of this kind with the name `name`, mutable.
+    pub fn find_mut<T: Any>(&mut self, name: usize) -> Result<&mut T, Code> {
+        let object = self.objects.get_mut(&name);
+        object
+            .and_then(|object| object.downcast_mut())
+            .ok_or(Code::InvalidParam)
     }
 
     /// Adds an object; returns its name.
-    pub fn insert(&mut self, names: &mut Names, object: T) -> Result<usize, Code> {
-        let name = names.next()?;
-        self.0.insert(name, object);
+    pub fn insert<T: Any + Send>(&mut self, object: T) -> Result<usize, Code> {
+        let name = self.names.next()?;
+        self.objects.insert(name, Box::new(object));
         Ok(name)
     }
 
-    /// Removes an object.
-    pub fn remove(&mut self, name: usize) -> Result<T, Code> {
-        self.0.remove(&name).ok_or(Code::InvalidParam)
+    /// Removes an object of this kind.
+    pub fn remove<T: Any>(&mut self, name: usize) -> Result<T, Code> {
+        self.find::<T>(name)?;
+        let object = self.objects.remove(&name);
+        let object = object.and_then(|object| object.downcast().ok());
+        object.map(|object| *object).ok_or(Code::InvalidParam)
     }
 
-    /// All objects, with their names.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
-        self.0.iter_mut().map(|(&name, object)| (name, object))
+    /// All objects of this kind.
+    pub fn all<T: Any>(&mut self) -> impl Iterator<Item = &mut T> {
+        let objects = self.objects.values_mut();
+        objects.filter_map(|object| object.downcast_mut())
     }
 }
 
 /// The names that are still unused.
 #[derive(Debug)]
-pub struct Names {
+struct Names {
     next: usize,
     end: usize,
 }
 
 impl Names {
     /// No names used yet.
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Names { next: 0, end: 0 }
     }
 
@@ -93,12 +109,21 @@ mod tests {
 
     #[test]
     fn a_name_is_not_given_twice() {
-        let (mut names, mut registry) = (Names::new(), Registry::new());
-        let first = registry.insert(&mut names, 1).unwrap();
-        registry.remove(first).unwrap();
-        let second = registry.insert(&mut names, 2).unwrap();
+        let mut registry = Registry::new();
+        let first = registry.insert(1_u8).unwrap();
+        registry.remove::<u8>(first).unwrap();
+        let second = registry.insert(2_u8).unwrap();
         assert_ne!(first, second);
-        assert_eq!(registry.find(first), Err(Code::InvalidParam));
-        assert_eq!(registry.find(second), Ok(&2));
+        assert_eq!(registry.find::<u8>(first), Err(Code::InvalidParam));
+        assert_eq!(registry.find(second), Ok(&2_u8));
+    }
+
+    #[test]
+    fn the_name_of_an_object_is_none_of_another_kind() {
+        let mut registry = Registry::new();
+        let name = registry.insert(1_u8).unwrap();
+        assert_eq!(registry.find::<u16>(name), Err(Code::InvalidParam));
+        assert_eq!(registry.remove::<u16>(name), Err(Code::InvalidParam));
+        assert_eq!(registry.find(name), Ok(&1_u8));
     }
 }

@@ -11,22 +11,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use rustix::time::{ClockId, clock_gettime};
 use session::{Clock, Reply, Request, SOCKET, Until, WaitEnd};
 
 use crate::abi::Code;
-use crate::access::OpenHandle;
-use crate::event::Event;
+use crate::faults::Faults;
 use crate::guard::Buffers;
-use crate::interpose::{Waiter, give_way};
 use crate::link::Link;
-use crate::lock::{Guard, Lock, this_thread};
-use crate::mmio::Windows;
-use crate::polling::Faults;
-use crate::properties::Properties;
-use crate::registry::{Names, Registry};
-use crate::sysobject::Sysobject;
-use crate::token::Token;
+use crate::lock::{Guard, Lock, deferrable, this_thread};
+use crate::registry::Registry;
+use crate::ticks;
+use crate::waiter::Waiter;
+use crate::windows::Windows;
 
 /// Number of consecutive clock reads after which the cost of further ones doubles, and the most doublings: up to a factor of 512.
 const LOOKS: u32 = 4096;
@@ -35,18 +30,8 @@ const MOST_DOUBLINGS: u32 = 9;
 /// The state of the library.
 pub struct State {
     link: Option<Link>,
-    /// The names for new objects.
-    pub names: Names,
-    /// The living tokens.
-    pub tokens: Registry<Token>,
-    /// The open handles.
-    pub handles: Registry<OpenHandle>,
-    /// The living properties.
-    pub properties: Registry<Properties>,
-    /// The living event handles.
-    pub events: Registry<Event>,
-    /// The living system objects.
-    pub sysobjects: Registry<Sysobject>,
+    /// The living tokens, handles, properties, event handles and system objects.
+    pub objects: Registry,
     /// The memory shared with devices.
     pub buffers: Buffers,
     /// The mapped registers.
@@ -86,12 +71,7 @@ static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 static STATE: Lock<State> = Lock::new(State {
     link: None,
-    names: Names::new(),
-    tokens: Registry::new(),
-    handles: Registry::new(),
-    properties: Registry::new(),
-    events: Registry::new(),
-    sysobjects: Registry::new(),
+    objects: Registry::new(),
     buffers: Buffers::new(),
     windows: Windows::new(),
     faults: Faults::new(),
@@ -110,35 +90,17 @@ pub fn lock() -> Option<Guard<'static, State>> {
 /// The clock uses this function: an allocator may read the clock while it holds its own lock, which the holder of this lock may
 /// need.
 pub fn lock_soon() -> Option<Guard<'static, State>> {
-    STATE.lock_soon(crate::watch::is_watch_mark)
+    STATE.lock_soon(ticks::is_watch_mark)
+}
+
+/// Runs `body` with the state of the library; none if this is a signal handler that has interrupted the holder of the lock.
+pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> Option<T> {
+    lock().map(|mut state| body(&mut state))
 }
 
 /// Whether another thread waits for the lock, which this thread holds.
 pub fn is_wanted() -> bool {
     STATE.is_wanted()
-}
-
-/// Runs `body` with the state of the library; it must not access memory of the program.
-pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
-    let mut state = lock().ok_or(Code::Exception)?;
-    state.connect();
-    let result = body(&mut state);
-    drop(state);
-    give_way();
-    result
-}
-
-/// The clock of the process; connects to the session on the first call.
-pub fn mode() -> Mode {
-    let known = known_mode();
-    if known != Mode::Unknown || !READY.load(Ordering::Relaxed) {
-        return known;
-    }
-    let Some(mut state) = lock() else {
-        return Mode::Unknown;
-    };
-    state.connect();
-    known_mode()
 }
 
 /// The clock of the process, as far as it is known.
@@ -173,20 +135,15 @@ pub fn reported_time() -> u64 {
 }
 
 impl State {
-    fn connect(&mut self) {
-        if known_mode() != Mode::Unknown {
-            return;
-        }
-        // Objects may have been loaded since this library was.
-        adopt();
-        crate::lock::find_handlers();
-        let mode = match socket().and_then(Link::connect) {
+    /// Takes the connection to the session, with the time of day and the monotonic time at its begin; `None` if there is no session.
+    pub fn join(&mut self, session: Option<(Link, [u64; 2])>) {
+        let mode = match session {
             None => Mode::None,
-            Some(link) => {
+            Some((link, began)) => {
+                for (time, began) in BEGAN.iter().zip(began) {
+                    time.store(began, Ordering::Relaxed);
+                }
                 let clock = link.welcome.clock;
-                let [realtime, monotonic] = beginning(&link);
-                BEGAN[0].store(realtime, Ordering::Relaxed);
-                BEGAN[1].store(monotonic, Ordering::Relaxed);
                 self.link = Some(link);
                 match clock {
                     Clock::Virtual => Mode::Virtual,
@@ -195,9 +152,6 @@ impl State {
             }
         };
         MODE.store(mode as u8, Ordering::Relaxed);
-        if mode == Mode::Virtual {
-            crate::watch::start();
-        }
     }
 
     /// The connection to the session.
@@ -268,7 +222,7 @@ impl State {
     }
 
     fn time_passed(&mut self) {
-        crate::watch::tick();
+        ticks::tick();
         let Some(link) = self.timed() else { return };
         REPORTED.store(link.time(), Ordering::Relaxed);
         if link.active {
@@ -296,7 +250,8 @@ fn advise() {
     }
 }
 
-fn socket() -> Option<&'static Path> {
+/// The socket of the session, if the environment names one.
+pub fn socket() -> Option<&'static Path> {
     let mut name = [0; SOCKET.len() + 1];
     name[..SOCKET.len()].copy_from_slice(SOCKET.as_bytes());
     // SAFETY: the name ends with a zero; the result belongs to the environment, which is not changed while it is read.
@@ -333,9 +288,9 @@ extern "C" fn after_fork_in_child() {
     STATE.release();
 }
 
-extern "C" fn initialise() {
-    crate::interpose::resolve();
-    crate::lock::deferrable();
+/// Notes that the library is initialised, and keeps its lock free of forks.
+pub fn set_ready() {
+    deferrable();
     // SAFETY: the three handlers live as long as the library, which is never unloaded.
     unsafe {
         libc::pthread_atfork(
@@ -345,32 +300,4 @@ extern "C" fn initialise() {
         )
     };
     READY.store(true, Ordering::Relaxed);
-    adopt();
 }
-
-/// The time of day and the monotonic time at the begin of the session. A program that has read real clocks before goes on from there,
-/// so that no clock runs backwards.
-fn beginning(link: &Link) -> [u64; 2] {
-    #[cfg(target_arch = "x86_64")]
-    if crate::interpose::is_late() {
-        let passed = link.now / 1_000_000;
-        let clocks = [ClockId::Realtime, ClockId::Monotonic].map(clock_gettime);
-        return clocks.map(|now| {
-            let seconds = now.tv_sec.cast_unsigned().saturating_mul(1_000_000_000);
-            (seconds + now.tv_nsec.cast_unsigned()).saturating_sub(passed)
-        });
-    }
-    [link.welcome.realtime, link.welcome.monotonic]
-}
-
-/// In a program of a session, lets objects that were loaded before this library read simulated time.
-fn adopt() {
-    #[cfg(target_arch = "x86_64")]
-    if socket().is_some() {
-        crate::interpose::adopt();
-    }
-}
-
-#[used]
-#[unsafe(link_section = ".init_array")]
-static INITIALISE: extern "C" fn() = initialise;

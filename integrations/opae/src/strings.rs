@@ -5,8 +5,8 @@ use std::ffi::c_int;
 
 use iced_x86::{Instruction, Mnemonic};
 
-use crate::execute::{decode, read_memory, write_memory};
-use crate::fault::Context;
+use crate::context::Context;
+use crate::memory::{decode, read_memory, write_memory};
 use crate::state::lock;
 use crate::valgrind;
 

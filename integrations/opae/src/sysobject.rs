@@ -9,7 +9,8 @@ use session::Kind;
 
 use crate::abi::{Code, entry, put_text, user_pointer};
 use crate::attributes::{Attribute, attributes};
-use crate::state::{State, lock, with};
+use crate::enter::with;
+use crate::state::{State, lock};
 use crate::token::Token;
 
 const SYNC: c_int = 1;
@@ -131,7 +132,7 @@ impl State {
             name: name.to_owned(),
             content,
         };
-        self.sysobjects.insert(&mut self.names, object)
+        self.objects.insert(object)
     }
 
     fn owner(&mut self, token: Token, handle: Option<usize>) -> Result<Owner, Code> {
@@ -146,7 +147,7 @@ impl State {
 
     /// An attribute and its text, which is read again if `flags` requests it.
     fn file(&mut self, object: usize, flags: c_int) -> Result<(&'static Attribute, String), Code> {
-        let Sysobject { of, content, .. } = self.sysobjects.find(object)?;
+        let Sysobject { of, content, .. } = self.objects.find::<Sysobject>(object)?;
         let Content::File(attribute, text) = content else {
             return Err(Code::InvalidParam);
         };
@@ -155,7 +156,7 @@ impl State {
         }
         let (token, attribute) = (of.token, *attribute);
         let new = self.text_of(token, attribute)?;
-        if let Content::File(_, text) = &mut self.sysobjects.find_mut(object)?.content {
+        if let Content::File(_, text) = &mut self.objects.find_mut::<Sysobject>(object)?.content {
             text.clone_from(&new);
         }
         Ok((attribute, new))
@@ -185,7 +186,7 @@ extern "C" fn fpgaTokenGetObject(
     flags: c_int,
 ) -> u32 {
     get(name, object, |state, name| {
-        let token = *state.tokens.find(token)?;
+        let token = state.token(token)?;
         let of = state.owner(token, None)?;
         state.described(of, None, name, flags)
     })
@@ -199,7 +200,7 @@ extern "C" fn fpgaHandleGetObject(
     flags: c_int,
 ) -> u32 {
     get(name, object, |state, name| {
-        let token = state.handles.find(handle)?.token();
+        let token = state.handle(handle)?.token();
         let of = state.owner(token, Some(handle))?;
         state.described(of, None, name, flags)
     })
@@ -213,7 +214,7 @@ extern "C" fn fpgaObjectGetObject(
     flags: c_int,
 ) -> u32 {
     get(name, object, |state, name| {
-        let parent = state.sysobjects.find(parent)?.clone();
+        let parent = state.objects.find::<Sysobject>(parent)?.clone();
         match parent.content {
             Content::Directory { .. } => {
                 state.described(parent.of, Some(&parent.path), name, flags)
@@ -229,7 +230,7 @@ extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut us
     entry(|| {
         let result = user_pointer(object)?;
         let found = with(|state| {
-            let parent = state.sysobjects.find(parent)?.clone();
+            let parent = state.objects.find::<Sysobject>(parent)?.clone();
             let Content::Directory { names, is_deep } = parent.content else {
                 return Err(Code::InvalidParam);
             };
@@ -247,7 +248,7 @@ extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
     entry(|| {
         let result = user_pointer(kind)?;
         let state = lock().ok_or(Code::Exception)?;
-        let kind = match state.sysobjects.find(object)?.content {
+        let kind = match state.objects.find::<Sysobject>(object)?.content {
             Content::Directory { .. } => CONTAINER,
             Content::File(..) => ATTRIBUTE,
         };
@@ -262,7 +263,7 @@ extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) ->
     entry(|| {
         let result = user_pointer(name)?;
         let state = lock().ok_or(Code::Exception)?;
-        let name = state.sysobjects.find(object)?.name.clone();
+        let name = state.objects.find::<Sysobject>(object)?.name.clone();
         drop(state);
         if name.len() >= max_len {
             return Err(Code::Exception);
@@ -278,7 +279,7 @@ extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
         let object = user_pointer(object)?;
         let name = object.take();
         let mut state = lock().ok_or(Code::Exception)?;
-        state.sysobjects.remove(name)?;
+        state.objects.remove::<Sysobject>(name)?;
         drop(state);
         object.put(0);
         Ok(())
@@ -290,10 +291,12 @@ extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
 extern "C" fn fpgaObjectGetSize(object: usize, value: *mut u32, flags: c_int) -> u32 {
     entry(|| {
         let result = user_pointer(value)?;
-        let size = with(|state| match &state.sysobjects.find(object)?.content {
-            Content::Directory { names, .. } => Ok(names.len()),
-            Content::File(..) => Ok(state.file(object, flags)?.1.len()),
-        })?;
+        let size = with(
+            |state| match &state.objects.find::<Sysobject>(object)?.content {
+                Content::Directory { names, .. } => Ok(names.len()),
+                Content::File(..) => Ok(state.file(object, flags)?.1.len()),
+            },
+        )?;
         result.put(size as u32);
         Ok(())
     })
@@ -353,8 +356,8 @@ extern "C" fn fpgaObjectWrite64(object: usize, value: u64, _flags: c_int) -> u32
     entry(|| {
         with(|state| {
             let (attribute, _) = state.file(object, 0)?;
-            let of = state.sysobjects.find(object)?.of;
-            state.handles.find(of.handle.ok_or(Code::InvalidParam)?)?;
+            let of = state.objects.find::<Sysobject>(object)?.of;
+            state.handle(of.handle.ok_or(Code::InvalidParam)?)?;
             state.write(of.token, attribute, value)?;
             state.file(object, SYNC).map(drop)
         })

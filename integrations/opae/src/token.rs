@@ -13,6 +13,11 @@ pub struct Token {
 }
 
 impl State {
+    /// The token with the name `name`.
+    pub fn token(&self, name: usize) -> Result<Token, Code> {
+        self.objects.find(name).copied()
+    }
+
     /// The objects that exist now.
     pub fn objects(&mut self) -> Result<Vec<Object>, Code> {
         match self.call(Request::Objects, None)? {
@@ -33,6 +38,6 @@ impl State {
 
     /// A new token.
     pub fn new_token(&mut self, object_id: u64) -> Result<usize, Code> {
-        self.tokens.insert(&mut self.names, Token { object_id })
+        self.objects.insert(Token { object_id })
     }
 }

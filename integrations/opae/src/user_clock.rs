@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use session::{Attribute, Request, USER_CLOCK};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::state::with;
+use crate::enter::with;
 
 const MHZ: u64 = 1_000_000;
 
@@ -16,7 +16,7 @@ const MHZ: u64 = 1_000_000;
 extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int) -> u32 {
     entry(|| {
         with(|state| {
-            let handle = state.handles.find(handle)?.accelerator()?.handle;
+            let handle = state.handle(handle)?.accelerator()?.handle;
             let hertz = high.saturating_mul(MHZ);
             if !USER_CLOCK.contains(&hertz) || low > high {
                 return Err(Code::InvalidParam);
@@ -39,7 +39,7 @@ extern "C" fn fpgaGetUserClock(
     entry(|| {
         let (high, low) = (user_pointer(high_clk)?, user_pointer(low_clk)?);
         let hertz = with(|state| {
-            let token = state.handles.find(handle)?.accelerator()?.token();
+            let token = state.handle(handle)?.accelerator()?.token();
             state.load_attribute(token, Attribute::UserClock)
         })?;
         high.put(hertz);

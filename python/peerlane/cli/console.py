@@ -18,8 +18,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from peerlane.cli.tables.cells import wall_time
-from peerlane.fabric.printable import json_text, printable
 from peerlane.fabric.simulation import ScenarioWarning
+from peerlane.printable import json_text, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

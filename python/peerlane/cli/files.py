@@ -14,7 +14,8 @@ import typer
 
 from peerlane._core import ScenarioError
 from peerlane.cli import shipped
-from peerlane.fabric.paths import join_path, read_setting, write_out
+from peerlane.dotted import join_path
+from peerlane.fabric.paths import read_setting, write_out
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 from peerlane.fabric.variant import parsed, variant
 

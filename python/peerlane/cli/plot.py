@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import say
 from peerlane.cli.files import keep_apart
 from peerlane.cli.options import writable
-from peerlane.varying.plot import PlotError, check_format, save
+from peerlane.figures.plot import PlotError, check_format, save
 from peerlane.varying.reading import plot_file
 
 

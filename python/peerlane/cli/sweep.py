@@ -30,15 +30,15 @@ from peerlane.fabric.paths import in_order, read_setting
 from peerlane.fabric.settings import Setting
 from peerlane.fabric.simulation import already_warned, digest_of
 from peerlane.fabric.variant import parsed, variant
+from peerlane.figures.metrics import UnknownMetricError
+from peerlane.figures.table import check_ending
 from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
 from peerlane.varying.axes import Axis
 from peerlane.varying.journal import CompleteError, JournalError, journal_of
-from peerlane.varying.metrics import UnknownMetricError
 from peerlane.varying.points import Sample
 from peerlane.varying.sweep import Points, sweep_points
-from peerlane.varying.table import check_ending
 
 if TYPE_CHECKING:
     from peerlane.network.sweep import Sweep

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 
-_OTHERS = ("traffic", "collectives", "accesses", "locks", "transactions")
-"""Workloads that are no flows."""
-
 _MOST_IDS = 3
 """Workloads of a kind that a message names."""
 
@@ -101,8 +98,8 @@ def _check(result: RunResult, flow: str | None, source: str) -> None:
 
 def _others(result: RunResult) -> Iterator[str]:
     """The workloads that are no flows, by their sections."""
-    for section in _OTHERS:
-        ids = [one.id for one in getattr(result, section)]
-        if ids:
+    for section, rows in result.workloads.items():
+        ids = [one.id for one in rows]
+        if ids and section != "flows":
             more = ", ..." if len(ids) > _MOST_IDS else ""
             yield f"[[{section}]] ({', '.join(ids[:_MOST_IDS])}{more})"

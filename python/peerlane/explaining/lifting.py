@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.fabric.paths import join_path
+from peerlane.dotted import join_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.fabric.paths import find, join_path
+from peerlane.dotted import join_path
+from peerlane.fabric.paths import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

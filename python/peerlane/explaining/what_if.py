@@ -10,10 +10,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
+from peerlane.dotted import join_path
 from peerlane.explaining.lifting import Lifting, liftings, without_errors
-from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
 from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf, told
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
     from peerlane.results.waits import Cause
 
-_WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
 """Limits of which one key says how much there is."""
 
@@ -135,7 +135,7 @@ class Case:
         needed = {self._table(flow.id).get(key) for key in ("carries", "after")}
         left_out = [
             join_path((section, entry["id"]))
-            for section in _WORKLOADS
+            for section in LISTS
             for entry in self._scenario.get(section, [])
             if entry["id"] in names - needed
         ]
@@ -175,7 +175,7 @@ class Case:
 
     def _explained(self, settings: Mapping[str, Value], left_out: Sequence[str]) -> Explanation:
         scenario = dict(self._scenario)
-        for section in _WORKLOADS:
+        for section in LISTS:
             if entries := scenario.get(section):
                 scenario[section] = [
                     entry for entry in entries if join_path((section, entry["id"])) not in left_out
@@ -195,8 +195,8 @@ class Case:
 def _with_ids(scenario: dict[str, Any], result: RunResult) -> dict[str, Any]:
     """The scenario in which every workload writes the id that it has, so that some can go."""
     named = deepcopy(scenario)
-    for section in _WORKLOADS:
-        ids = [one.id for one in getattr(result, section)]
+    for section, rows in result.workloads.items():
+        ids = [one.id for one in rows]
         for entry, id_ in zip(named.get(section, []), ids, strict=True):
             entry["id"] = id_
     return named

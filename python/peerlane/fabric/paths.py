@@ -19,8 +19,10 @@ import tomli_w
 
 from peerlane import _core
 from peerlane._core import ScenarioError
+from peerlane.dotted import join_path, split_path
 from peerlane.fabric.settings import written
 from peerlane.models.registry import all_models, catalogue
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,15 +43,7 @@ _NAMED = (
     "io_ports",
     "buffers",
 )
-_LISTS = {
-    "incidents": "incident",
-    "flows": "flow",
-    "traffic": "traffic",
-    "collectives": "collective",
-    "accesses": "accesses",
-    "locks": "locks",
-    "transactions": "transactions",
-}
+_LISTS = {"incidents": "incident"} | LISTS
 """Lists of tables with an `id`, and what the simulator calls one without."""
 _JOINED = ("cables", "fibres")
 """Lists of tables that are found by their ends."""
@@ -64,8 +58,6 @@ _SECTIONS = (*_PLAIN, *_NAMED, *_LISTS, *_JOINED)
 
 EVERY = "*"
 """Stands for every name of a section: `devices.*.tags`."""
-
-_PART = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^."\']+')
 
 
 def read_setting(text: str) -> tuple[str, Setting]:
@@ -93,36 +85,6 @@ def read_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
     if isinstance(found, float) and not isfinite(found):
         return text  # no quantity, and no number of JSON
     return found if isinstance(found, str | int | float | bool | list) else text
-
-
-def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a path; one with a dot in it stands in quotes.
-
-    Raises:
-        ScenarioError: It is not a path.
-    """
-    parts, position = [], 0
-    while match := _PART.match(path, position):
-        part = match[0]
-        if part[0] == '"':
-            try:
-                part = json.loads(part)
-            except ValueError:
-                break
-        parts.append(part[1:-1] if part[0] == "'" else part.strip())
-        position = match.end()
-        if position == len(path):
-            return tuple(parts)
-        if path[position] != ".":
-            break
-        position += 1
-    raise ScenarioError(f"{path!r} is not the path of a key; write one such as devices.a.tags")
-
-
-def join_path(parts: Iterable[str]) -> str:
-    """The text of a path."""
-    bare = re.compile(r"[^.\"'\s]+")
-    return ".".join(p if bare.fullmatch(p) else json.dumps(p, ensure_ascii=False) for p in parts)
 
 
 def covers(scenario: Table, path: str, other: str) -> bool:

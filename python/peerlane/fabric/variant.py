@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import in_order, join_path, put, split_path, with_their_own
+from peerlane.dotted import join_path, split_path
+from peerlane.fabric.paths import in_order, put, with_their_own
 from peerlane.fabric.simulation import ScenarioWarning, Simulation, already_warned
 
 if TYPE_CHECKING:

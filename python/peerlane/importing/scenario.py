@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.printable import printable
 from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Link, Listing, ListingError
@@ -25,6 +24,7 @@ from peerlane.importing.machine import (
     assemble,
     used_below,
 )
+from peerlane.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane._core import ScenarioError
+from peerlane.dotted import join_path
 from peerlane.fabric import settings
-from peerlane.fabric.paths import join_path
 from peerlane.fabric.variant import variant
+from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
 from peerlane.results.collection import Collection
-from peerlane.results.flows import Latency  # noqa: TC001 - pydantic reads it
+from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
-from peerlane.varying.table import check_ending, write_table
 from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from peerlane.fabric.builder import Fabric
+    from peerlane.building.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
 
 SHORTFALL = 0.05

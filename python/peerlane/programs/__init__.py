@@ -1,1 +1,1 @@
-"""Programs on simulated hosts: host threads, and the ranks of parallel programs."""
+"""Programs on simulated hosts: host threads, and what they wait for."""

@@ -1,1 +1,1 @@
-"""Results to look at: pages, charts, the drawing of a fabric's topology, and its overhead."""
+"""Results to look at: pages, charts, and the overhead of packets."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from peerlane.fabric.printable import printable
 from peerlane.fabric.variant import told
+from peerlane.printable import printable
 from peerlane.report import vega
 from peerlane.report.charts.published import SHAPES
 from peerlane.report.colours import DARK, LIGHT, properties

@@ -94,8 +94,7 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
 
 
 def _workload_count(result: RunResult) -> int:
-    others = len(result.accesses) + len(result.locks) + len(result.transactions)
-    return len(result.flows) + len(result.traffic) + len(result.collectives) + others
+    return sum(map(len, result.workloads.values()))
 
 
 def _what(result: RunResult) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from peerlane.figures.intervals import Interval
+from peerlane.figures.quantities import in_unit, unit_of
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.lines import MOST, Axis, Line, lines
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
 from peerlane.report.words import NONE, duration, number, rate, slug
-from peerlane.varying.intervals import Interval
-from peerlane.varying.quantities import in_unit, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.report.colours import LIGHT
 from peerlane.report.page import Drawing, Section
-from peerlane.report.topology import draw
+from peerlane.topology import draw
 
 if TYPE_CHECKING:
     from peerlane import Simulation

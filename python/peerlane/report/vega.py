@@ -6,10 +6,10 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from peerlane.fabric.printable import printable
+from peerlane.figures.table import MissingPackageError
+from peerlane.printable import printable
 from peerlane.report.charts.chart import CONFIG
 from peerlane.report.colours import LIGHT, painted
-from peerlane.varying.table import MissingPackageError
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerlane.report.charts.latencies import latencies
 from peerlane.report.page import Section
 from peerlane.report.table import Column, Line, Table, columns
-from peerlane.report.words import duration, number, rate, size
+from peerlane.report.words import NONE, duration, number, rate, size
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from peerlane.results.flows import FlowResult, Latency
+    from peerlane.results.flows import FlowResult
+    from peerlane.results.latency import Latency
     from peerlane.results.run import RunResult
+    from peerlane.results.workload import Unit, WorkloadResult
 
 _MOST_LINES = 400
 """Rows of a table; the JSON of the run has all."""
@@ -26,19 +29,10 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
         name: That of the page.
         result: What the run measured.
     """
-    known: dict[str, Latency] = {one.id: one.latency_ns for one in result.flows if one.latency_ns}
-    known |= {one.id: one.latency_ns for one in result.traffic if one.latency_ns}
-    known |= {one.id: one.latency_ns for one in result.accesses if one.latency_ns}
-    known |= {one.id: one.request_ns for one in result.locks if one.request_ns}
-    known |= {one.id: one.latency_ns for one in result.transactions if one.latency_ns}
-    tables = [
-        *_flows(result),
-        *_traffic(result),
-        *_collectives(result),
-        *_accesses(result),
-        *_locks(result),
-        *_transactions(result),
-    ]
+    every = [one for rows in result.workloads.values() for one in rows]
+    known = {one.id: one.latency for one in every if one.latency}
+    others = ((name, rows) for name, rows in result.workloads.items() if rows and name != "flows")
+    tables = [*_flows(result), *(_table(name, rows) for name, rows in others)]
     chart = latencies(f"{name}-latencies", known)
     if tables or chart is not None:
         charts = (chart,) if chart is not None else ()
@@ -69,100 +63,39 @@ def _flow(flow: FlowResult) -> Line:
     return Line(cells, wrong=not flow.intact)
 
 
-def _traffic(result: RunResult) -> Iterator[Table]:
-    if not result.traffic:
-        return
-    titles = ("traffic", "pattern", "nodes", "offered", "accepted", "fairness", "p50", "p99")
-    lines = []
-    for one in result.traffic:
-        found = one.latency_ns
-        cells = (
-            one.id,
-            one.pattern,
-            str(one.nodes),
-            rate(one.offered_bytes_per_second),
-            rate(one.accepted_bytes_per_second),
-            number(one.fairness),
-            *map(duration, (found.p50, found.p99) if found else (None, None)),
-        )
-        lines.append(Line(cells, wrong=not one.intact))
-    yield Table(columns(*titles, numbers=titles[2:]), tuple(lines), caption="Rates of each node")
-
-
-def _collectives(result: RunResult) -> Iterator[Table]:
-    if not result.collectives:
-        return
-    titles = ("collective", "operation", "algorithm", "nodes", "size", "time")
-    lines = []
-    for one in result.collectives:
-        amounts = (str(one.nodes), size(one.size), duration(one.time_ns))
-        cells = (one.id, one.operation, one.algorithm, *amounts)
-        lines.append(Line(cells, wrong=not one.correct))
-    yield Table(columns(*titles, numbers=titles[3:]), tuple(lines))
-
-
-def _accesses(result: RunResult) -> Iterator[Table]:
-    if not result.accesses:
-        return
-    numbers = ("count", "failed", "rate", "p50", "p99", "max")
-    lines = tuple(
+def _table(name: str, rows: Sequence[WorkloadResult]) -> Table:
+    """The table of the workloads of a list."""
+    kind = rows[0]
+    shown = [one for one in kind.COLUMNS if not one.optional or any(map(one.value, rows))]
+    heads = [Column(one.title, "number" if one.unit in _NUMBERS else "name") for one in shown]
+    lines = [
         Line(
             (
                 one.id,
-                one.by,
-                one.kind,
-                size(one.size),
-                str(one.count),
-                str(one.failed),
-                rate(one.bytes_per_second),
-                *_quantiles(one.latency_ns),
+                *(_CELLS.get(column.unit, str)(column.value(one)) for column in shown),
+                one.state(lost=False),
             ),
-            wrong=not one.intact,
+            wrong=not one.is_right,
         )
-        for one in result.accesses
-    )
-    yield Table(columns("accesses", "by", "kind", "size", *numbers, numbers=numbers), lines)
+        for one in rows[:_MOST_LINES]
+    ]
+    return Table((Column(LISTS[name], "name"), *heads, Column(kind.STATE, "name")), tuple(lines))
 
 
-def _locks(result: RunResult) -> Iterator[Table]:
-    if not result.locks:
-        return
-    numbers = ("count", "attempts", "waited", "violations", "p50", "p99", "max")
-    lines = tuple(
-        Line(
-            (
-                one.id,
-                one.by,
-                *map(str, (one.count, one.attempts, one.waited, one.violations)),
-                *_quantiles(one.request_ns),
-            ),
-            wrong=bool(one.violations),
-        )
-        for one in result.locks
-    )
-    yield Table(columns("locks", "by", *numbers, numbers=numbers), lines)
+def _times(found: tuple[int, float] | None) -> str:
+    return f"{found[0]} of {duration(found[1])}" if found else NONE
 
 
-def _transactions(result: RunResult) -> Iterator[Table]:
-    if not result.transactions:
-        return
-    numbers = ("committed", "a second", "conflicts", "p50", "p99", "max")
-    lines = tuple(
-        Line(
-            (
-                one.id,
-                one.by,
-                one.lock,
-                str(one.committed),
-                number(one.committed_per_second),
-                str(one.conflicts),
-                *_quantiles(one.latency_ns),
-            ),
-            wrong=not one.intact,
-        )
-        for one in result.transactions
-    )
-    yield Table(columns("transactions", "by", "lock", *numbers, numbers=numbers), lines)
+_CELLS: dict[Unit, Callable[[Any], str]] = {
+    "amount": number,
+    "bytes": size,
+    "rate": lambda value: number(None if value is None else value / 1e9),
+    "time": duration,
+    "times": _times,
+    "number": number,
+}
+
+_NUMBERS = frozenset[str](_CELLS) | {"count"}
 
 
 def _quantiles(found: Latency | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from importlib import import_module, resources
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.builder import Fabric
+from peerlane.building.builder import Fabric
 from peerlane.fabric.variant import parsed
 from peerlane.reproduction.calibration import changes, moves
 from peerlane.reproduction.expected import Expected

@@ -6,7 +6,7 @@ import html
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from peerlane.fabric.printable import printable
+from peerlane.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from peerlane.results.document import Document, renamed
-from peerlane.results.flows import Latency
+from peerlane.results.latency import Latency
+from peerlane.results.workload import (
+    Column,
+    MovedData,
+    WorkloadResult,
+    counts,
+    latencies,
+    names,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficResult(Document):
+class TrafficResult(MovedData):
     """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
 
     `accepted_bytes_per_second` is the payload that arrived within the scenario's `[measure]`, or,
@@ -33,9 +42,23 @@ class TrafficResult(Document):
     completed: bool
     intact: bool
 
+    METRIC = "accepted_bytes_per_second"
+    DONE = "bytes"
+    COLUMNS = (
+        *names("network"),
+        Column("pattern", attrgetter("pattern"), "word", 3),
+        *counts("nodes", folds=(1,)),
+        Column("offered GB/s", attrgetter("offered_bytes_per_second"), "rate"),
+        Column("accepted", attrgetter("accepted_bytes_per_second"), "rate"),
+        Column("least", lambda one: (one.node_bytes_per_second or (None,))[0], "rate", 5),
+        Column("most", lambda one: (one.node_bytes_per_second or (None,))[-1], "rate", 4),
+        Column("fairness", attrgetter("fairness"), "number", 6),
+        *latencies("latency_ns", "latency", "p50", "p99", "max", folds=(0, 7, 2)),
+    )
+
 
 @dataclass(frozen=True, slots=True)
-class CollectiveResult(Document):
+class CollectiveResult(WorkloadResult):
     """A collective operation of the nodes of a network, in the memory of their user logic.
 
     `size` is the size of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
@@ -53,6 +76,38 @@ class CollectiveResult(Document):
     moved_bytes: int
     completed: bool
     correct: bool
+
+    METRIC = "time_ns"
+    DONE = "moved_bytes"
+    COLUMNS = (
+        *names("network"),
+        Column("operation", attrgetter("operation"), "word", 4),
+        Column(
+            "algorithm",
+            lambda one: one.algorithm if one.operation == "all-reduce" else "",
+            "word",
+            1,
+        ),
+        *counts("nodes", folds=(2,)),
+        Column("size", attrgetter("size"), "bytes", 5),
+        Column("time", attrgetter("time_ns"), "time"),
+        Column("moved", attrgetter("moved_bytes"), "bytes", 3),
+    )
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every node has the right bytes."""
+        return self.correct
+
+    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - lost packets are sent again
+        """The state of the bytes of all nodes."""
+        return "correct" if self.correct else "differs" if self.completed else "incomplete"
+
+    def failure(self) -> str | None:
+        """Why the collective failed; `None` if it succeeded."""
+        if self.correct:
+            return None
+        return "is not correct" if self.completed else "did not complete"
 
 
 @dataclass(frozen=True, slots=True)

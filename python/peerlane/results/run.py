@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from peerlane.dotted import join_path
 from peerlane.results import markup
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
@@ -20,6 +21,7 @@ from peerlane.results.sharing import (
     UnsnoopedLine,
 )
 from peerlane.results.waits import FlowWaits
+from peerlane.results.workload import LISTS, WorkloadResult
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
 
-_WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
 _LEFT_OUT = frozenset(
     f"{time}_ns"
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
@@ -39,8 +40,6 @@ _LEFT_OUT = frozenset(
 """Fields that a notebook shows in a table of their own only."""
 _BUSIEST = 12
 """Directions of links that a notebook shows."""
-
-_NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +188,11 @@ class RunResult(Document):
     scenario_digest: str | None = field(default=None, compare=False)
     command: tuple[str, ...] | None = field(default=None, compare=False)
 
+    @property
+    def workloads(self) -> dict[str, Collection[WorkloadResult]]:
+        """The results of all workloads, by the names of their lists."""
+        return {name: getattr(self, name) for name in LISTS}
+
     @classmethod
     def from_json(cls, text: str) -> RunResult:
         """Reads the JSON that the simulator writes."""
@@ -221,6 +225,15 @@ class RunResult(Document):
         head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
         return head | document
 
+    def usual_metrics(self) -> list[str]:
+        """The metrics of a sweep that names none: the rates of all workloads, or their times."""
+        found = [
+            join_path((name, one.id, *one.METRIC.split(".")))
+            for name, rows in self.workloads.items()
+            for one in rows
+        ]
+        return found or ["simulated_ns"]
+
     def to_pandas(self) -> DataFrame:
         """The flows, one line for each; the other collections have a `to_pandas` of their own.
 
@@ -249,8 +262,8 @@ class RunResult(Document):
         parts = [markup.title(f"{self.name}: {length} simulated, seed {self.seed}{partial}")]
         parts += [markup.line(failure, "wrong") for failure in self.failures]
         parts += [markup.line(warning, "wrong") for warning in self.warnings]
-        for name in _WORKLOADS:
-            if rows := getattr(self, name):
+        for name, rows in self.workloads.items():
+            if rows:
                 parts += [markup.title(name), markup.table_of(rows, _LEFT_OUT)]
         for name, wires in (("links", self.links), ("fibres", self.fibres)):
             if wires:
@@ -293,9 +306,9 @@ class RunResult(Document):
             PlotError: There is no such list or field.
             MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
-        from peerlane.varying.reading import plot_document  # noqa: PLC0415 - for figures alone
+        from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
-        return plot_document(self.to_json(), x, [y])
+        return plot_result(self.to_json(), x, [y], self.name)
 
     @property
     def warnings(self) -> list[str]:
@@ -317,42 +330,15 @@ class RunResult(Document):
         ]
         faults += self.stopped_circuits
         faults += self.standstill
-        asked: list[tuple[str, FlowResult | TrafficResult | AccessResult]] = [
-            *(("flow", flow) for flow in self.flows),
-            *(("traffic", traffic) for traffic in self.traffic),
-            *(("accesses", accesses) for accesses in self.accesses if not accesses.failed),
-        ]
         missed = [
-            f"{what} {one.id}: " + (_NOT_INTACT if one.completed else "did not complete")
-            for what, one in asked
-            if not (one.completed and one.intact)
-        ]
-        missed += [
-            f"collective {one.id}: " + ("is not correct" if one.completed else "did not complete")
-            for one in self.collectives
-            if not one.correct
-        ]
-        missed += [
-            f"accesses {one.id}: {one.failed} of {one.count} had no target or no permission"
-            for one in self.accesses
-            if one.failed
+            f"{LISTS[name]} {one.id}: {why}"
+            for name, rows in self.workloads.items()
+            for one in rows
+            if (why := one.failure())
         ]
         missed += [
             f"the line that {line.by} had written at {line.address:#x} of {line.host} is lost"
             for line in self.lost_lines
-        ]
-        missed += [
-            f"locks {one.id}: a lock had two holders or passed a waiter by, {one.violations} times"
-            if one.violations
-            else f"locks {one.id}: did not complete"
-            for one in self.locks
-            if one.violations or not one.completed
-        ]
-        missed += [
-            f"transactions {one.id}: "
-            + ("rows have the wrong number of versions" if one.completed else "did not complete")
-            for one in self.transactions
-            if not one.intact
         ]
         if self.incoherence:
             missed.append(f"not coherent: {self.incoherence}")

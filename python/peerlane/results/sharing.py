@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from peerlane.results.document import Document
-from peerlane.results.flows import Latency
+from peerlane.results.latency import Latency
+from peerlane.results.workload import (
+    Column,
+    MovedData,
+    WorkloadResult,
+    counts,
+    latencies,
+    names,
+    quantile,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,11 @@ class CacheResult(Document):
     misses: int
     snoops: int
 
+    def share(self) -> str:
+        """The share of lines that the cache had, in words; nothing without any line."""
+        lines = self.hits + self.misses
+        return f"{self.hits / lines:.1%}" if lines else ""
+
 
 @dataclass(frozen=True, slots=True)
 class TranslationResult(Document):
@@ -32,8 +47,12 @@ class TranslationResult(Document):
     mean_ns: float
 
 
+def _times(found: TranslationResult | None) -> tuple[int, float] | None:
+    return (found.count, found.mean_ns) if found else None
+
+
 @dataclass(frozen=True, slots=True)
-class AccessResult(Document):
+class AccessResult(MovedData):
     """Accesses to a buffer, one after the other, each measured until its last byte.
 
     `count` is the number of accesses that have ended; `failed` of them had no target or no
@@ -60,9 +79,28 @@ class AccessResult(Document):
     completed: bool
     intact: bool
 
+    METRIC = "bytes_per_second"
+    DONE = "count"
+    COLUMNS = (
+        *names("by", "buffer"),
+        Column("kind", attrgetter("kind"), "word", 7),
+        Column("size", attrgetter("size"), "bytes", 5),
+        *counts("count", folds=(1,)),
+        *latencies("latency_ns", "latency", "mean", "p50", "p99", "max", folds=(0, 8, 4, 2)),
+        Column("GB/s", attrgetter("bytes_per_second"), "rate"),
+        Column("hits", lambda one: one.cache and one.cache.share(), "word", 6, optional=True),
+        Column("translations", lambda one: _times(one.translations), "times", 3, optional=True),
+    )
+
+    def failure(self) -> str | None:
+        """Why the accesses failed; `None` if they succeeded."""
+        if self.failed:
+            return f"{self.failed} of {self.count} had no target or no permission"
+        return MovedData.failure(self)
+
 
 @dataclass(frozen=True, slots=True)
-class LockResult(Document):
+class LockResult(WorkloadResult):
     """Requests for locks of a table, one after the other.
 
     `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
@@ -87,9 +125,40 @@ class LockResult(Document):
     violations: int
     completed: bool
 
+    METRIC = "request_ns.mean"
+    DONE = "count"
+    COLUMNS = (
+        *names("by", "buffer"),
+        *counts("count", folds=(3,)),
+        *latencies("request_ns", "request", "mean", "p50", "p99", folds=(0, 2, 4)),
+        *counts("attempts", "waited", folds=(1, 5)),
+        Column("waiting", quantile("waiting_ns", "mean"), "time"),
+    )
+    STATE = "holders"
+
+    @property
+    def latency(self) -> Latency | None:
+        """The latencies of the compare-and-swaps that placed owners."""
+        return self.request_ns
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all requests have ended, and no lock had two holders."""
+        return self.completed and not self.violations
+
+    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - coherent memory loses nothing
+        """How many holders each lock had at a time."""
+        return "several" if self.violations else "one" if self.completed else "incomplete"
+
+    def failure(self) -> str | None:
+        """Why the requests failed; `None` if they succeeded."""
+        if self.violations:
+            return f"a lock had two holders or passed a waiter by, {self.violations} times"
+        return None if self.completed else "did not complete"
+
 
 @dataclass(frozen=True, slots=True)
-class TransactionResult(Document):
+class TransactionResult(WorkloadResult):
     """Transactions that update rows of a database under locks.
 
     `committed_per_second` is the rate from the first begin to the last end; `conflicts` counts the
@@ -112,6 +181,33 @@ class TransactionResult(Document):
     violations: int
     completed: bool
     intact: bool
+
+    METRIC = "committed_per_second"
+    DONE = "committed"
+    COLUMNS = (
+        *names("by", "buffer", "lock"),
+        *counts("committed", folds=(2,)),
+        Column("a second", attrgetter("committed_per_second"), "amount"),
+        *counts("conflicts", folds=(3,)),
+        *latencies("latency_ns", "latency", "mean", "p50", "p99", folds=(0, 1, 4)),
+    )
+    STATE = "versions"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the versions of the rows add up to the number of transactions."""
+        return self.intact
+
+    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - coherent memory loses nothing
+        """The state of the versions of the rows."""
+        return "intact" if self.intact else "differ" if self.completed else "incomplete"
+
+    def failure(self) -> str | None:
+        """Why the transactions failed; `None` if they succeeded."""
+        if self.intact:
+            return None
+        wrong = "rows have the wrong number of versions"
+        return wrong if self.completed else "did not complete"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.paths import read_value
-from peerlane.varying.quantities import NUMBER, UNIT, Quantity
+from peerlane.figures.quantities import NUMBER, UNIT, Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

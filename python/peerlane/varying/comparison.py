@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from peerlane.fabric.paths import join_path
+from peerlane.dotted import join_path
 from peerlane.fabric.variant import told
+from peerlane.figures.metrics import ENCODED, Scalar, leaves
 from peerlane.results.forms import FORMS
 from peerlane.results.reading import kind_of
-from peerlane.varying.metrics import ENCODED, Scalar, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

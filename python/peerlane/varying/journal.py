@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from peerlane._core import __version__
+from peerlane.figures.metrics import Scalar  # noqa: TC001 - pydantic reads it
+from peerlane.figures.table import difference
 from peerlane.results.reading import FileError, read
-from peerlane.varying.metrics import Scalar  # noqa: TC001 - pydantic reads it
-from peerlane.varying.table import difference
 from peerlane.varying.work import Status, SweepPoint
 
 if TYPE_CHECKING:

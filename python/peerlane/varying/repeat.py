@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.variant import parsed, variant
+from peerlane.figures.intervals import CONFIDENCE, Interval
 from peerlane.varying.crew import crew
-from peerlane.varying.intervals import CONFIDENCE, Interval
 from peerlane.varying.work import Point, Study, lost_point, run_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from peerlane.varying.metrics import Scalar
+    from peerlane.figures.metrics import Scalar
     from peerlane.varying.work import SweepPoint
 
 _MOST_SEED = 2**64 - 1

@@ -15,16 +15,16 @@ import tomli_w
 from peerlane._core import ScenarioError
 from peerlane.fabric.paths import covers, in_order, put
 from peerlane.fabric.variant import parsed, variant, warn_of_links
+from peerlane.figures.metrics import check
+from peerlane.figures.plot import plot_rows
+from peerlane.figures.table import check_ending, frame, write_table
 from peerlane.results import markup
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
 from peerlane.varying.journal import Journal, check_resumable, journal_of
-from peerlane.varying.metrics import check, usual
-from peerlane.varying.plot import plot_rows
 from peerlane.varying.points import Sample, combinations
-from peerlane.varying.table import check_ending, frame, write_table
 from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_point
 
 if TYPE_CHECKING:
@@ -299,4 +299,4 @@ def _checked(
     document = result.to_json()
     for path in metrics:
         check(document, schema_of(RunResult), path)
-    return result.name, metrics or tuple(usual(document))
+    return result.name, metrics or tuple(result.usual_metrics())

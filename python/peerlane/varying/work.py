@@ -11,12 +11,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane.fabric.variant import parsed, told, variant
-from peerlane.varying.metrics import UnknownMetricError, numbers, values_at
+from peerlane.figures.metrics import UnknownMetricError, numbers, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from peerlane.varying.metrics import Scalar
+    from peerlane.figures.metrics import Scalar
 
 Status = Literal["ok", "failed", "error"]
 

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::ops::Range;
 
 use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
-use protocol::{Completion, CompletionTimeout, MemoryRequest};
+use protocol::{Completion, CompletionTimeout};
 use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
@@ -121,11 +120,4 @@ impl Notices {
         let (_, notice) = self.0.pop_front_if(|(due, _)| *due <= now)?;
         Some(notice)
     }
-}
-
-/// The addresses to which functions write message signalled interrupts, as on a PC.
-pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
-
-pub(super) fn is_interrupt(request: &MemoryRequest) -> bool {
-    INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
 }

@@ -8,6 +8,7 @@ mod cpu;
 mod cpu_path;
 mod errors;
 mod held;
+mod interrupt;
 mod memory;
 mod memory_path;
 mod ownership;
@@ -37,7 +38,8 @@ use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
 use crate::{Route, Routes};
 use coherent::Coherent;
 use configuration::Configuration;
-use cpu::{Notices, RequestWindow, is_interrupt};
+use cpu::{Notices, RequestWindow};
+use interrupt::is_interrupt;
 use memory::MemoryController;
 use ownership::Ownership;
 use peers::PeerPath;
@@ -51,7 +53,8 @@ pub use coherent::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
     UnsnoopedLine,
 };
-pub use cpu::{Cpu, INTERRUPTS};
+pub use cpu::Cpu;
+pub use interrupt::INTERRUPTS;
 pub use memory::Ram;
 pub use parameters::{PeerToPeer, RootComplexParameters};
 pub use profiles::{builtin_host, host_profiles};

@@ -6,7 +6,8 @@ use packet::{PacketId, Refusal};
 use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest};
 use transaction::FunctionPlace;
 
-use super::cpu::{Cpu, is_interrupt};
+use super::cpu::Cpu;
+use super::interrupt::is_interrupt;
 use super::memory::atomic_completion;
 use super::{Inbound, RootComplex};
 use crate::Route;

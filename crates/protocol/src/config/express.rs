@@ -1,6 +1,7 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
 mod declared;
+pub(super) mod timeout;
 
 use super::{ConfigSpace, DataLinkFeatures, VirtualChannels};
 use crate::{Attributes, Generation};

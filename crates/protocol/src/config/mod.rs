@@ -22,7 +22,6 @@ mod power;
 mod slot;
 mod space;
 mod sriov;
-mod timeout;
 
 pub use acs::AccessService;
 pub use ats::Ats;
@@ -34,6 +33,7 @@ pub use data_link::DataLinkFeatures;
 pub use errors::{
     CorrectableError, Detected, ErrorControl, ErrorRecord, Severity, UncorrectableError,
 };
+pub use express::timeout::CompletionTimeout;
 pub use express::{Express, PortType};
 pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;
@@ -42,7 +42,6 @@ pub use page_requests::PageRequests;
 pub use pasid::{AddressSpaces, PasidControl};
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
-pub use timeout::CompletionTimeout;
 
 /// Numbers of the registers that software accesses, and the bits in them.
 pub mod register {

@@ -5,12 +5,17 @@ use fabric::{Controller, ControllerConfig, Plane};
 use kernel::{Span, Stream};
 use link::{BitErrors, LinkConfig, LinkEnd};
 
-use crate::plan::{CablePlan, FabricPlan, Plan};
+use crate::plan::{CablePlan, FabricPlan};
 
 use super::pipeline::Pipeline;
 
 /// Builds the network interface controller at node `index`.
-pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &NicParameters) -> Nic {
+pub fn nic(
+    plan: &FabricPlan,
+    index: usize,
+    endpoint: EndpointConfig,
+    parameters: &NicParameters,
+) -> Nic {
     let place = plan.nodes[index]
         .attachment
         .expect("every network interface controller belongs to a controller");
@@ -44,7 +49,7 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
 }
 
 /// Builds the controller with this number.
-pub fn controller(plan: &Plan, number: usize) -> Controller {
+pub fn controller(plan: &FabricPlan, number: usize) -> Controller {
     let controller = &plan.controllers[number];
     let words = |node: &usize| {
         let nic = plan.nodes[*node].kind.device::<NicParameters>();
@@ -72,7 +77,7 @@ pub fn delays(plan: &FabricPlan, cable: &CablePlan) -> [Span; 2] {
 }
 
 /// Builds the end of a cable at a controller.
-fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
+fn cable_end(plan: &FabricPlan, controller: usize, cable: usize) -> LinkEnd {
     let own = &plan.controllers[controller];
     let cable = &plan.cables[cable];
     let direction = if cable.ends[0].0 == controller {

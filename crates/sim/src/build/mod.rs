@@ -20,19 +20,28 @@ use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, LinkConfig, LinkEnd};
 use packet::Pcie;
-use transaction::{FunctionPlace, Mark, Marks, Pattern};
+use transaction::{FunctionPlace, Marks, Pattern};
 
 use crate::model::Model;
-use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan, Plan};
+use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan};
 use crate::scenario::NodeKind;
-use crate::workload::Workload;
 
 use controller::controller;
 use network::{OpticalPort, optical_ends};
 use pipeline::Pipeline;
 
+/// The demands of workloads on the components of a fabric.
+pub struct Requests {
+    /// The data pattern of each part that has one; all parts of a workload share one pattern.
+    pub patterns: Arc<[Pattern]>,
+    /// The mark of the requests of each part; none if every part has the default mark.
+    pub marks: Marks,
+    /// The replies of reflectors, each with the node of its reflector.
+    pub replies: Vec<(usize, Reply)>,
+}
+
 /// Builds the components of `plan`, first those of nodes, by index, then controllers, and the world that connects them.
-pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
+pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for link in &plan.links {
         let (upstream, downstream) = ends(plan, link);
@@ -57,10 +66,8 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
         let delays = controller::delays(plan, cable);
         world.connect_unequally(one, other, delays);
     }
-    let patterns = patterns(plan);
     let models = optical_ends(plan).into_iter().enumerate();
-    let marks = marks(plan);
-    let models = models.map(|(index, fibres)| component(plan, index, (&patterns, &marks), fibres));
+    let models = models.map(|(index, fibres)| component(plan, index, requests, fibres));
     let controllers = 0..plan.controllers.len();
     let controllers = controllers.map(|one| Model::Controller(controller(plan, one)));
     (models.chain(controllers).collect(), world)
@@ -104,9 +111,9 @@ pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (Compone
 
 /// Builds the component at a node; `fibres` are the ends of fibres at a router.
 fn component(
-    plan: &Plan,
+    plan: &FabricPlan,
     index: usize,
-    (patterns, marks): (&Arc<[Pattern]>, &Marks),
+    requests: &Requests,
     fibres: Vec<OpticalPort>,
 ) -> Model {
     let node = &plan.nodes[index];
@@ -117,8 +124,8 @@ fn component(
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
             sockets: sockets(plan, node),
-            patterns: patterns.clone(),
-            marks: marks.clone(),
+            patterns: requests.patterns.clone(),
+            marks: requests.marks.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             coherence: sharing::coherence(plan, node),
             translation: sharing::translation(plan, index),
@@ -138,8 +145,8 @@ fn component(
                 parameters: endpoint.clone(),
                 functions: node.functions.clone(),
                 link: upstream_end(plan, node),
-                patterns: patterns.clone(),
-                marks: marks.clone(),
+                patterns: requests.patterns.clone(),
+                marks: requests.marks.clone(),
             };
             if let Some(circuit) = device.circuit(endpoint) {
                 let (choice, core) = circuit.expect("the plan has checked it");
@@ -149,6 +156,7 @@ fn component(
             let context = LeafContext {
                 plan,
                 index,
+                requests,
                 fibres,
             };
             device::build(device, config, context)
@@ -159,15 +167,17 @@ fn component(
 /// The part of a plan that the builder of a device may need.
 pub struct LeafContext<'a> {
     /// The whole plan.
-    pub plan: &'a Plan,
+    pub plan: &'a FabricPlan,
     /// The index of the device's node.
     pub index: usize,
+    /// The demands of workloads.
+    pub requests: &'a Requests,
     /// The optical ports of the device.
     pub fibres: Vec<OpticalPort>,
 }
 
 /// Builds the I/O port at node `index`.
-fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
+fn io_port(plan: &FabricPlan, index: usize, parameters: &IoPortParameters) -> IoPort {
     let node = &plan.nodes[index];
     let place = node
         .io_port
@@ -188,13 +198,13 @@ fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
 }
 
 /// The socket of each root port of a host.
-fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
+fn sockets(plan: &FabricPlan, host: &NodePlan) -> Vec<u32> {
     let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
     host.downstream.iter().map(socket).collect()
 }
 
 /// Builds the link ends of a node's downstream ports.
-fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
+fn downstream_ends(plan: &FabricPlan, node: &NodePlan) -> Vec<LinkEnd> {
     let end = |(index, port): (usize, &DownstreamPort)| {
         let link = &plan.links[port.link];
         let far = &plan.nodes[link.downstream.0];
@@ -203,7 +213,7 @@ fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
     node.downstream.iter().enumerate().map(end).collect()
 }
 
-fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
+fn upstream_end(plan: &FabricPlan, node: &NodePlan) -> LinkEnd {
     let link = node
         .upstream
         .expect("every switch and device has a link upwards");
@@ -214,7 +224,7 @@ fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
 
 /// Builds the end of `link` at the port of `node` at `place`; `direction` is that of arriving packets.
 fn link_end(
-    plan: &Plan,
+    plan: &FabricPlan,
     (node, place): (&NodePlan, FunctionPlace),
     link: &LinkPlan,
     far: &NodePlan,
@@ -281,7 +291,7 @@ fn link_end(
 }
 
 /// Packets that each port below may send in a row to the same output.
-fn weights_below(plan: &Plan, node: &NodePlan) -> impl Iterator<Item = u32> {
+fn weights_below(plan: &FabricPlan, node: &NodePlan) -> impl Iterator<Item = u32> {
     let weight = |port: &DownstreamPort| plan.links[port.link].arbitration_weight;
     node.downstream.iter().map(weight)
 }
@@ -291,36 +301,8 @@ fn is_cut_through(node: &NodePlan) -> bool {
 }
 
 /// The address to which a reflector replies, for each flow that arrives there.
-pub fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
-    let there = plan.workloads.iter().filter_map(|one| match &one.workload {
-        Workload::Flow(flow) if flow.to == Some(reflector) => Some((flow.reply?, &one.own)),
-        _ => None,
-    });
-    let replies = there.map(|(address, own)| Reply {
-        flow: own.first(),
-        address,
-    });
-    replies.collect()
-}
-
-/// The data pattern of each part that has one; all parts of a workload share one pattern.
-fn patterns(plan: &Plan) -> Arc<[Pattern]> {
-    let all = plan.workloads.iter().map_while(|one| {
-        let number = one.workload.kind().pattern(one.own.number)?;
-        Some(vec![plan.pattern(number); one.own.parts.len()])
-    });
-    all.flatten().collect()
-}
-
-/// The mark of the requests of each part; none if every part has the default mark.
-fn marks(plan: &Plan) -> Marks {
-    let all = plan.workloads.iter().flat_map(|one| {
-        let mark = one.workload.kind().mark();
-        std::iter::repeat_n(mark, one.own.parts.len())
-    });
-    let all: Vec<Mark> = all.collect();
-    if all.iter().all(|mark| *mark == Mark::default()) {
-        return Marks::default();
-    }
-    all.into()
+pub fn replies(of: &LeafContext<'_>) -> Vec<Reply> {
+    let all = of.requests.replies.iter();
+    let own = all.filter(|(reflector, _)| *reflector == of.index);
+    own.map(|(_, reply)| *reply).collect()
 }

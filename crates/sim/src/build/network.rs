@@ -6,7 +6,7 @@ use link::BitErrors;
 use link::optical::OpticalConfig;
 use protocol::aurora::COMPENSATION_PERIOD;
 
-use crate::plan::{FibrePlan, NetworkPlan, Plan};
+use crate::plan::{FabricPlan, FibrePlan, NetworkPlan};
 use crate::scenario::NodeKind;
 
 /// The number of an optical port, and the configuration of its end of a fibre.
@@ -14,7 +14,7 @@ pub type OpticalPort = (u8, OpticalConfig);
 
 /// Builds the router at node `index`.
 pub fn router(
-    plan: &Plan,
+    plan: &FabricPlan,
     index: usize,
     endpoint: EndpointConfig,
     parameters: &RouterParameters,
@@ -40,7 +40,7 @@ pub fn router(
 }
 
 /// The optical ports of each node.
-pub fn optical_ends(plan: &Plan) -> Vec<Vec<OpticalPort>> {
+pub fn optical_ends(plan: &FabricPlan) -> Vec<Vec<OpticalPort>> {
     let mut ends = vec![Vec::new(); plan.nodes.len()];
     for fibre in &plan.fibres {
         let [one, other] = fibre.ends;
@@ -53,7 +53,7 @@ pub fn optical_ends(plan: &Plan) -> Vec<Vec<OpticalPort>> {
 
 /// Configures the end of `fibre` at `router`; `far` is the other router, and `direction` is that of arriving packets.
 fn optical_end(
-    plan: &Plan,
+    plan: &FabricPlan,
     fibre: &FibrePlan,
     (router, far): (usize, usize),
     direction: &str,
@@ -73,7 +73,7 @@ fn optical_end(
 }
 
 /// The network of a router, and the router's number in it.
-fn network_of(plan: &Plan, router: usize) -> (&NetworkPlan, u16) {
+fn network_of(plan: &FabricPlan, router: usize) -> (&NetworkPlan, u16) {
     let (network, number) = plan.nodes[router]
         .member
         .expect("every router is in a network");

@@ -3,11 +3,11 @@
 use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
 use fabric::{CoherenceConfig, TranslationConfig};
 
-use crate::plan::{BufferPlan, LinkPlan, NodePlan, Plan};
+use crate::plan::{BufferPlan, FabricPlan, LinkPlan, NodePlan};
 use crate::scenario::NodeKind;
 
 /// Configures the coherent agents of a host: its cores, and the accelerators below its root ports.
-pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
+pub fn coherence(plan: &FabricPlan, host: &NodePlan) -> Option<CoherenceConfig> {
     let NodeKind::Host(_, costs) = &host.kind else {
         return None;
     };
@@ -27,7 +27,7 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
 }
 
 /// Configures the IOMMU of the host `index`; none if it translates no addresses.
-pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
+pub fn translation(plan: &FabricPlan, index: usize) -> Option<TranslationConfig> {
     let (tables, maps) = (plan.page_tables[index], plan.identities[index].clone());
     if tables.is_none() && maps.is_empty() {
         return None;
@@ -54,14 +54,14 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
 }
 
 /// Whether a link carries coherence messages, on a virtual channel of their own.
-pub fn is_shared(plan: &Plan, link: &LinkPlan) -> bool {
+pub fn is_shared(plan: &FabricPlan, link: &LinkPlan) -> bool {
     let below = &plan.nodes[link.downstream.0].kind;
     matches!(below, NodeKind::Device(_, device) if device.parameters().is_coherent())
 }
 
 /// Builds the accelerator at node `index`.
 pub fn accelerator(
-    plan: &Plan,
+    plan: &FabricPlan,
     index: usize,
     endpoint: EndpointConfig,
     parameters: &AcceleratorParameters,

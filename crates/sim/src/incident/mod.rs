@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 use kernel::{Declaration, Parameters};
 
+use crate::scenario::entries::{Form, ParameterEntry};
+
 pub use plan::{IncidentPlan, Place};
 pub(crate) use plan::{Misplaced, plan};
 pub(crate) use scene::{Scene, Started};
@@ -104,3 +106,40 @@ kinds! {
 
 /// An incident of any kind, with its keys.
 pub(crate) type Any = Arc<dyn Incident>;
+
+/// The name of the list of incidents in a scenario.
+pub(crate) const SECTION: &str = "incidents";
+
+/// The keys for the structure of an incident.
+pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
+    FORMS
+        .iter()
+        .map(|form| ParameterEntry::of_form(SECTION, *form))
+}
+
+/// The keys of all kinds of incidents.
+pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
+    KINDS.iter().flat_map(|kind| {
+        let place = format!("{SECTION}, what {}", kind.name);
+        ParameterEntry::of(&place, (kind.declarations)()).collect::<Vec<_>>()
+    })
+}
+
+const FORMS: &[Form] = &[
+    (
+        "id",
+        "incident-1, incident-2, ...",
+        "What the incident is called in the plan.",
+    ),
+    (
+        "at",
+        "none",
+        "Time of the incident, from when every link is up, as the start of a flow.",
+    ),
+    ("what", "none", "The kind of incident."),
+    (
+        "node",
+        "none",
+        "The node that it concerns: its link upwards, or one of its functions.",
+    ),
+];

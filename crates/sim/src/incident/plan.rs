@@ -4,10 +4,12 @@ use kernel::Span;
 
 use ::scenario::{ScenarioError, advice};
 
-use super::{Any, Presence};
 use crate::build::errors::has_driver;
 use crate::plan::{LinkPlan, NodePlan};
-use crate::scenario::{NodeKind, Scenario};
+use crate::scenario::{FabricScenario, NodeKind};
+
+use super::section::Incident;
+use super::{Any, Presence};
 
 /// An incident of a plan.
 #[derive(Clone, Debug)]
@@ -129,21 +131,22 @@ impl<'a> Place<'a> {
 
 /// Plans the incidents of `scenario`, in the order of their times, and of the scenario where times are equal.
 pub(crate) fn plan(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
+    written: &[Incident],
     nodes: &[NodePlan],
     links: &[LinkPlan],
 ) -> Result<Vec<IncidentPlan>, ScenarioError> {
     check_containment(scenario, nodes, links)?;
-    let ids = scenario.incidents.iter().map(|one| &one.id);
-    if let Some((number, message)) = crate::plan::planner::taken(ids) {
-        let one = &scenario.incidents[number];
+    let ids = written.iter().map(|one| &one.id);
+    if let Some((number, message)) = crate::scenario::taken(ids) {
+        let one = &written[number];
         return Err(scenario.error(
             one.id.line,
             format!("incidents {:?}, id: {message}", one.id.value),
         ));
     }
-    let mut planned = Vec::with_capacity(scenario.incidents.len());
-    for one in &scenario.incidents {
+    let mut planned = Vec::with_capacity(written.len());
+    for one in written {
         let error = |key: &str, message: &str| {
             let message = format!("incidents {:?}, {key}: {message}", one.id.value);
             scenario.error(one.lines.of(key), message)
@@ -168,13 +171,13 @@ pub(crate) fn plan(
         });
     }
     planned.sort_by_key(|one| one.at);
-    check_presence(scenario, &planned)?;
+    check_presence(scenario, written, &planned)?;
     Ok(planned)
 }
 
 /// Refuses containment above a coherent device, whose link must not go down and come up again.
 fn check_containment(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     nodes: &[NodePlan],
     links: &[LinkPlan],
 ) -> Result<(), ScenarioError> {
@@ -201,7 +204,11 @@ fn check_containment(
 }
 
 /// Refuses the removal of a node that is not there, and the insertion of one that is.
-fn check_presence(scenario: &Scenario, planned: &[IncidentPlan]) -> Result<(), ScenarioError> {
+fn check_presence(
+    scenario: &FabricScenario,
+    all: &[Incident],
+    planned: &[IncidentPlan],
+) -> Result<(), ScenarioError> {
     for (number, one) in planned.iter().enumerate() {
         let Some(presence) = one.kind.presence() else {
             continue;
@@ -214,7 +221,7 @@ fn check_presence(scenario: &Scenario, planned: &[IncidentPlan]) -> Result<(), S
         if was != presence {
             continue;
         }
-        let Some(written) = scenario.incidents.iter().find(|two| two.id.value == one.id) else {
+        let Some(written) = all.iter().find(|two| two.id.value == one.id) else {
             continue;
         };
         let name = &written.node.value;

@@ -2,10 +2,11 @@
 
 use kernel::{Parameters, Span};
 
-use ::scenario::ScenarioError;
-use ::scenario::{At, Lines, Section, advice};
+use ::scenario::{At, Lines, ScenarioError, Section, advice};
 
-use super::{Any, KINDS};
+use crate::scenario::{id_of, need};
+
+use super::{Any, KINDS, SECTION};
 
 /// One `[[incidents]]` entry.
 #[derive(Clone, Debug)]
@@ -26,11 +27,8 @@ pub struct Incident {
 
 impl Incident {
     /// Reads an `[[incidents]]` entry.
-    pub(crate) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("incident-{number}"),
-            line: section.line(),
-        });
+    fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+        let id = id_of(&mut section, "incident", number)?;
         let missing = "there is no at; write the time of the incident, such as at = \"20 us\"";
         let at = section.read("at")?.ok_or_else(|| section.error(missing))?;
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
@@ -46,10 +44,7 @@ impl Incident {
             let advice = advice(&written, &names);
             item.error(&format!("there is no incident {written:?}; {advice}"))
         })?;
-        let missing = "there is no node; write node = \"NAME\" of the node that it concerns";
-        let node = section
-            .read("node")?
-            .ok_or_else(|| section.error(missing))?;
+        let node = need(&mut section, "node", "the node that it concerns")?;
         let mut own = (kind.make)();
         let keys: &mut dyn Parameters = own.as_mut();
         let lines = section.set(&mut [keys])?;
@@ -62,4 +57,11 @@ impl Incident {
             lines,
         })
     }
+}
+
+/// Reads all `[[incidents]]` entries.
+pub(crate) fn read(root: &mut Section<'_>) -> Result<Vec<Incident>, ScenarioError> {
+    let all = (1..).zip(root.repeated(SECTION)?);
+    all.map(|(number, section)| Incident::read(number, section))
+        .collect()
 }

@@ -1,11 +1,8 @@
 //! Observation of a run: meters, readings and samples of counters, captures, and the invariants of coherence.
 
 pub mod capture;
-pub mod coherence;
 pub mod incidents;
 pub mod interval;
-pub mod latency;
-pub mod meter;
 pub mod pcap;
 pub mod perfetto;
 pub mod reading;

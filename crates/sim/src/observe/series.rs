@@ -2,12 +2,11 @@
 
 use kernel::{Span, Time};
 
-use super::meter::Meter;
 use super::reading::{fibre_ends, link_ends};
+use crate::meters::meter::Meter;
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::Direction;
-use crate::workload::{PlannedWorkload, Workload};
+use crate::workload::PlannedWorkload;
 
 /// Samples at the multiples of an interval.
 ///
@@ -83,12 +82,13 @@ pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>
             parts,
         };
         let parts = &one.own.parts;
-        match &one.workload {
-            Workload::Flow(flow) if flow.direction == Direction::Both => vec![
-                column(Some("write"), parts.start..parts.start + 1),
-                column(Some("read"), parts.start + 1..parts.end),
-            ],
-            _ => vec![column(None, parts.clone())],
+        match one.workload.kind().directions() {
+            [] => vec![column(None, parts.clone())],
+            names => {
+                let each = names.iter().zip(parts.clone());
+                each.map(|(name, part)| column(Some(*name), part..part + 1))
+                    .collect()
+            }
         }
     })
 }

@@ -4,7 +4,7 @@ use device::EndpointParameters;
 use kernel::Bytes;
 use protocol::{Bar, Interval};
 
-use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, FabricScenario, Node, NodeKind, ScenarioError};
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Region {
 }
 
 /// Checks that `node` has no more virtual functions than its model allows, that BAR 0 of each function has a valid size, and that its MSI-X table has a place.
-pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_bar(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
@@ -83,7 +83,7 @@ pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
 
 /// Checks that the MSI-X table of each function of `node` has entries for all interrupts, and a place in its BAR.
 fn check_table(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     endpoint: &EndpointParameters,
     device: &DeviceParameters,
@@ -152,7 +152,7 @@ fn check_table(
 
 /// Checks the size of `bar`, which the scenario writes as `key`.
 fn check_size(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     key: &str,
     bar: Bar,

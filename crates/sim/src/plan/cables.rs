@@ -2,14 +2,18 @@
 
 use kernel::Quantity;
 
-use crate::scenario::{At, Cable, Scenario, ScenarioError, advice};
+use crate::scenario::{At, Cable, FabricScenario, ScenarioError, advice};
 
 use super::controllers::{CablePlan, Controllers};
 use super::topology::Topology;
 
 impl Controllers {
     /// Adds a cable between two controllers.
-    pub(crate) fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
+    pub(crate) fn lay(
+        &mut self,
+        scenario: &FabricScenario,
+        cable: &Cable,
+    ) -> Result<(), ScenarioError> {
         let find = |name: &At<String>| {
             let found = self.all.iter().position(|one| one.name == name.value);
             found.ok_or_else(|| {
@@ -74,7 +78,7 @@ impl Controllers {
     }
 
     /// Finds the port by which each controller reaches each processor.
-    pub(crate) fn find_routes(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    pub(crate) fn find_routes(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         let mut neighbours = vec![Vec::new(); self.all.len()];
         for cable in &self.cables {
             let [one, other] = cable.ends;
@@ -123,7 +127,7 @@ impl Controllers {
     }
 
     /// Checks that joined controllers agree on the address space and on a separate channel for GETs.
-    fn check_spaces(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    fn check_spaces(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         for cable in &self.cables {
             let [(one, _), (other, _)] = cable.ends;
             let space = |controller: usize| self.all[controller].parameters.processor_space;

@@ -7,8 +7,8 @@ use protocol::{FunctionId, VirtualChannels};
 use transaction::{FunctionPlace, Functions};
 
 use crate::scenario::{
-    ClassMap, LinkParameters, Node, NodeKind, PhaseTable, PortArbitration, Scenario, ScenarioError,
-    VcArbitration,
+    ClassMap, FabricScenario, LinkParameters, Node, NodeKind, PhaseTable, PortArbitration,
+    ScenarioError, VcArbitration,
 };
 
 use super::tree::Tree;
@@ -60,7 +60,7 @@ fn low_priority(node: &Node) -> u32 {
 
 /// The settings of the channels of `node`, whose `functions` are as firmware has enumerated them.
 pub(crate) fn settings(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     tree: &Tree,
     index: usize,
     functions: &Functions,
@@ -136,7 +136,7 @@ fn dwords(phases: &[u8], bits: u32) -> Vec<u32> {
 }
 
 /// Checks the keys of virtual channels of all nodes and links.
-pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
+pub(crate) fn check(scenario: &FabricScenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (node, below) in scenario.nodes.iter().zip(&tree.children) {
         let error = |(key, message): (&str, String)| {
             let message = format!("{}.{key}: {message}", node.name.value);

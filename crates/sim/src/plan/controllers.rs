@@ -11,7 +11,7 @@ use link::PortParameters;
 use protocol::Bar;
 
 use crate::scenario::{
-    Controller, LinkParameters, Node, NodeKind, Scenario, ScenarioError, advice,
+    Controller, FabricScenario, LinkParameters, Node, NodeKind, ScenarioError, advice,
 };
 
 use super::address::show;
@@ -89,7 +89,7 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
         let plan = |controller: &Controller| ControllerPlan {
             name: controller.name.value.clone(),
             parameters: controller.parameters.clone(),
@@ -133,7 +133,7 @@ impl Controllers {
 
     fn attach(
         &mut self,
-        scenario: &Scenario,
+        scenario: &FabricScenario,
         (index, node): (usize, &Node),
         member: &impl Member,
         numbers: &mut BTreeMap<u8, usize>,
@@ -200,7 +200,7 @@ pub(crate) fn nic(node: &Node) -> Option<&NicParameters> {
     node.kind.device()
 }
 
-fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn check_names(scenario: &FabricScenario) -> Result<(), ScenarioError> {
     for controller in &scenario.controllers {
         let same = |node: &&Node| node.name.value == controller.name.value;
         if let Some(node) = scenario.nodes.iter().find(same) {
@@ -216,7 +216,7 @@ fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn check_spaces(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn check_spaces(scenario: &FabricScenario) -> Result<(), ScenarioError> {
     for controller in &scenario.controllers {
         let Bytes(space) = controller.parameters.processor_space;
         if !space.is_power_of_two() {
@@ -233,7 +233,7 @@ fn check_spaces(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 /// The processor numbers that the scenario writes; each must be unique.
-fn written_numbers(scenario: &Scenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
+fn written_numbers(scenario: &FabricScenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
     let mut numbers = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         let written = match &node.kind {
@@ -254,7 +254,7 @@ fn written_numbers(scenario: &Scenario) -> Result<BTreeMap<u8, usize>, ScenarioE
     Ok(numbers)
 }
 
-fn check_nic(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+fn check_nic(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
     };
@@ -271,7 +271,7 @@ fn check_nic(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
 }
 
 fn find(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     written: Option<&String>,
 ) -> Result<usize, ScenarioError> {
@@ -307,7 +307,7 @@ fn find(
 
 /// Checks that a network interface controller and its crossbar have one clock, as they share a bus.
 fn check_clock(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     controller: &ControllerPlan,
 ) -> Result<(), ScenarioError> {

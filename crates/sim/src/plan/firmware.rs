@@ -8,7 +8,7 @@ use link::PortParameters;
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
 
 use super::address::show;
 use super::channels;
@@ -16,7 +16,7 @@ use super::tree::Tree;
 
 /// The functions of all nodes, and the tree through which firmware reaches them.
 pub(crate) struct Firmware<'a> {
-    pub(crate) scenario: &'a Scenario,
+    pub(crate) scenario: &'a FabricScenario,
     pub(crate) tree: &'a Tree,
     pub(crate) functions: Vec<Functions>,
 }

@@ -7,7 +7,7 @@ use protocol::{
 };
 use transaction::{Functions, PortFunction};
 
-use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario, Slot};
+use crate::scenario::{Code, DeviceParameters, FabricScenario, Node, NodeKind, Slot};
 
 use super::ControllerPlan;
 use super::channels;
@@ -16,7 +16,7 @@ use super::tree::{Child, Tree};
 
 /// The functions of the node `index`; `window` is the BAR through which the node reaches others of its network.
 pub(crate) fn functions(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     tree: &Tree,
     index: usize,
     window: Option<Bar>,
@@ -91,7 +91,7 @@ pub(crate) fn bars(
 
 /// The BAR through which the router or network interface controller at `index` reaches others; none for other nodes.
 pub(crate) fn window(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     networks: &Networks,
     controllers: &[ControllerPlan],
     index: usize,

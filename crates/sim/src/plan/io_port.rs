@@ -3,14 +3,14 @@
 use fabric::Owned;
 use transaction::FunctionPlace;
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
 
 use super::tree::known;
 use super::{ControllerPlan, IoPortPlan, NodePlan};
 
 /// Plans the I/O ports: finds the owner of each function below them.
 pub(crate) fn plan(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     nodes: &[NodePlan],
     controllers: &[ControllerPlan],
 ) -> Result<Vec<IoPortPlan>, ScenarioError> {
@@ -21,7 +21,7 @@ pub(crate) fn plan(
 }
 
 fn plan_one(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     (nodes, controllers): (&[NodePlan], &[ControllerPlan]),
     port: usize,
 ) -> Result<IoPortPlan, ScenarioError> {
@@ -90,7 +90,7 @@ fn plan_one(
 }
 
 /// Checks that the node below an I/O port is an endpoint that neither joins hosts nor needs a driver on a host above it.
-fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+fn check_endpoint(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let what = match &node.kind {
         NodeKind::Device(_, device) => {
             let device = device.parameters();

@@ -8,11 +8,10 @@ use protocol::Pasid;
 use transaction::PageSize;
 
 use crate::scenario::{NodeKind, ScenarioError};
-use crate::workload::Workload;
 
-use super::address::{Region, show};
+use super::address::show;
 use super::address_maps::AddressMaps;
-use super::planner::Planner;
+use super::allocator::Allocator;
 
 /// Keys that say nothing without `iommu = true`; the first is for page tables of processes, too.
 const KEYS: [&str; 2] = ["iommu_page", "iommu_mapped"];
@@ -23,7 +22,7 @@ const PAGE: u64 = 4096;
 /// Addresses of 64 bits that page tables cannot map begin here.
 const BEYOND: u64 = 1 << 48;
 
-impl Planner<'_> {
+impl Allocator<'_> {
     /// Plans the mappings of every host with an IOMMU for requests from below.
     pub(crate) fn identities(&mut self) -> Result<Vec<AddressMaps>, ScenarioError> {
         let nodes = 0..self.nodes.len();
@@ -127,36 +126,5 @@ impl Planner<'_> {
             }
         }
         ranges
-    }
-
-    /// Checks that no flow uses the bytes of page tables.
-    pub(crate) fn check_tables(
-        &self,
-        maps: &[AddressMaps],
-        flows: &[Workload],
-    ) -> Result<(), ScenarioError> {
-        for (number, workload) in flows.iter().enumerate() {
-            let Workload::Flow(flow) = workload else {
-                continue;
-            };
-            let Some(host) = flow.to else { continue };
-            let (Some(tables), Some(memory)) = (maps[host].tables(), self.nodes[host].memory)
-            else {
-                continue;
-            };
-            let used = Region {
-                base: memory.base + flow.offset,
-                size: flow.window,
-            };
-            if used.base < tables.end && tables.start < used.end() {
-                let message = format!(
-                    "it reaches the page tables of {}, which take the last {}; write a smaller offset or window, or a larger memory there",
-                    self.nodes[host].name,
-                    show(memory.end() - tables.start)
-                );
-                return Err(self.error(&self.scenario.flows[number], "offset", &message));
-            }
-        }
-        Ok(())
     }
 }

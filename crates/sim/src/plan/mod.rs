@@ -1,9 +1,8 @@
-//! The plan: a scenario that is checked, numbered and given addresses, as firmware would.
-//!
-//! A plan contains no errors; the run only follows it.
+//! The plan of a fabric: a scenario whose nodes have places, numbers and addresses, as firmware would give them.
 
 pub(crate) mod address;
 mod address_maps;
+mod allocator;
 pub(crate) mod buffers;
 mod cables;
 mod channels;
@@ -15,19 +14,18 @@ mod firmware;
 mod functions;
 mod io_port;
 mod iommu;
+pub(crate) mod memory;
 pub(crate) mod network;
+mod node;
 mod payload;
-pub(crate) mod planner;
 pub(crate) mod queue_pairs;
 mod room;
 mod routing;
 mod sharing;
 mod topology;
 pub(crate) mod tree;
-mod workloads;
 
 use std::collections::BTreeSet;
-use std::ops::Deref;
 
 use host::firmware::AssignedVectors;
 use kernel::{Span, Time};
@@ -38,136 +36,141 @@ pub use address::Region;
 pub use address_maps::AddressMaps;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
-pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
+pub use fabric::{FabricPlan, IoPortPlan};
 pub use network::{FibrePlan, NetworkPlan};
+pub use node::{DownstreamPort, LinkPlan, NodePlan};
 
-use crate::incident::{self, IncidentPlan};
-use crate::scenario::{Models, Node, NodeKind, Scenario, ScenarioError, Upstream};
-use crate::workload::collective::plan as collective;
-use crate::workload::flow::FlowPlan;
-use crate::workload::traffic::plan as traffic;
-use crate::workload::{self, PlannedWorkload, Workload};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError, Upstream};
 
 use controllers::Controllers;
 use firmware::Firmware;
+use memory::Memories;
+use network::Networks;
 use tree::Tree;
 
-/// A fabric and its workloads, ready to be built and run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The fabric.
-    pub fabric: FabricPlan,
-    /// The workloads of the fabric: flows and messages as written, then open-loop workloads of networks, those of controllers,
-    /// collectives, accesses, and work under locks.
-    pub workloads: Vec<PlannedWorkload>,
-    /// Incidents, in the order of their times.
-    pub incidents: Vec<IncidentPlan>,
+/// Checks that the parameters of each node fit together.
+pub(crate) fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
+    for node in &scenario.nodes {
+        address::check_bar(scenario, node)?;
+        payload::check_sizes(scenario, node)?;
+        payload::check_read_request(scenario, node)?;
+        payload::check_memory(scenario, node)?;
+        payload::check_core(scenario, node)?;
+    }
+    Ok(())
 }
 
-impl Deref for Plan {
-    type Target = FabricPlan;
-    fn deref(&self) -> &FabricPlan {
-        &self.fabric
-    }
+/// The places of all nodes: in their trees and networks, and at their controllers. No register has a value yet.
+pub(crate) struct Places {
+    tree: Tree,
+    controllers: Controllers,
 }
 
-impl Plan {
-    /// Reads and checks the TOML `text`; messages call it `file`.
-    pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Self::read_with(text, file, &Models::default())
-    }
-
-    /// Reads and checks the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
-    pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
-        Self::new(&Scenario::read_with(text, file, models)?)
-    }
-
-    /// Checks `scenario` and enumerates it.
-    pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+impl Places {
+    /// Finds the place of every node of `scenario`.
+    pub(crate) fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
-        for node in &scenario.nodes {
-            address::check_bar(scenario, node)?;
-            payload::check_sizes(scenario, node)?;
-            payload::check_read_request(scenario, node)?;
-            payload::check_memory(scenario, node)?;
-            payload::check_core(scenario, node)?;
-        }
-        sharing::check(scenario, &tree)?;
-        channels::check(scenario, &tree)?;
         let mut controllers = Controllers::new(scenario)?;
-        room::for_messages(scenario, &mut controllers)?;
+        room::measure(scenario, &mut controllers);
+        Ok(Places { tree, controllers })
+    }
+
+    /// Checks that the parameters of nodes fit their places.
+    pub(crate) fn check(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
+        sharing::check(scenario, &self.tree)?;
+        channels::check(scenario, &self.tree)?;
+        room::for_messages(scenario, &self.controllers)
+    }
+}
+
+/// The nodes with their registers as firmware leaves them, and what joins them.
+pub(crate) struct Enumerated {
+    pub(crate) nodes: Vec<NodePlan>,
+    pub(crate) links: Vec<LinkPlan>,
+    pub(crate) networks: Networks,
+    pub(crate) controllers: Controllers,
+    pub(crate) io_ports: Vec<IoPortPlan>,
+}
+
+impl Enumerated {
+    /// Lets the firmware of every host enumerate its tree.
+    pub(crate) fn new(scenario: &FabricScenario, places: Places) -> Result<Self, ScenarioError> {
+        let Places { tree, controllers } = places;
         let nodes = enumerated(scenario, &tree, &controllers)?;
-        for (node, planned) in scenario.nodes.iter().zip(&nodes) {
-            payload::check_buffers(scenario, node, planned.max_payload)?;
-            payload::check_packet(scenario, node, planned.max_payload)?;
-        }
-        room::for_loads(scenario, &nodes, &controllers)?;
-        room::for_replays(scenario, &nodes, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
-        let incidents = incident::plan(scenario, &nodes, &links)?;
-        let mut networks = tree.networks;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
-        let around = (controllers.all.as_slice(), io_ports.as_slice());
-        let planned = workloads::plan(scenario, &nodes, &mut networks, around)?;
-        let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
-        let collectives = collective::plan(scenario, &nodes, &networks)?;
-        let mut workloads = planned.flows;
-        workloads.extend(traffic.into_iter().map(Workload::from));
-        workloads.extend(planned.offers.into_iter().map(Workload::from));
-        workloads.extend(collectives.into_iter().map(Workload::from));
-        workloads.extend(planned.accesses.into_iter().map(Workload::from));
-        workloads.extend(planned.locked.into_iter().map(Workload::from));
-        let mut warnings = networks.warnings;
-        warnings.extend(controllers.warnings);
-        warnings.extend(planned.warnings);
-        let time = |after: Span| Time::from_fs(after.as_fs());
-        let measure = scenario
-            .measure
-            .map(|(from, until)| (time(from), time(until)));
-        let fabric = FabricPlan {
-            name: scenario.name.clone(),
-            seed: scenario.seed,
-            measure,
+        Ok(Enumerated {
             nodes,
             links,
-            controllers: controllers.all,
+            networks: tree.networks,
+            controllers,
             io_ports,
-            cables: controllers.cables,
-            networks: networks.all,
-            fibres: networks.fibres,
-            buffers: planned.buffers,
-            page_tables: planned.page_tables,
-            identities: planned.identities,
-            spare: planned.spare,
-            warnings,
-        };
-        Ok(Plan {
-            fabric,
-            workloads: workload::number(workloads),
-            incidents,
         })
     }
 
-    /// The flows, including those of messages, in the order of their numbers.
-    pub fn flows(&self) -> impl Iterator<Item = &FlowPlan> {
-        self.workloads.iter().filter_map(|one| one.workload.flow())
+    /// Checks that the largest packets of every node fit the buffers on their way. `between_hosts` says whether hosts load from and
+    /// store to each other.
+    pub(crate) fn check(
+        &self,
+        scenario: &FabricScenario,
+        between_hosts: bool,
+    ) -> Result<(), ScenarioError> {
+        for (node, planned) in scenario.nodes.iter().zip(&self.nodes) {
+            payload::check_buffers(scenario, node, planned.max_payload)?;
+            payload::check_packet(scenario, node, planned.max_payload)?;
+        }
+        room::for_loads(scenario, &self.nodes, &self.controllers, between_hosts)?;
+        room::for_replays(scenario, &self.nodes, &self.controllers)
     }
 
-    /// A copy of the plan before any firmware ran: every register has its reset value.
-    pub fn cold(mut self, scenario: &Scenario) -> Result<Self, ScenarioError> {
+    /// Makes the plan of the fabric, with all that is in its memories, and these warnings after its own.
+    pub(crate) fn make(
+        self,
+        scenario: &FabricScenario,
+        memories: Memories,
+        warnings: Vec<String>,
+    ) -> FabricPlan {
+        let time = |after: Span| Time::from_fs(after.as_fs());
+        let spare = self.nodes.iter().enumerate();
+        let spare = spare.map(|(index, node)| memories.claims.spare(index, node.memory));
+        let own = [self.networks.warnings, self.controllers.warnings];
+        FabricPlan {
+            name: scenario.name.clone(),
+            seed: scenario.seed,
+            measure: scenario
+                .measure
+                .map(|(from, until)| (time(from), time(until))),
+            spare: spare.collect(),
+            nodes: self.nodes,
+            links: self.links,
+            controllers: self.controllers.all,
+            io_ports: self.io_ports,
+            cables: self.controllers.cables,
+            networks: self.networks.all,
+            fibres: self.networks.fibres,
+            buffers: memories.buffers,
+            page_tables: memories.page_tables,
+            identities: memories.identities,
+            warnings: own.into_iter().flatten().chain(warnings).collect(),
+        }
+    }
+}
+
+impl FabricPlan {
+    /// Gives every register the value after reset, before any firmware ran.
+    pub(crate) fn reset(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         let tree = Tree::new(scenario)?;
-        for (index, node) in self.fabric.nodes.iter_mut().enumerate() {
-            let window =
-                functions::window(scenario, &tree.networks, &self.fabric.controllers, index);
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            let window = functions::window(scenario, &tree.networks, &self.controllers, index);
             node.functions = functions::functions(scenario, &tree, index, window);
         }
-        Ok(self)
+        Ok(())
     }
 }
 
 /// The nodes after their hosts' firmware ran.
 fn enumerated(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     tree: &Tree,
     controllers: &Controllers,
 ) -> Result<Vec<NodePlan>, ScenarioError> {
@@ -300,7 +303,7 @@ fn downstream(tree: &Tree, node: usize, functions: &Functions) -> Vec<Downstream
 }
 
 fn links(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     tree: &Tree,
     nodes: &[NodePlan],
 ) -> Result<Vec<LinkPlan>, ScenarioError> {

@@ -10,7 +10,7 @@ use link::optical::{FlowControl, OpticalParameters, still_coming};
 use protocol::aurora;
 
 use crate::scenario::{
-    FibreParameters, Network, Node, RoutingKind, Scenario, ScenarioError, Shape, Sides,
+    FabricScenario, FibreParameters, Network, Node, RoutingKind, ScenarioError, Shape, Sides,
 };
 
 use super::address::show;
@@ -63,7 +63,7 @@ pub(crate) struct Networks {
 const FS_PER_MM: u64 = 4897;
 
 impl Networks {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
         let names = scenario.nodes.iter().enumerate();
         let names = names.map(|(index, node)| (node.name.value.as_str(), index));
         let mut builder = Builder {
@@ -101,7 +101,7 @@ pub(crate) struct Joint {
 }
 
 pub(crate) struct Builder<'a> {
-    pub(crate) scenario: &'a Scenario,
+    pub(crate) scenario: &'a FabricScenario,
     pub(crate) names: BTreeMap<&'a str, usize>,
     /// The fibre at each router port.
     pub(crate) joined: BTreeMap<(usize, u8), usize>,

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Quantity};
 use protocol::MAX_TLP_OVERHEAD;
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
 
 use super::network::router;
 
@@ -11,7 +11,7 @@ use super::network::router;
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
 
 /// Checks that the max payload sizes written for `node` are valid and supported.
-pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_sizes(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let supported = node.port.max_payload_supported;
     checked(scenario, node, "max_payload_supported", supported)?;
     let Some(wanted) = node.settings.max_payload else {
@@ -34,7 +34,7 @@ pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
 /// Checks that the nodes at the upper and the lower end of a link have the same max payload size, unless the scenario permits a mismatch.
 /// `chosen` is the size that firmware has chosen for both.
 pub(crate) fn check_ends(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     ends: [usize; 2],
     sizes: [u32; 2],
     chosen: u32,
@@ -66,7 +66,7 @@ pub(crate) fn check_ends(
 /// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit; 3.6.2, the replay
 /// buffer).
 pub(crate) fn check_buffers(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     max_payload: u32,
 ) -> Result<(), ScenarioError> {
@@ -98,7 +98,7 @@ pub(crate) fn kept(data: Bytes) -> Bytes {
 
 /// Checks that a port that routes or completes atomic operations holds the largest operands, the two of a compare and swap of 16 bytes
 /// (PCIe Base 2.6.1, minimum initial credit).
-fn check_operands(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+fn check_operands(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let Some(size) = node.port.nonposted_data else {
         return Ok(());
     };
@@ -119,7 +119,7 @@ const LARGEST_OPERANDS: Bytes = Bytes(32);
 
 /// Checks that a router's packet holds a whole payload from PCI Express, as each payload goes on as one packet.
 pub(crate) fn check_packet(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     max_payload: u32,
 ) -> Result<(), ScenarioError> {
@@ -136,7 +136,7 @@ pub(crate) fn check_packet(
 }
 
 /// Checks that 32-bit memory, which starts at address 0, ends where the addresses of BARs begin.
-pub(crate) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_memory(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
     };
@@ -155,7 +155,10 @@ pub(crate) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), Scena
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
 /// Checks the max read request size of a device; a host may use a size that no function can have.
-pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_read_request(
+    scenario: &FabricScenario,
+    node: &Node,
+) -> Result<(), ScenarioError> {
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {
@@ -166,7 +169,7 @@ pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(),
 }
 
 /// Checks the settings of a device's core against each other.
-pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_core(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
@@ -195,7 +198,12 @@ pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), Scenari
     })
 }
 
-fn checked(scenario: &Scenario, node: &Node, key: &str, size: Bytes) -> Result<(), ScenarioError> {
+fn checked(
+    scenario: &FabricScenario,
+    node: &Node,
+    key: &str,
+    size: Bytes,
+) -> Result<(), ScenarioError> {
     if SIZES.contains(&size.0) && size.0.is_power_of_two() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use kernel::{Bytes, Quantity};
 use link::PortParameters;
 use protocol::{Generation, NetworkHeader};
 
-use crate::scenario::{Flow, Node, NodeKind, Scenario, ScenarioError, Target};
+use crate::scenario::{FabricScenario, Node, ScenarioError};
 
 use super::NodePlan;
 use super::address::show;
@@ -41,30 +41,22 @@ impl RouteBuffer {
 /// The largest header of a packet of the crossbars, in bytes.
 const HEADER: u64 = 16;
 
-/// Checks the buffers for messages. A packet carries at most `network_payload` bytes, or the descriptor of a GET.
-pub(crate) fn for_messages(
-    scenario: &Scenario,
-    controllers: &mut Controllers,
-) -> Result<(), ScenarioError> {
+/// Notes for each controller the most data that a message packet can carry through all buffers.
+pub(crate) fn measure(scenario: &FabricScenario, controllers: &mut Controllers) {
     for number in 0..controllers.all.len() {
-        let narrowest = narrowest(&controllers.all, number, |index, controller| {
-            let ControllerPlan {
-                name,
-                port,
-                parameters,
-                cables,
-                ..
-            } = controller;
-            let crossbar =
-                RouteBuffer::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
-            let cable = RouteBuffer::new(name, "posted_data", cable_data(port)[0], 0);
-            let nics = members(&controllers.attachments, index);
-            let nics = nics.filter_map(|node| receive_buffer(&scenario.nodes[node]));
-            let cable = (!cables.is_empty()).then_some(cable);
-            [crossbar].into_iter().chain(cable).chain(nics).collect()
-        });
+        let narrowest = narrowest_for_messages(scenario, controllers, number);
         let largest = narrowest.holds().min(NetworkHeader::MAX_DATA.into());
         controllers.all[number].largest = largest as u32;
+    }
+}
+
+/// Checks the buffers for messages. A packet carries at most `network_payload` bytes, or the descriptor of a GET.
+pub(crate) fn for_messages(
+    scenario: &FabricScenario,
+    controllers: &Controllers,
+) -> Result<(), ScenarioError> {
+    for number in 0..controllers.all.len() {
+        let narrowest = narrowest_for_messages(scenario, controllers, number);
         for node in members(&controllers.attachments, number) {
             let node = &scenario.nodes[node];
             if let Some(nic) = nic(node) {
@@ -81,19 +73,44 @@ pub(crate) fn for_messages(
     Ok(())
 }
 
+/// The smallest buffer for messages of a controller and of all controllers that cables join to it.
+fn narrowest_for_messages(
+    scenario: &FabricScenario,
+    controllers: &Controllers,
+    number: usize,
+) -> RouteBuffer {
+    narrowest(&controllers.all, number, |index, controller| {
+        let ControllerPlan {
+            name,
+            port,
+            parameters,
+            cables,
+            ..
+        } = controller;
+        let crossbar = RouteBuffer::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
+        let cable = RouteBuffer::new(name, "posted_data", cable_data(port)[0], 0);
+        let nics = members(&controllers.attachments, index);
+        let nics = nics.filter_map(|node| receive_buffer(&scenario.nodes[node]));
+        let cable = (!cables.is_empty()).then_some(cable);
+        [crossbar].into_iter().chain(cable).chain(nics).collect()
+    })
+}
+
 /// The least buffers for data that a port has at any cable: they grow with its rate.
 fn cable_data(port: &PortParameters) -> [Bytes; 3] {
     port.buffers(Generation::Gen1, 1).data
 }
 
-/// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller.
+/// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller. `between_hosts`
+/// says whether hosts load from and store to each other.
 pub(crate) fn for_loads(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     nodes: &[NodePlan],
     controllers: &Controllers,
+    between_hosts: bool,
 ) -> Result<(), ScenarioError> {
     for number in 0..controllers.all.len() {
-        let takes_loads = has_loads(scenario, &controllers.all, number);
+        let takes_loads = has_loads(&controllers.all, number, between_hosts);
         let narrowest = narrowest(&controllers.all, number, |index, controller| {
             let ControllerPlan {
                 name,
@@ -134,7 +151,7 @@ pub(crate) fn for_loads(
 /// Checks that the replay buffer of each controller with a cable holds its largest packet: a sender without room for it would wait for
 /// ever.
 pub(crate) fn for_replays(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     nodes: &[NodePlan],
     controllers: &Controllers,
 ) -> Result<(), ScenarioError> {
@@ -175,21 +192,10 @@ fn receive_buffer(node: &Node) -> Option<RouteBuffer> {
 }
 
 /// Whether loads and stores, and not only messages, cross a controller or one that cables join to it: those of an endpoint at an I/O
-/// port, or those of flows between hosts.
-fn has_loads(scenario: &Scenario, all: &[ControllerPlan], number: usize) -> bool {
-    let is_host = |name: &str| {
-        let mut nodes = scenario.nodes.iter();
-        nodes.any(|node| node.name.value == name && matches!(node.kind, NodeKind::Host(..)))
-    };
-    let between_hosts = |flow: &Flow| {
-        let to = match &flow.to.value {
-            Target::Node(name) => is_host(name) && *name != flow.from.value,
-            Target::Address(_) => false,
-        };
-        to && is_host(&flow.from.value)
-    };
+/// port, or those between hosts.
+fn has_loads(all: &[ControllerPlan], number: usize, between_hosts: bool) -> bool {
     let mut joined = all.iter().filter(|other| other.group == all[number].group);
-    joined.any(|other| !other.io_ports.is_empty()) || scenario.flows.iter().any(between_hosts)
+    between_hosts || joined.any(|other| !other.io_ports.is_empty())
 }
 
 /// The smallest buffer of a controller and of all controllers that cables join to it.
@@ -215,7 +221,7 @@ fn members(places: &[Option<Attachment>], controller: usize) -> impl Iterator<It
 }
 
 fn check(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     key: &str,
     payload: Bytes,

@@ -5,12 +5,12 @@ use std::fmt::Display;
 use device::AcceleratorParameters;
 use protocol::coherence::AgentId;
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
 
 use super::tree::Tree;
 
 /// Checks the caches of hosts and accelerators, and that each accelerator is directly below a coherent host.
-pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
+pub(crate) fn check(scenario: &FabricScenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let Some(accelerator) = node.kind.device::<AcceleratorParameters>() {
             check_translation(
@@ -43,7 +43,7 @@ pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioErro
 }
 
 /// Checks that an accelerator is directly below a coherent host, as coherence messages cross only one link.
-fn check_parent(scenario: &Scenario, tree: &Tree, index: usize) -> Result<(), ScenarioError> {
+fn check_parent(scenario: &FabricScenario, tree: &Tree, index: usize) -> Result<(), ScenarioError> {
     let node = &scenario.nodes[index];
     let above = tree.upstream_link(index);
     let above = above.map(|link| &scenario.nodes[tree.links[link].0]);
@@ -66,7 +66,7 @@ fn check_parent(scenario: &Scenario, tree: &Tree, index: usize) -> Result<(), Sc
 }
 
 fn check_translation<T>(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     key: &str,
     cache: Result<T, impl Display>,
@@ -74,7 +74,12 @@ fn check_translation<T>(
     cache.map_or_else(|wrong| Err(error(scenario, node, key, wrong)), |_| Ok(()))
 }
 
-fn error(scenario: &Scenario, node: &Node, key: &str, message: impl Display) -> ScenarioError {
+fn error(
+    scenario: &FabricScenario,
+    node: &Node,
+    key: &str,
+    message: impl Display,
+) -> ScenarioError {
     let message = format!("{}, {key}: {message}", node.name.value);
     scenario.error(node.lines.of(key), message)
 }

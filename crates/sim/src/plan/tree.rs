@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scenario::{At, Node, NodeKind, Scenario, ScenarioError, Upstream, advice};
+use crate::scenario::{At, FabricScenario, Node, NodeKind, ScenarioError, Upstream, advice};
 
 use super::network::Networks;
 
@@ -29,7 +29,7 @@ pub(crate) struct Child {
 }
 
 impl Tree {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
         let nodes = &scenario.nodes;
         let Some(first) = nodes.first() else {
             return Err(ScenarioError {
@@ -122,7 +122,7 @@ fn port_device(node: &Node, port: u32) -> u8 {
     (first + port % devices) as u8
 }
 
-fn names(scenario: &Scenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
+fn names(scenario: &FabricScenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
     let mut names = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let Some(other) = names.insert(node.name.value.as_str(), index) {
@@ -141,7 +141,7 @@ fn names(scenario: &Scenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
 
 /// The node above each node; none for a host or an I/O port.
 fn parents(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     names: &BTreeMap<&str, usize>,
 ) -> Result<Vec<Option<usize>>, ScenarioError> {
     let parent = |node: &Node| match (&node.upstream, &node.kind) {
@@ -168,7 +168,7 @@ fn parents(
 }
 
 fn above(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     names: &BTreeMap<&str, usize>,
     node: &Node,
     upstream: &Upstream,
@@ -195,7 +195,7 @@ fn above(
 }
 
 /// The beginning of a message about `node` if other nodes are on its line, as those of a repeated table are: its name.
-fn which(scenario: &Scenario, node: &Node) -> String {
+fn which(scenario: &FabricScenario, node: &Node) -> String {
     let is_alone = !scenario
         .nodes
         .iter()
@@ -207,14 +207,21 @@ fn which(scenario: &Scenario, node: &Node) -> String {
 }
 
 /// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of such names.
-pub(crate) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
+pub(crate) fn known(
+    scenario: &FabricScenario,
+    wanted: &str,
+    fits: impl Fn(&Node) -> bool,
+) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
     advice(wanted, &names)
 }
 
 /// The root above each node; an error if the nodes above one form a cycle.
-fn roots(scenario: &Scenario, parents: &[Option<usize>]) -> Result<Vec<usize>, ScenarioError> {
+fn roots(
+    scenario: &FabricScenario,
+    parents: &[Option<usize>],
+) -> Result<Vec<usize>, ScenarioError> {
     let mut roots: Vec<Option<usize>> = vec![None; parents.len()];
     let mut seen_from = vec![usize::MAX; parents.len()];
     for start in 0..parents.len() {
@@ -239,7 +246,7 @@ fn roots(scenario: &Scenario, parents: &[Option<usize>]) -> Result<Vec<usize>, S
     Ok(roots.into_iter().flatten().collect())
 }
 
-fn cycle(scenario: &Scenario, parents: &[Option<usize>], within: usize) -> ScenarioError {
+fn cycle(scenario: &FabricScenario, parents: &[Option<usize>], within: usize) -> ScenarioError {
     let around = std::iter::successors(parents[within], |node| {
         parents[*node].filter(|_| *node != within)
     });
@@ -264,7 +271,7 @@ fn cycle(scenario: &Scenario, parents: &[Option<usize>], within: usize) -> Scena
 
 /// The nodes below each node, by port: first those with a written port, then the others at the next free ports in order.
 fn ports(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     parents: &[Option<usize>],
 ) -> Result<Vec<BTreeMap<u32, usize>>, ScenarioError> {
     let mut below: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); parents.len()];
@@ -316,7 +323,10 @@ fn ports(
 }
 
 /// Checks that every socket that the scenario writes exists.
-fn check_sockets(scenario: &Scenario, parents: &[Option<usize>]) -> Result<(), ScenarioError> {
+fn check_sockets(
+    scenario: &FabricScenario,
+    parents: &[Option<usize>],
+) -> Result<(), ScenarioError> {
     for (node, parent) in scenario.nodes.iter().zip(parents) {
         let upstream = node.upstream.as_ref();
         let (Some(parent), Some(socket)) = (
@@ -351,7 +361,7 @@ fn check_sockets(scenario: &Scenario, parents: &[Option<usize>]) -> Result<(), S
 
 /// Checks that `node` has a port; `which` begins the message.
 fn exists(
-    scenario: &Scenario,
+    scenario: &FabricScenario,
     node: &Node,
     port: &At<u32>,
     which: impl Fn() -> String,

@@ -4,8 +4,9 @@ use device::Router;
 use link::optical::OpticalCounters;
 use serde::Serialize;
 
+use crate::model::Model;
 use crate::observe::reading::{Reading, SendingFibre, fibre_ends};
-use crate::run::simulation::Simulation;
+use crate::plan::FabricPlan;
 use crate::workload::Seen;
 
 /// The result of one direction of a fibre, in the measured interval of the run.
@@ -35,36 +36,32 @@ pub struct FibreResult {
     pub credit_stall_ns: f64,
 }
 
-impl Simulation {
-    /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
-    /// will not be severed.
-    pub fn fibre_buffers(&self) -> Vec<(String, u32, u32)> {
-        let plan = self.plan();
-        let whole = plan
-            .fibres
-            .iter()
-            .filter(|fibre| fibre.severed_at.is_none());
-        let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
-        let mut buffers = Vec::new();
-        for (fibre, node, port) in ends {
-            let (Some(router), Some((network, _))) =
-                (self.model(node).device::<Router>(), plan.nodes[node].member)
-            else {
-                continue;
-            };
-            let channels = plan.networks[network].optical.virtual_channels as u8;
-            if let Some(end) = router.fibre(usize::from(port)) {
-                let each = (0..channels).map(|channel| {
-                    let name =
-                        format!("{}, {}, channel {channel}", fibre.id, plan.nodes[node].name);
-                    let (free, all) = end.spare(channel);
-                    (name, free, all)
-                });
-                buffers.extend(each);
-            }
+/// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that will not
+/// be severed.
+pub(crate) fn fibre_buffers(plan: &FabricPlan, models: &[Model]) -> Vec<(String, u32, u32)> {
+    let whole = plan
+        .fibres
+        .iter()
+        .filter(|fibre| fibre.severed_at.is_none());
+    let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
+    let mut buffers = Vec::new();
+    for (fibre, node, port) in ends {
+        let (Some(router), Some((network, _))) =
+            (models[node].device::<Router>(), plan.nodes[node].member)
+        else {
+            continue;
+        };
+        let channels = plan.networks[network].optical.virtual_channels as u8;
+        if let Some(end) = router.fibre(usize::from(port)) {
+            let each = (0..channels).map(|channel| {
+                let name = format!("{}, {}, channel {channel}", fibre.id, plan.nodes[node].name);
+                let (free, all) = end.spare(channel);
+                (name, free, all)
+            });
+            buffers.extend(each);
         }
-        buffers
     }
+    buffers
 }
 
 /// Results of both directions of every fibre, between two readings; of nothing, if there are none.

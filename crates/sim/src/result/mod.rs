@@ -11,6 +11,7 @@ mod unsnooped;
 pub(crate) mod wires;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use kernel::Span;
 use packet::{Fault, Refusal};
@@ -18,7 +19,7 @@ use serde::Serialize;
 
 use crate::observe::incidents::Log;
 use crate::observe::reading::Reading;
-use crate::workload::{Seen, WorkloadResult};
+use crate::workload::{Seen, WorkloadResults};
 
 pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
@@ -27,6 +28,7 @@ pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
+pub(crate) use fibre::fibre_buffers;
 pub use incidents::IncidentResult;
 pub(crate) use incidents::noticeable;
 pub use interrupts::InterruptResult;
@@ -51,18 +53,9 @@ pub struct RunResult {
     /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a
     /// workload until the last one is complete. `None` if the run ended before it began.
     pub measured_ns: Option<(f64, f64)>,
-    /// Flows, in scenario order.
-    pub flows: Vec<FlowResult>,
-    /// Open-loop workloads, in scenario order.
-    pub traffic: Vec<TrafficResult>,
-    /// Collectives, in scenario order.
-    pub collectives: Vec<CollectiveResult>,
-    /// Accesses to buffers, in scenario order.
-    pub accesses: Vec<AccessResult>,
-    /// Requests for locks, in scenario order.
-    pub locks: Vec<LockResult>,
-    /// Transactions of databases, in scenario order.
-    pub transactions: Vec<TransactionResult>,
+    /// The results of workloads, a list for each list of the scenario.
+    #[serde(flatten)]
+    pub workloads: WorkloadResults,
     /// Both directions of every link, within the measured interval.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre, within the measured interval.
@@ -103,6 +96,13 @@ pub struct RunResult {
     /// Rates and queue lengths over time, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesResult>,
+}
+
+impl Deref for RunResult {
+    type Target = WorkloadResults;
+    fn deref(&self) -> &WorkloadResults {
+        &self.workloads
+    }
 }
 
 /// Packets that ended before their target, or a link that did not come up.
@@ -147,12 +147,7 @@ pub(crate) fn gather(
         partial: false,
         simulated_ns: now.as_ns(),
         measured_ns: bounds.map(|(first, last)| (first.at.as_ns(), last.at.as_ns())),
-        flows: Vec::new(),
-        traffic: Vec::new(),
-        collectives: Vec::new(),
-        accesses: Vec::new(),
-        locks: Vec::new(),
-        transactions: Vec::new(),
+        workloads: WorkloadResults::default(),
         links: link::links(seen, bounds),
         fibres: fibre::fibres(seen, bounds),
         lost_lines: lost_line::lost_lines(plan, models, now),
@@ -170,14 +165,8 @@ pub(crate) fn gather(
         series: None,
     };
     for one in seen.workloads {
-        match one.workload.kind().result(&one.own, seen) {
-            WorkloadResult::Flow(flow) => result.flows.push(flow),
-            WorkloadResult::Traffic(traffic) => result.traffic.push(traffic),
-            WorkloadResult::Collective(collective) => result.collectives.push(collective),
-            WorkloadResult::Access(access) => result.accesses.push(access),
-            WorkloadResult::Lock(lock) => result.locks.push(lock),
-            WorkloadResult::Transaction(transaction) => result.transactions.push(transaction),
-        }
+        let kind = one.workload.kind();
+        kind.result(&one.own, seen, &mut result.workloads);
     }
     result
 }

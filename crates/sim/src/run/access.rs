@@ -7,8 +7,8 @@ use protocol::Status;
 use thiserror::Error;
 use transaction::{Addresses, Content, Direction, Extent, Flow};
 
+use crate::meters::coherence;
 use crate::model::Model;
-use crate::observe::coherence;
 use crate::plan::NodePlan;
 use crate::result::name_of;
 use crate::run::engine::CHUNK;

@@ -9,8 +9,8 @@ use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
 use crate::build::ends;
 use crate::model::Model;
-use crate::plan::Plan;
 use crate::run::engine::CHUNK;
+use crate::setup::Plan;
 use crate::{AccessError, Simulation};
 
 /// Bytes per line of a dump.

@@ -6,16 +6,16 @@ use std::num::NonZeroU64;
 use kernel::Span;
 
 use super::simulation::Simulation;
+use crate::meters::coherence::{self, Incoherence, Watch};
 use crate::model::Model;
 use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
-use crate::observe::coherence::{self, Incoherence, Watch};
 use crate::observe::pcap::Pcap;
 use crate::observe::perfetto::Perfetto;
 use crate::observe::series::{Sample, Series};
 use crate::observe::trace::Trace;
 use crate::observe::vcd::Vcd;
 use crate::observe::waits::Waits;
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 /// A format of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use kernel::Time;
 
-use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::meters::meter::Meter;
+use crate::setup::Plan;
 
 /// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
 pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {

@@ -1,12 +1,15 @@
-//! The scenario: the text that a user wrote, parsed once, with line numbers for messages.
+//! The sections of a fabric as written, with line numbers for messages.
 //!
-//! Reading checks each value alone; making a [`Plan`](crate::plan::Plan) checks how the values fit together.
+//! Reading checks each value alone; making a [`Plan`](crate::setup::Plan) checks how the values fit together.
 
-mod catalogue;
+mod buffer;
 mod channels;
 mod controller;
 mod device;
+pub(crate) mod entries;
+mod ids;
 mod link;
+mod measure;
 mod models;
 mod network;
 mod node;
@@ -14,50 +17,32 @@ mod node_parameters;
 mod profile;
 mod slot;
 
-pub use catalogue::{Catalogue, catalogue, catalogue_with};
+pub use buffer::{Buffer, BufferParameters, BufferRights};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
+pub use device::{DeviceParameters, LEAVES, LeafModel};
+pub(crate) use ids::{already, id_of, need, taken};
 pub use link::{Lanes, LinkParameters, Speed};
-pub use network::{
-    ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
-    Sides, Traffic, TrafficParameters, TrafficPattern, Work,
-};
+pub use models::Models;
+pub use network::{Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Sides};
 pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
 pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError, Table};
-pub use device::{DeviceParameters, LEAVES, LeafModel};
-pub use models::Models;
-
-pub use crate::workload::access::section::{
-    Access, AccessParameters, Buffer, BufferParameters, BufferRights, Driven, Kind, Order,
-};
-pub use crate::workload::collective::section::{
-    Algorithm, Collective, CollectiveParameters, Operation,
-};
-pub use crate::workload::flow::section::{
-    AddressOrder, Clock, Direction, Flow, FlowParameters, MeasureParameters, Target,
-};
-pub use crate::workload::lock::section::{
-    LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,
-};
-
 pub use ::scenario::{advice, nearest};
 
 use std::path::Path;
 
 use kernel::Span;
 
-use ::scenario::{Section, Source};
+use ::scenario::Section;
 use node::Surroundings;
 use profile::Profiles;
 
-pub use crate::incident::section::Incident;
-
-/// A fabric and its workloads as written.
+/// A fabric as written.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct FabricScenario {
     /// The file name that messages show.
     pub file: String,
     /// The scenario's name.
@@ -76,44 +61,24 @@ pub struct Scenario {
     pub cables: Vec<Cable>,
     /// Fibres that the scenario writes one by one.
     pub fibres: Vec<Fibre>,
-    /// Incidents, in the order they are written.
-    pub incidents: Vec<Incident>,
-    /// Flows, in the order they are written.
-    pub flows: Vec<Flow>,
     /// Buffers in the memories of hosts, in the order they are written.
     pub buffers: Vec<Buffer>,
-    /// Accesses to buffers, in the order they are written.
-    pub accesses: Vec<Access>,
-    /// Work under locks: lock requests, then transactions, each in the order they are written.
-    pub locked: Vec<Locked>,
-    /// Open-loop workloads, in the order they are written.
-    pub traffic: Vec<Traffic>,
-    /// Collectives of the nodes of networks, in the order they are written.
-    pub collectives: Vec<Collective>,
 }
 
-impl Scenario {
-    /// Reads the TOML `text`, whose devices have models of the registry; messages call it `file`.
-    pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Self::read_with(text, file, &Models::default())
-    }
-
-    /// Reads the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
-    pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
-        let source = Source::new(file, text, catalogue::places_of);
-        let table = source.parse(text)?;
-        let mut root = Section::new(&source, String::new(), 1, &table);
-        if table.is_empty() {
-            return Err(source.error(None, EMPTY.to_owned()));
-        }
+impl FabricScenario {
+    /// Reads the sections of a fabric from the `root` of a scenario, whose devices may also have the models from outside; messages call
+    /// the scenario `file`.
+    pub(crate) fn read<'a>(
+        root: &mut Section<'a>,
+        file: &str,
+        models: &'a Models,
+    ) -> Result<Self, ScenarioError> {
         let name = root.read::<String>("name")?.map(|name| name.value);
         let seed = root.read("seed")?.map_or(DEFAULT_SEED, |seed| seed.value);
-        let surroundings = surroundings(&mut root, models)?;
+        let surroundings = surroundings(root, models)?;
         let measure = root.take("measure");
-        let measure = measure
-            .map(|item| crate::workload::flow::section::read_measure(&item))
-            .transpose()?;
-        let (nodes, networks) = nodes(&surroundings, &mut root)?;
+        let measure = measure.map(|item| measure::read(&item)).transpose()?;
+        let (nodes, networks) = nodes(&surroundings, root)?;
         let controllers = root.named("controllers")?;
         let controllers = controllers.iter().map(Controller::read);
         let controllers = controllers.collect::<Result<_, _>>()?;
@@ -122,31 +87,8 @@ impl Scenario {
         let cables = cables.collect::<Result<_, _>>()?;
         let fibres = root.repeated("fibres")?.into_iter();
         let fibres = fibres.map(Fibre::read).collect::<Result<_, _>>()?;
-        let traffic = root.repeated("traffic")?.into_iter().enumerate();
-        let traffic = traffic.map(|(n, section)| Traffic::read("traffic", n + 1, section));
-        let traffic = traffic.collect::<Result<_, _>>()?;
-        let collectives = root.repeated("collectives")?.into_iter().enumerate();
-        let collectives =
-            collectives.map(|(n, section)| Collective::read("collective", n + 1, section));
-        let collectives = collectives.collect::<Result<_, _>>()?;
-        let incidents = root.repeated("incidents")?.into_iter().enumerate();
-        let incidents = incidents.map(|(n, section)| Incident::read(n + 1, section));
-        let incidents = incidents.collect::<Result<_, _>>()?;
-        let flows = root.repeated("flows")?.into_iter().enumerate();
-        let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
-        let flows = flows.collect::<Result<_, _>>()?;
         let buffers = root.named("buffers")?;
         let buffers = buffers.iter().map(Buffer::read).collect::<Result<_, _>>()?;
-        let accesses = root.repeated("accesses")?.into_iter().enumerate();
-        let accesses = accesses.map(|(n, section)| Access::read(n + 1, section));
-        let accesses = accesses.collect::<Result<_, _>>()?;
-        let locks = root.repeated("locks")?.into_iter().enumerate();
-        let locks = locks.map(|(n, section)| Locked::read_locks(n + 1, section));
-        let transactions = root.repeated("transactions")?.into_iter().enumerate();
-        let transactions =
-            transactions.map(|(n, section)| Locked::read_transactions(n + 1, section));
-        let locked = locks.chain(transactions).collect::<Result<_, _>>()?;
-        root.finish()?;
         Ok(Self {
             file: file.to_owned(),
             name: name.unwrap_or_else(|| stem(file)),
@@ -157,13 +99,7 @@ impl Scenario {
             controllers,
             cables,
             fibres,
-            incidents,
-            flows,
             buffers,
-            accesses,
-            locked,
-            traffic,
-            collectives,
         })
     }
 
@@ -177,15 +113,7 @@ impl Scenario {
     }
 }
 
-/// The tables of the TOML `text`, with its repeated tables written out; messages call it `file`.
-pub fn written_out<'a>(text: &'a str, file: &str) -> Result<Table<'a>, ScenarioError> {
-    Source::new(file, text, catalogue::places_of).parse(text)
-}
-
 const DEFAULT_SEED: u64 = 1;
-
-const EMPTY: &str =
-    "this scenario is empty; write at least [hosts.h0] and a [devices.NAME] with upstream = \"h0\"";
 
 fn surroundings<'a>(
     root: &mut Section<'a>,

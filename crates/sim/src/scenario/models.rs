@@ -2,8 +2,8 @@
 
 use device::{EndpointParameters, ForeignModel};
 
-use super::catalogue::keys_of_devices;
 use super::device::{DeviceParameters, LEAVES};
+use super::entries::keys_of_devices;
 
 /// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernel::{Bandwidth, Bytes, Length, Parameters, Quantity, Span, Value};
+use kernel::{Length, Parameters, Quantity, Span, Value};
 
 use super::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
@@ -137,93 +137,6 @@ kernel::parameters! {
     }
 }
 
-/// The choice of destinations for the messages of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrafficPattern {
-    /// Any node, all equally often.
-    Uniform,
-    /// The node with the first two coordinates exchanged.
-    Transpose,
-    /// One node more often than the others.
-    HotSpot,
-    /// The next node up in the first dimension.
-    Neighbour,
-    /// The node half-way around each dimension.
-    Tornado,
-}
-
-impl TrafficPattern {
-    const NAMES: [(&str, Self); 5] = [
-        ("uniform", Self::Uniform),
-        ("transpose", Self::Transpose),
-        ("hot-spot", Self::HotSpot),
-        ("neighbour", Self::Neighbour),
-        ("tornado", Self::Tornado),
-    ];
-}
-
-/// The ends of a workload: the routers' user logic, or the hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The user logic of the routers.
-    Routers,
-    /// The hosts, through PCI Express.
-    Hosts,
-}
-
-impl Side {
-    const NAMES: [(&str, Self); 2] = [("routers", Self::Routers), ("hosts", Self::Hosts)];
-}
-
-/// The arrival process of the messages of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrivalKind {
-    /// A Poisson process.
-    Poisson,
-    /// Messages at equal intervals.
-    Even,
-    /// A random trial in each cycle.
-    Bernoulli,
-}
-
-impl ArrivalKind {
-    const NAMES: [(&str, Self); 3] = [
-        ("poisson", Self::Poisson),
-        ("even", Self::Even),
-        ("bernoulli", Self::Bernoulli),
-    ];
-}
-
-kernel::choices!(TrafficPattern);
-kernel::choices!(Side);
-kernel::choices!(ArrivalKind);
-
-kernel::parameters! {
-    /// Parameters of an open-loop workload on all nodes of a network.
-    pub struct TrafficParameters {
-        /// Destinations of messages: "uniform" (any node, itself included), "transpose", "hot-spot", "neighbour" or "tornado".
-        pattern: TrafficPattern = TrafficPattern::Uniform, from "the usual first question";
-        /// Payload that each node offers per second.
-        load: Option<Bandwidth> = None, from "each workload";
-        /// Payload of one message.
-        message: Bytes = Bytes(256), within Bytes(1)..=Bytes(1 << 20), from "a common max payload size";
-        /// Arrival process of messages: "poisson", "even", or "bernoulli", which makes a trial in each cycle of a fibre.
-        arrivals: ArrivalKind = ArrivalKind::Poisson, from "independent sources";
-        /// Senders: the user logic of the "routers", or the "hosts" through PCI Express.
-        from: Side = Side::Hosts, from "one PCI Express port feeds a router";
-        /// Receivers: the user logic of the "routers", or the memory of the "hosts".
-        to: Side = Side::Hosts, from "as it came";
-        /// The node that a hot spot favours, by its number in the network.
-        hot_node: u32 = 0, from "our choice: the first";
-        /// Share of the messages that go to the hot node in addition to its uniform share.
-        hot_share: f64 = 0.2, within 0.0..=1.0, from "our choice";
-        /// Time at which the first messages are offered.
-        start: Span = Span::ZERO, from "the beginning of the run";
-        /// Time for which messages are offered.
-        duration: Option<Span> = None, from "each workload";
-    }
-}
-
 /// One `[networks.NAME]` section.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -283,46 +196,6 @@ impl Fibre {
         Ok(Self {
             from: (from, ports.0),
             to: (to, ports.1),
-            parameters,
-            lines,
-        })
-    }
-}
-
-/// A workload on the nodes of a network: one `[[traffic]]` or `[[collectives]]` entry.
-#[derive(Clone, Debug)]
-pub struct Work<P> {
-    /// The workload's name; if none is written, the kind of entry and a number.
-    pub id: At<String>,
-    /// The name of the network.
-    pub network: At<String>,
-    /// The parameters of the workload.
-    pub parameters: P,
-    /// The line numbers of the entry and its keys.
-    pub lines: Lines,
-}
-
-/// One `[[traffic]]` entry; any router of a network can stand for the network.
-pub type Traffic = Work<TrafficParameters>;
-
-impl<P: Parameters + Default> Work<P> {
-    pub(super) fn read(
-        kind: &str,
-        number: usize,
-        mut section: Section<'_>,
-    ) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("{kind}-{number}"),
-            line: section.line(),
-        });
-        let network = section.read("network")?;
-        let missing =
-            section.error("there is no network; write network = \"NAME\" of one under [networks]");
-        let mut parameters = P::default();
-        let lines = section.set(&mut [&mut parameters])?;
-        Ok(Self {
-            id,
-            network: network.ok_or(missing)?,
             parameters,
             lines,
         })

@@ -1,42 +1,105 @@
-//! Workloads: a folder for each kind, with its plan, loading, progress and result.
+//! Workloads: a folder for each kind, with its entry in a scenario, its plan, loading, progress and result.
 //!
 //! A new kind needs a folder, and a line in the list of kinds below.
 
 pub mod access;
 pub mod collective;
 pub mod flow;
+mod loading;
 pub mod lock;
 pub mod message;
 pub mod offer;
+pub(crate) mod planner;
 mod progress;
 pub mod traffic;
+mod watcher;
+mod work;
 
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::fmt;
+use std::iter;
 use std::ops::Range;
 
-use host::interrupts::{self, Interrupt, vector_control};
-use host::{DriverParameters, System, ThreadId};
-use kernel::{Span, Time};
-use packet::{FlowId, Observation};
-use transaction::Mark;
+use device::Reply;
+use kernel::{Declaration, Time};
+use packet::FlowId;
+use protocol::QueuePairId;
+use serde::Serialize;
+use transaction::{Mark, Marks};
 
+use ::scenario::{At, Lines, ScenarioError, Section};
+
+use crate::build::Requests;
+use crate::meters::latency::Latencies;
+use crate::meters::meter::{FlowMeter, Meter};
 use crate::model::Model;
-use crate::observe::latency::Latencies;
-use crate::observe::meter::{FlowMeter, Meter};
-use crate::plan::FabricPlan;
-use crate::scenario::NodeKind;
+use crate::plan::memory::Memories;
+use crate::plan::{Enumerated, FabricPlan};
+use crate::scenario::entries::ParameterEntry;
+use crate::scenario::{FabricScenario, id_of};
 
-use access::{AccessPlan, AccessResult};
-use collective::{CollectivePlan, CollectiveResult};
-use flow::{FlowPlan, FlowResult};
-use lock::{LockPlan, LockResult, TransactionResult};
+use access::AccessPlan;
+use access::section::Access;
+use collective::CollectivePlan;
+use collective::section::Collective;
+use flow::FlowPlan;
+use flow::section::Flow;
+use lock::LockPlan;
+use lock::section::{Locks, Transactions};
 use message::MessagePlan;
 use offer::OfferPlan;
-pub(crate) use progress::Patience;
+use planner::Planner;
 use progress::{NETWORK_PATIENCE, PATIENCE};
-use traffic::{TrafficPlan, TrafficResult};
+use traffic::TrafficPlan;
+use traffic::section::Traffic;
+
+pub(crate) use loading::Loading;
+pub(crate) use progress::Patience;
+pub use traffic::tree::TreeTraffic;
+pub(crate) use watcher::{Watcher, Watchers};
+
+/// An entry of a list of workloads in a scenario.
+pub(crate) trait Entry: Sized {
+    /// The word for an entry. An entry without an id is called by it and its number.
+    const NOUN: &'static str;
+
+    /// The keys that every entry writes, each with its help.
+    const NAMES: &[(&'static str, &'static str)];
+
+    /// The declarations of the other keys, each with the names of the lists that have them. A list with keys of an earlier one leaves
+    /// them to it.
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
+
+    /// Its id.
+    fn id(&self) -> &str;
+
+    /// The lines of its keys.
+    fn lines(&self) -> &Lines;
+
+    /// An error at a key.
+    fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
+        let message = format!("{} {:?}, {key}: {message}", Self::NOUN, self.id());
+        scenario.error(self.lines().of(key), message)
+    }
+
+    /// Reads an entry, but for its id.
+    fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;
+
+    /// Whether one host loads from another, or stores to it.
+    fn is_between_hosts(&self, _scenario: &FabricScenario) -> bool {
+        false
+    }
+
+    /// Plans all entries of the list, in their order, after those of the lists before.
+    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError>;
+}
+
+/// The catalogue's entries for the keys that every entry of a list writes, and its id.
+fn forms_of<E: Entry>(list: &str) -> Vec<ParameterEntry> {
+    let mut id = ParameterEntry::of_form(list, ("id", "", "The name in results."));
+    id.default = format!("{0}-1, {0}-2, ...", E::NOUN);
+    let names = E::NAMES.iter();
+    let names = names.map(|&(key, help)| ParameterEntry::of_form(list, (key, "none", help)));
+    [id].into_iter().chain(names).collect()
+}
 
 /// A kind of workload.
 pub(crate) trait Kind {
@@ -89,25 +152,97 @@ pub(crate) trait Kind {
     /// How long the workload may stand still.
     fn patience(&self) -> Patience;
 
-    /// Result of the workload.
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult;
+    /// The node that answers each request of the workload with a write, and the address to which it writes.
+    fn reply(&self) -> Option<(usize, u64)> {
+        None
+    }
+
+    /// The names of the parts, if samples over time count the bytes of each part alone.
+    fn directions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The queue pairs that the workload uses.
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        Vec::new()
+    }
+
+    /// The workload as the tree of a plan shows it, if it offers a load to a whole network or controller.
+    fn tree(&self, _plan: &FabricPlan) -> Option<TreeTraffic> {
+        None
+    }
+
+    /// Adds the result of the workload.
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults);
 }
 
 macro_rules! kinds {
-    ($($(#[doc = $help:literal])+ $kind:ident($plan:ty) $(watched by $watcher:ty)?;)+) => {
+    ($(
+        $(#[doc = $help:literal])+
+        $list:ident: $entry:ty => $result:ty
+        $(, as $($kind:ident($plan:ty))|+)? $(, watched by $watcher:ty)?;
+    )+) => {
+        /// The workloads of a scenario as written, in the order of their lists.
+        #[derive(Clone, Debug)]
+        pub struct Entries { $($(#[doc = $help])+ pub $list: Vec<$entry>,)+ }
+
+        impl Entries {
+            pub(crate) fn read(root: &mut Section<'_>) -> Result<Self, ScenarioError> {
+                Ok(Self { $($list: {
+                    let all = (1..).zip(root.repeated(stringify!($list))?);
+                    let all = all.map(|(number, mut section)| {
+                        let id = id_of(&mut section, <$entry>::NOUN, number)?;
+                        Entry::read(id, section)
+                    });
+                    all.collect::<Result<_, _>>()?
+                },)+ })
+            }
+
+            /// Whether any workload lets one host load from another, or store to it.
+            pub(crate) fn are_between_hosts(&self, scenario: &FabricScenario) -> bool {
+                false $(|| self.$list.iter().any(|one| one.is_between_hosts(scenario)))+
+            }
+        }
+
+        /// The results of the workloads of a run, each list in the order of the scenario.
+        #[derive(Clone, Debug, Default, Serialize)]
+        pub struct WorkloadResults { $($(#[doc = $help])+ pub $list: Vec<$result>,)+ }
+
+        /// The names of all lists, each with the word for an entry.
+        pub fn lists() -> Vec<(&'static str, &'static str)> {
+            vec![$((stringify!($list), <$entry>::NOUN)),+]
+        }
+
+        /// The keys that every entry of a list writes, and the ids, of all lists.
+        pub(crate) fn forms() -> Vec<ParameterEntry> {
+            [$(forms_of::<$entry>(stringify!($list))),+].concat()
+        }
+
+        /// The parameters of the entries of all lists.
+        pub(crate) fn parameters() -> Vec<ParameterEntry> {
+            let all = [$(<$entry>::declarations()),+];
+            let of_place = |(place, declarations)| ParameterEntry::of(place, declarations);
+            all.into_iter().flatten().flat_map(of_place).collect()
+        }
+
+        fn plan_all(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
+            $(<$entry>::plan(planner)?;)+
+            Ok(())
+        }
+
         /// A workload of any kind.
         #[derive(Clone, Debug)]
-        pub enum Workload { $($(#[doc = $help])+ $kind($plan),)+ }
+        pub enum Workload { $($($(#[doc = concat!("An entry of `", stringify!($list), "`.")] $kind($plan),)+)?)+ }
 
-        $(impl From<$plan> for Workload {
+        $($($(impl From<$plan> for Workload {
             fn from(plan: $plan) -> Self {
                 Workload::$kind(plan)
             }
-        })+
+        })+)?)+
 
         impl Workload {
             pub(crate) fn kind(&self) -> &dyn Kind {
-                match self { $(Workload::$kind(plan) => plan,)+ }
+                match self { $($($(Workload::$kind(plan) => plan,)+)?)+ }
             }
         }
 
@@ -120,20 +255,18 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Requests from one end to another.
-    Flow(FlowPlan);
-    /// Messages between queue pairs.
-    Message(MessagePlan);
-    /// An open-loop workload of a network.
-    Traffic(TrafficPlan);
-    /// An open-loop workload of a controller.
-    Offer(OfferPlan);
-    /// A joint operation of the nodes of a network.
-    Collective(CollectivePlan);
-    /// Accesses to a buffer.
-    Access(AccessPlan);
-    /// Work under locks.
-    Lock(LockPlan) watched by lock::LockMeter;
+    /// Requests or messages from one end to another. They come first: the number of a pattern is that of its flow.
+    flows: Flow => flow::FlowResult, as Flow(FlowPlan) | Message(MessagePlan);
+    /// Open-loop workloads of networks and controllers.
+    traffic: Traffic => traffic::TrafficResult, as Traffic(TrafficPlan) | Offer(OfferPlan);
+    /// Joint operations of the nodes of a network.
+    collectives: Collective => collective::CollectiveResult, as Collective(CollectivePlan);
+    /// Accesses to a buffer, one after the other.
+    accesses: Access => access::AccessResult, as Access(AccessPlan);
+    /// Requests for locks alone.
+    locks: Locks => lock::LockResult, as Lock(LockPlan), watched by lock::LockMeter;
+    /// Transactions of a database, under locks.
+    transactions: Transactions => lock::TransactionResult;
 }
 
 impl Workload {
@@ -193,7 +326,7 @@ impl PlannedWorkload {
 }
 
 /// Numbers the workloads and their parts, in this order.
-pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload> {
+fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload> {
     let mut next = 0;
     let numbered = (0..).zip(workloads).map(|(number, workload)| {
         let begin = next;
@@ -207,103 +340,53 @@ pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<Plann
     numbered.collect()
 }
 
-/// Destination of the loading of workloads.
-pub(crate) struct Loading<'a> {
-    pub(crate) plan: &'a FabricPlan,
-    pub(crate) workloads: &'a [PlannedWorkload],
-    /// Time when the links are up, which delays everything that was planned.
-    pub(crate) up: Span,
-    pub(crate) models: &'a mut [Model],
-    /// The threads that make the calls of flows, by the number of the flow.
-    pub(crate) calls: BTreeMap<u32, ThreadId>,
-    /// The threads that write the MSI-X tables of devices, by node.
-    pub(crate) ready: BTreeMap<usize, ThreadId>,
+/// The planned workloads of a scenario.
+pub(crate) struct Planned {
+    pub(crate) workloads: Vec<PlannedWorkload>,
+    /// The risks of the workloads.
+    pub(crate) warnings: Vec<String>,
 }
 
-impl Loading<'_> {
-    /// Starts a thread for each device that its driver sets up vectors of.
-    pub(crate) fn set_up_vectors(&mut self) {
-        for (node, planned) in self.plan.nodes.iter().enumerate() {
-            let Some(entries) = planned.vector_entries() else {
-                continue;
-            };
-            if self.models[planned.root].host().is_none() {
-                continue;
-            }
-            let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {
-                interrupts::set_up(system, costs, entries)
-            });
-            self.ready.insert(node, thread);
-        }
-    }
-
-    /// Interrupt `vector` of the device `node`, for its driver.
-    pub(crate) fn interrupt(&self, node: usize, vector: u16) -> Interrupt {
-        let device = &self.plan.nodes[node];
-        let table = device.vector_table().filter(|_| self.masks(device.root));
-        Interrupt {
-            message: device
-                .interrupt_message(vector)
-                .expect("firmware gives every device vectors for all its interrupts"),
-            control: table.map(|table| vector_control(table, vector)),
-        }
-    }
-
-    /// Whether drivers of `host` mask vectors.
-    fn masks(&self, host: usize) -> bool {
-        match &self.plan.nodes[host].kind {
-            NodeKind::Host(_, costs) => costs.interrupt_masking,
-            _ => false,
-        }
-    }
-
-    /// Begins a program on `host` at `start`, with what the software of that host costs.
-    pub(crate) fn spawn<F>(
-        &mut self,
-        host: usize,
-        start: Time,
-        program: impl FnOnce(System, DriverParameters) -> F,
-    ) -> ThreadId
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (NodeKind::Host(_, costs), Some(host)) =
-            (&self.plan.nodes[host].kind, self.models[host].host_mut())
-        else {
-            panic!("programs run on hosts");
-        };
-        host.cpu_mut()
-            .spawn(start, |system| program(system, costs.clone()))
-    }
+/// Plans the workloads of a scenario on the enumerated nodes, and allocates their memory.
+pub(crate) fn plan(
+    scenario: &FabricScenario,
+    written: &Entries,
+    enumerated: &mut Enumerated,
+    memories: &mut Memories,
+) -> Result<Planned, ScenarioError> {
+    let mut planner = Planner::new(scenario, written, enumerated, memories);
+    plan_all(&mut planner)?;
+    Ok(Planned {
+        workloads: number(planner.workloads),
+        warnings: planner.warnings,
+    })
 }
 
-/// Watches what components tell of the workloads of one kind.
-pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
-    /// Takes in `what`, observed at `now`.
-    fn observe(&mut self, now: Time, what: &Observation);
-}
-
-/// All watchers of a run.
-#[derive(Debug)]
-pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
-
-impl Watchers {
-    pub(crate) fn new(workloads: &[PlannedWorkload]) -> Self {
-        Watchers(watchers(workloads))
-    }
-
-    #[inline]
-    pub(crate) fn observe(&mut self, now: Time, what: &Observation) {
-        for watcher in &mut self.0 {
-            watcher.observe(now, what);
-        }
-    }
-
-    /// The watcher of type `W`.
-    pub(crate) fn get<W: Watcher>(&self) -> &W {
-        let mut all = self.0.iter();
-        let found = all.find_map(|watcher| (&**watcher as &dyn Any).downcast_ref());
-        found.expect("a kind of workload that is in the plan has its watcher")
+/// The demands of the workloads on the components: patterns, marks and replies.
+pub(crate) fn requests(workloads: &[PlannedWorkload], plan: &FabricPlan) -> Requests {
+    let patterns = workloads.iter().map_while(|one| {
+        let number = one.workload.kind().pattern(one.own.number)?;
+        Some(iter::repeat_n(plan.pattern(number), one.own.parts.len()))
+    });
+    let marks = workloads.iter().flat_map(|one| {
+        let mark = one.workload.kind().mark();
+        iter::repeat_n(mark, one.own.parts.len())
+    });
+    let marks: Vec<Mark> = marks.collect();
+    let have_marks = marks.iter().any(|mark| *mark != Mark::default());
+    let replies = workloads.iter().filter_map(|one| {
+        let (reflector, address) = one.workload.kind().reply()?;
+        let flow = one.own.first();
+        Some((reflector, Reply { flow, address }))
+    });
+    Requests {
+        patterns: patterns.flatten().collect(),
+        marks: if have_marks {
+            marks.into()
+        } else {
+            Marks::default()
+        },
+        replies: replies.collect(),
     }
 }
 
@@ -328,15 +411,4 @@ impl<'a> Seen<'a> {
     pub(crate) fn latencies(&self, own: &Own) -> &'a Latencies {
         self.meter.latencies(own.first())
     }
-}
-
-/// The result of a workload, in its section of the results.
-#[derive(Clone, Debug)]
-pub(crate) enum WorkloadResult {
-    Flow(FlowResult),
-    Traffic(TrafficResult),
-    Collective(CollectiveResult),
-    Access(AccessResult),
-    Lock(LockResult),
-    Transaction(TransactionResult),
 }

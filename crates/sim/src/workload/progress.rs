@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 
 use super::PlannedWorkload;
-use crate::observe::meter::Meter;
+use crate::meters::meter::Meter;
 
 /// Time without payload after which none will arrive: for workloads whose reads may time out, and for networks.
 pub(super) const PATIENCE: Span = Span::from_us(100_000);

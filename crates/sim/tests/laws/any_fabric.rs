@@ -622,7 +622,7 @@ proptest! {
         unwatched.run(&mut |_| true);
         prop_assert_eq!(unwatched.events(), events);
         prop_assert_eq!(unwatched.now(), simulation.now());
-        let waits = result.waits.expect("the run was watched");
+        let waits = result.waits.as_ref().expect("the run was watched");
         prop_assert_eq!(waits.len(), result.flows.len());
         for flow in waits {
             let sum: f64 = flow.shares.iter().map(|share| share.share).sum();

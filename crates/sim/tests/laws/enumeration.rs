@@ -2,8 +2,8 @@
 
 use host::Coroutine;
 use host::firmware::{apply, enumerate};
-use sim::plan::Plan;
-use sim::scenario::Scenario;
+use sim::Plan;
+use sim::Scenario;
 
 /// Two hosts; switches behind switches; BARs of both widths; virtual functions; payload sizes, settings and a reflector.
 const FABRIC: &str = r#"

@@ -285,7 +285,7 @@ proptest! {
         let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
         simulation.run_until(rest, &mut || true);
         let result = simulation.result();
-        prop_assert_eq!(result.incoherence, None);
+        prop_assert_eq!(&result.incoherence, &None);
         let violations: Vec<u64> = result.locks.iter().map(|one| one.violations).collect();
         prop_assert_eq!(violations, [0, 0, 0]);
         let counts: Vec<u64> = result.locks[1..].iter().map(|one| one.count).collect();

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use protocol::{FunctionId, Generation};
-use sim::plan::{DownstreamPort, NodePlan, Plan, Region};
-use sim::scenario::catalogue;
+use sim::Plan;
+use sim::plan::{DownstreamPort, NodePlan, Region};
+use sim::setup::catalogue;
 use sim::workload::flow::{Amount, FlowPlan};
 
 fn plan(text: &str) -> Plan {

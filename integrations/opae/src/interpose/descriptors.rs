@@ -14,10 +14,10 @@ use session::{Until, WaitEnd};
 use super::signals::with_open;
 use super::threads::MOMENT;
 use super::time::{SECOND, from_timespec, to_timespec};
-use super::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::user_pointer;
 use crate::state::{State, reported_time};
+use crate::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
 
 /// Length of each real wait while the simulation has no scheduled event, in milliseconds.
 const SLICE: c_int = 10;

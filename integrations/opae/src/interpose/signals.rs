@@ -13,19 +13,6 @@ use crate::abi::user_pointer;
 use crate::fault::replace_previous;
 use crate::lock::note_installation;
 
-/// Installs a handler with the real function.
-///
-/// # Safety
-/// The requirements are those of the C library's function.
-pub unsafe fn real_sigaction(
-    signal: c_int,
-    action: *const libc::sigaction,
-    before: *mut libc::sigaction,
-) {
-    // SAFETY: the caller guarantees valid arguments.
-    unsafe { real::sigaction(signal, action, before) };
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaction(
     signal: c_int,

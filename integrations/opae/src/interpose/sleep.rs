@@ -7,10 +7,10 @@ use std::ffi::{c_int, c_uint};
 use libc::{clockid_t, timespec};
 
 use super::time::{epoch, from_timespec, to_timespec};
-use super::turns::{give_way, sleep_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::user_pointer;
 use crate::state::reported_time;
+use crate::turns::{give_way, sleep_in_turn};
 
 /// Sleeps for `nanoseconds` of simulated or real time.
 pub fn sleep_for(nanoseconds: u64) {

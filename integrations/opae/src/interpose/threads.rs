@@ -14,10 +14,10 @@ use libc::{
 use session::Until;
 
 use super::time::{epoch, from_timespec, to_timespec};
-use super::turns::{Rest, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::user_pointer;
 use crate::state::reported_time;
+use crate::turns::{Rest, wait_in_turn};
 
 /// Length of such a short wait, in milliseconds.
 pub const MOMENT: c_int = 2;

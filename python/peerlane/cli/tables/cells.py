@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -11,9 +11,11 @@ from rich.text import Text
 from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
+
+    from peerlane.results.workload import Unit
 
 STYLE = {True: "green", False: "bold red"}
 
@@ -80,6 +82,34 @@ def size(count: int | None) -> str:
 def gigabytes(rate: float | None) -> str:
     """A rate in GB/s."""
     return "-" if rate is None else f"{rate / 1e9:.4g}"
+
+
+def times(found: tuple[int, float] | None) -> str:
+    """A number of things, and the mean time of each."""
+    return f"{found[0]} of {duration(found[1])}" if found else ""
+
+
+def word(value: object) -> str:
+    """A word; nothing where there is none."""
+    return "" if value is None else str(value)
+
+
+_CELLS: dict[Unit, Callable[[Any], str]] = {
+    "name": str,
+    "word": word,
+    "count": str,
+    "amount": amount,
+    "bytes": size,
+    "rate": gigabytes,
+    "time": duration,
+    "times": times,
+    "number": number,
+}
+
+
+def cell(value: object, unit: Unit) -> str:
+    """A value of a column with this unit."""
+    return _CELLS[unit](value)
 
 
 class Phrases:

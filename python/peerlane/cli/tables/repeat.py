@@ -15,7 +15,7 @@ from peerlane.cli.tables.points import MOST_ALIKE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from peerlane.varying.intervals import Interval
+    from peerlane.figures.intervals import Interval
     from peerlane.varying.repeat import Repeated
 
 _SHOWN = re.compile(

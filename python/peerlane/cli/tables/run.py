@@ -9,25 +9,24 @@ from rich.text import Text
 
 from peerlane.cli.tables.cells import (
     STYLE,
-    amount,
     blank,
+    cell,
     duration,
     gigabytes,
-    number,
     numbers,
     size,
 )
-from peerlane.results.flows import FlowResult
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from peerlane.cli.tables.sheet import Sheet
     from peerlane.fabric.tree import Tree
-    from peerlane.results.flows import DirectionResult, LinkResult
-    from peerlane.results.networks import FibreResult, TrafficResult
+    from peerlane.results.flows import DirectionResult, FlowResult, LinkResult
+    from peerlane.results.networks import FibreResult
     from peerlane.results.run import Fault, RunResult
-    from peerlane.results.sharing import AccessResult
+    from peerlane.results.workload import WorkloadResult
 
 MOST_FIBRES = 16
 """A network with more has one line for all of them."""
@@ -54,27 +53,16 @@ MOST_MISSING = 4
 def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
     parts: list[RenderableType] = [_head(result), ""]
-    others = (
-        result.traffic,
-        result.collectives,
-        result.accesses,
-        result.locks,
-        result.transactions,
-    )
+    others = [rows for name, rows in result.workloads.items() if name != "flows"]
     if result.flows or not any(others):
         parts += _flows(result)
         parts += [Text(hint, "yellow") for hint in hints] + [""] * bool(hints)
         parts += _missing(result)
-    if result.traffic:
-        parts.append(_traffic(result))
-    if result.collectives:
-        parts.append(_collectives(result))
-    if result.accesses:
-        parts.append(_accesses(result))
-    if result.locks:
-        parts.append(_locks(result))
-    if result.transactions:
-        parts.append(_transactions(result))
+    parts += [
+        _workloads(name, rows, lost=bool(result.errors))
+        for name, rows in result.workloads.items()
+        if rows and name != "flows"
+    ]
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
@@ -125,7 +113,7 @@ def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
     flows.fold("MiB/s", "max", "bytes", "direction", "p99")
     for flow in shown:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
-        flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
+        flows.add_row(*cells, Text(flow.state(lost=bool(result.errors)), style=STYLE[flow.intact]))
         for one in flow.directions:
             # Its name says what it is, where the column of directions folds away.
             cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady)]
@@ -151,139 +139,23 @@ def _rates(flow: FlowResult | DirectionResult, *, steady: bool) -> list[str]:
     ]
 
 
-def _traffic(result: RunResult) -> Sheet:
-    table = blank("traffic", "network")
-    table.add_column("pattern")
-    numbers(table, "nodes", "offered GB/s", "accepted", "least", "most", "fairness")
-    numbers(table, "latency p50", "p99", "max")
-    table.add_column("data")
-    table.fold("nodes", "max", "pattern", "most", "least", "fairness", "p99")
-    for one in result.traffic:
-        latency = one.latency_ns
-        times = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
-        table.add_row(
-            one.id,
-            one.network,
-            one.pattern,
-            str(one.nodes),
-            gigabytes(one.offered_bytes_per_second),
-            gigabytes(one.accepted_bytes_per_second),
-            *map(gigabytes, one.node_bytes_per_second or (None, None)),
-            number(one.fairness),
-            *map(duration, times),
-            _data(one, lost=bool(result.errors)),
-        )
-    return table
-
-
-def _collectives(result: RunResult) -> Sheet:
-    table = blank("collective", "network")
-    table.add_column("operation")
-    table.add_column("algorithm")
-    numbers(table, "nodes", "size", "time", "moved")
-    table.add_column("data")
-    table.fold("algorithm", "nodes", "moved", "operation", "size")
-    for one in result.collectives:
-        state = "correct" if one.correct else "differs" if one.completed else "incomplete"
-        table.add_row(
-            one.id,
-            one.network,
-            one.operation,
-            one.algorithm if one.operation == "all-reduce" else "",
-            str(one.nodes),
-            size(one.size),
-            duration(one.time_ns),
-            size(one.moved_bytes),
-            Text(state, style=STYLE[one.correct]),
-        )
-    return table
-
-
-def _accesses(result: RunResult) -> Sheet:
-    table = blank("accesses", "by", "buffer")
-    table.add_column("kind")
-    numbers(table, "size", "count", "latency mean", "p50", "p99", "max", "GB/s")
-    cached = any(one.cache for one in result.accesses)
-    translated = any(one.translations for one in result.accesses)
-    numbers(table, *["hits"] * cached, *["translations"] * translated)
-    table.add_column("data")
-    table.fold("count", "max", "translations", "p99", "size", "hits", "kind", "p50")
-    for one in result.accesses:
-        latency = one.latency_ns
-        times = (latency.mean, latency.p50, latency.p99, latency.max) if latency else (None,) * 4
-        lines = one.cache.hits + one.cache.misses if one.cache else 0
-        asked = one.translations
-        table.add_row(
-            one.id,
-            one.by,
-            one.buffer,
-            one.kind,
-            size(one.size),
-            str(one.count),
-            *map(duration, times),
-            gigabytes(one.bytes_per_second),
-            *[f"{one.cache.hits / lines:.1%}" if one.cache and lines else ""] * cached,
-            *[f"{asked.count} of {duration(asked.mean_ns)}" if asked else ""] * translated,
-            _data(one, lost=bool(result.errors)),
-        )
-    return table
-
-
-def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
-    """The state of the bytes; if packets were lost, some did not arrive."""
-    arrived = flow.completed and not lost
-    arrived = arrived and not (isinstance(flow, FlowResult) and flow.missing)
-    state = "intact" if flow.intact else "differs" if arrived else "incomplete"
-    if isinstance(flow, FlowResult) and flow.intact and not flow.compared:
-        state = "not compared"
-    return Text(state, style=STYLE[flow.intact])
-
-
-def _locks(result: RunResult) -> Sheet:
-    table = blank("locks", "by", "buffer")
-    numbers(table, "count", "request mean", "p50", "p99", "attempts", "waited", "waiting")
-    table.add_column("holders")
-    table.fold("attempts", "p50", "count", "p99", "waited")
-    for one in result.locks:
-        request, waiting = one.request_ns, one.waiting_ns
-        times = (request.mean, request.p50, request.p99) if request else (None,) * 3
-        whole = one.completed and not one.violations
-        state = "one" if whole else "several" if one.violations else "incomplete"
-        table.add_row(
-            one.id,
-            one.by,
-            one.buffer,
-            str(one.count),
-            *map(duration, times),
-            str(one.attempts),
-            str(one.waited),
-            duration(waiting.mean if waiting else None),
-            Text(state, style=STYLE[whole]),
-        )
-    return table
-
-
-def _transactions(result: RunResult) -> Sheet:
-    table = blank("transactions", "by", "buffer", "lock")
-    numbers(table, "committed", "a second", "conflicts", "latency mean", "p50", "p99")
-    table.add_column("versions")
-    table.fold("p50", "committed", "conflicts", "p99")
-    for one in result.transactions:
-        latency = one.latency_ns
-        times = (latency.mean, latency.p50, latency.p99) if latency else (None,) * 3
-        rate = one.committed_per_second
-        state = "intact" if one.intact else "differ" if one.completed else "incomplete"
-        table.add_row(
-            one.id,
-            one.by,
-            one.buffer,
-            one.lock,
-            str(one.committed),
-            amount(rate),
-            str(one.conflicts),
-            *map(duration, times),
-            Text(state, style=STYLE[one.intact]),
-        )
+def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Sheet:
+    """The table of the workloads of a list; `lost` says whether the fabric has lost packets."""
+    columns = [
+        column
+        for column in rows[0].COLUMNS
+        if not column.optional or any(column.value(one) for one in rows)
+    ]
+    table = blank(LISTS[name], *(one.title for one in columns if one.unit == "name"))
+    for column in columns:
+        if column.unit != "name":
+            table.add_column(column.title, "value" if column.unit == "word" else "number")
+    table.add_column(rows[0].STATE)
+    folding = sorted((column.folds, column.title) for column in columns if column.folds)
+    table.fold(*(title for _, title in folding))
+    for one in rows:
+        cells = (cell(column.value(one), column.unit) for column in columns)
+        table.add_row(one.id, *cells, Text(one.state(lost=lost), style=STYLE[one.is_right]))
     return table
 
 

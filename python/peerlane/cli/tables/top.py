@@ -12,10 +12,12 @@ from rich.text import Text
 
 from peerlane.cli.tables.cells import amount, duration, gigabytes, numbers, size, wall_time
 from peerlane.cli.tables.sheet import Sheet
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from peerlane import RunResult, Simulation
     from peerlane.results.wires import FibreWire, LinkWire, Wires
+    from peerlane.results.workload import WorkloadResult
 
 Wire = TypeVar("Wire")
 
@@ -143,22 +145,23 @@ def _work(before: Look, now: Look, most: int) -> Sheet:
     numbers(table, "done", "a second", "GB/s")
     span = now.ns - before.ns
     pairs = zip(_done(before.result), _done(now.result), strict=True)
-    for (*_, old), (names, kind, new) in islice(pairs, most):
+    for (*_, old), (kind, one, new) in islice(pairs, most):
         rate = _rate(new - old, span)
-        if kind == "collective":
+        names = (one.id, str(one.COLUMNS[0].value(one)))
+        if one.DONE.endswith("bytes"):
             table.add_row(*names, kind, size(new), "", gigabytes(rate))
         else:
             table.add_row(*names, kind, amount(new), amount(rate), "")
     return table
 
 
-def _done(result: RunResult) -> list[tuple[tuple[str, str], str, int]]:
-    """Names, kind and amount of what is neither flow nor traffic: a number, or bytes."""
+def _done(result: RunResult) -> list[tuple[str, WorkloadResult, int]]:
+    """Kind, result and amount of what is neither flow nor traffic: a number, or bytes."""
     return [
-        *(((one.id, one.by), "accesses", one.count) for one in result.accesses),
-        *(((one.id, one.by), "locks", one.count) for one in result.locks),
-        *(((one.id, one.by), "transactions", one.committed) for one in result.transactions),
-        *(((one.id, one.network), "collective", one.moved_bytes) for one in result.collectives),
+        (LISTS[name], one, getattr(one, one.DONE))
+        for name, rows in result.workloads.items()
+        if name not in {"flows", "traffic"}
+        for one in rows
     ]
 
 

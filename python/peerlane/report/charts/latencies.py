@@ -13,7 +13,7 @@ from peerlane.report.words import duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from peerlane.results.flows import Latency
+    from peerlane.results.latency import Latency
 
 _ROW = 20
 _MOST_STEPS = 160

@@ -9,7 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane import _core
-from peerlane.fabric.paths import join_path, read_value
+from peerlane.dotted import join_path
+from peerlane.fabric.paths import read_value
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,9 +30,8 @@ NAMES |= {"implementation"}
 the place of a model: rows of circuits are rows of their own."""
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
-LISTS = ("cables", "fibres")
-WORKLOADS = ("flows", "traffic", "collectives", "accesses", "locks", "transactions")
-"""Sections with names, with ends, and with workloads, which experiments write themselves."""
+ENDS = ("cables", "fibres")
+"""Sections with names, and with ends."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,7 +66,7 @@ def _keys(scenario: Table) -> Iterator[tuple[tuple[str, ...], object]]:
     for section in ("profiles", *NODES):
         for name, table in scenario.get(section, {}).items():
             yield from _inner((section, name), table)
-    for section in LISTS:
+    for section in ENDS:
         for entry in scenario.get(section, []):
             yield from _inner((section, f"{entry.get('from')}-{entry.get('to')}"), entry)
 
@@ -181,7 +182,7 @@ def tables(scenario: Table) -> Iterator[tuple[tuple[str, ...], Table]]:
         for table in scenario.get(section, {}).values():
             model = (f"devices.{table.get('model', 'dma')}",) if section == "devices" else ()
             yield (section, *model), table
-    for section in (*LISTS, *WORKLOADS):
+    for section in (*ENDS, *LISTS):
         for table in scenario.get(section, []):
             yield (section,), table
     for table in scenario.get("buffers", {}).values():

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from peerlane.varying.quantities import Quantity
+from peerlane.figures.quantities import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

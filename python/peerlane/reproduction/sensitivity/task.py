@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import split_path
+from peerlane.dotted import split_path
 from peerlane.fabric.simulation import Simulation, already_warned
+from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.calibration import placed
 from peerlane.reproduction.catalogue import system_fabric
 from peerlane.reproduction.sensitivity.code import FEWER, imported
 from peerlane.reproduction.sensitivity.inputs import (
-    WORKLOADS,
     Input,
     is_name,
     tables,
@@ -27,7 +27,7 @@ from peerlane.reproduction.sensitivity.inputs import (
     value_of,
 )
 from peerlane.reproduction.sensitivity.steps import Step, constant_steps, steps
-from peerlane.varying.quantities import Quantity
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -198,7 +198,7 @@ def is_movable(key: str, one: Input) -> bool:
 
 def _of_workload(one: Input) -> bool:
     """Whether a default is of what experiments write: their workloads, and buffers for these."""
-    return one.name.partition(":")[2].partition(".")[0] in {*WORKLOADS, "buffers"}
+    return one.name.partition(":")[2].partition(".")[0] in {*LISTS, "buffers"}
 
 
 def _fewer(system: str) -> Mapping[str, object]:

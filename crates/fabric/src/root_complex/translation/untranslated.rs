@@ -9,7 +9,7 @@ use protocol::{AddressType, Header, Kind, Passing};
 use transaction::{AddressSpace, Mapping};
 
 use super::{Outcome, Purpose};
-use crate::root_complex::cpu::is_interrupt;
+use crate::root_complex::interrupt::is_interrupt;
 
 /// The waiting packets of each root port, in order of arrival.
 #[derive(Debug, Default)]

@@ -12,10 +12,8 @@ use super::{
     LINK_CONTROL_2, LINK_CONTROL_BITS, LINK_DISABLE, ONE_PREFIX, PREFIX_BLOCKING, PortType,
     ROLE_BASED_ERRORS, ROOT_CONTROL, ROOT_STATUS, SLOT_CLOCK, SURPRISE_DOWN_REPORTING,
     TEN_BIT_TAG_COMPLETER, TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE, VERSION_2,
-    size_field,
+    size_field, timeout,
 };
-
-use crate::config::timeout;
 
 impl ConfigSpace {
     pub(in crate::config) fn declare_express(&mut self, express: &Express) {

@@ -19,7 +19,7 @@ use kernel::{ComponentId, Observed, Time, World};
 use packet::{Observation, Packets, Pcie};
 
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 use filter::Passing;
 pub use filter::{Filter, FilterError, FilterOptions};

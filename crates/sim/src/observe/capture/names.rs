@@ -4,7 +4,7 @@ use kernel::ComponentId;
 use packet::{FlowId, Packet};
 
 use crate::build;
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 /// The number of one direction of a link, fibre or cable. Both directions of a wire have neighbouring numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use protocol::Generation;
 use protocol::aurora::BLOCK_BYTES;
 
-use crate::plan::{FabricPlan, Plan};
+use crate::plan::FabricPlan;
+use crate::setup::Plan;
 
 use super::pcapng::Interface;
 

@@ -12,7 +12,7 @@ use kernel::{Span, Time};
 use packet::{Observation, Packet};
 use protocol::Kind as Content;
 
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 use super::capture::names::{DirectionId, Names};
 use super::capture::{Filter, Format, Output, WireEvent};

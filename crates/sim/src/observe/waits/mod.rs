@@ -18,13 +18,14 @@ use link::LinkEnd;
 use packet::FlowId;
 
 use crate::model::Model;
-use crate::plan::{FabricPlan, Plan};
-use crate::scenario::Clock;
+use crate::plan::FabricPlan;
+use crate::setup::Plan;
 use crate::workload::PlannedWorkload;
+use crate::workload::flow::section::Clock;
 use crate::workload::flow::{Amount, FlowPlan};
 
-use super::meter::Meter;
 use super::stores::Stores;
+use crate::meters::meter::Meter;
 use cause::{Cause, Moment, Route};
 use path::{RootEntries, Station, Wire, Wires};
 

@@ -7,8 +7,9 @@ use kernel::Port;
 
 use crate::build;
 use crate::plan::FabricPlan;
-use crate::scenario::{Direction, NodeKind};
+use crate::scenario::NodeKind;
 use crate::workload::flow::FlowPlan;
+use crate::workload::flow::section::Direction;
 
 /// The number of a component and of its port.
 pub(super) type End = (usize, usize);

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::build;
 use crate::observe::reading::socket_link;
-use crate::plan::Plan;
-use crate::scenario::Clock;
+use crate::setup::Plan;
+use crate::workload::flow::section::Clock;
 
 use super::cause;
 use super::limit::{Cause, limit};

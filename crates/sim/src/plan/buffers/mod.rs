@@ -28,6 +28,8 @@ pub struct BufferPlan {
     pub present: bool,
     /// Whether the host's system cache has the buffer's lines at the beginning.
     pub in_system_cache: bool,
+    /// Whether a workload writes the buffer, so that nobody knows what a read of it returns.
+    pub is_written: bool,
     /// The other address that the buffer is moved to and from, the number of moves, and the time between moves.
     pub moves: Option<(u64, u32, Span)>,
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use kernel::Bytes;
 
 use crate::plan::address::{Region, show};
-use crate::plan::planner::Planner;
+use crate::plan::allocator::Allocator;
 use crate::plan::tree::known;
-use crate::scenario::{Buffer, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Buffer, FabricScenario, NodeKind, ScenarioError};
 
 use super::BufferPlan;
 
@@ -18,7 +18,7 @@ const VIRTUAL_STEP: u64 = 1 << 30;
 /// The size of a page table in bytes.
 const TABLE: u64 = 4096;
 
-impl Planner<'_> {
+impl Allocator<'_> {
     /// Plans the buffers, before anything else allocates memory.
     pub(crate) fn buffers(&mut self) -> Result<Vec<BufferPlan>, ScenarioError> {
         let mut plans: Vec<BufferPlan> = Vec::new();
@@ -73,6 +73,7 @@ impl Planner<'_> {
                 rights: buffer.parameters.rights.0,
                 present: buffer.parameters.present,
                 in_system_cache: buffer.parameters.in_system_cache,
+                is_written: false,
                 moves: (buffer.parameters.moves > 0).then_some((
                     first + taken,
                     buffer.parameters.moves,
@@ -128,7 +129,7 @@ impl Planner<'_> {
 
     fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {
         let name = buffer.host.value.as_str();
-        let found = self.names.get(name).copied();
+        let found = self.nodes.iter().position(|node| node.name == name);
         let host = found.filter(|node| matches!(self.nodes[*node].kind, NodeKind::Host(..)));
         host.ok_or_else(|| {
             let advice = known(self.scenario, name, |node| {
@@ -143,7 +144,12 @@ impl Planner<'_> {
     }
 }
 
-fn buffer_error(scenario: &Scenario, buffer: &Buffer, key: &str, message: &str) -> ScenarioError {
+fn buffer_error(
+    scenario: &FabricScenario,
+    buffer: &Buffer,
+    key: &str,
+    message: &str,
+) -> ScenarioError {
     let message = format!("buffer {:?}, {key}: {message}", buffer.name.value);
     scenario.error(buffer.lines.of(key), message)
 }

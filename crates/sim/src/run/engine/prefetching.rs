@@ -4,8 +4,8 @@ use kernel::{Action, ComponentId, World, prefetch};
 use packet::{FlowId, Frame, Pcie};
 
 use super::Engine;
+use crate::meters::meter::Meter;
 use crate::model::Model;
-use crate::observe::meter::Meter;
 
 /// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
 /// much as it gains.

@@ -25,7 +25,6 @@ use crate::run::access::AccessError;
 use crate::run::engine::CHUNK;
 use crate::run::simulation::Simulation;
 use crate::scenario::advice;
-use crate::workload::Workload;
 use program::{Bell, Desk, Order, serve};
 use staging::{Staged, Window};
 use together::Together;
@@ -322,13 +321,7 @@ impl Simulation {
         let node = &self.plan().nodes[self.node(nic)?];
         let processor = self.attachment(nic)?.processor;
         let used = self.plan().workloads.iter();
-        let used = used.flat_map(|one| match &one.workload {
-            Workload::Message(messages) => {
-                vec![messages.message.from.id, messages.message.to.id]
-            }
-            Workload::Offer(offer) => offer.sources.iter().map(|source| source.pair.id).collect(),
-            _ => Vec::new(),
-        });
+        let used = used.flat_map(|one| one.workload.kind().queue_pairs());
         let used: Vec<QueuePairId> = used.chain(beside.iter().copied()).collect();
         let pairs = (0..FUNCTIONS as u8)
             .filter(|function| node.doorbells(*function).is_some())

@@ -2,7 +2,7 @@
 
 use packet::FlowId;
 
-use crate::observe::meter::Meter;
+use crate::meters::meter::Meter;
 
 /// An access that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

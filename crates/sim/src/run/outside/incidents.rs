@@ -5,8 +5,8 @@ use kernel::{Span, Time};
 use crate::build;
 use crate::incident::{Presence, Scene, Started};
 use crate::model::Model;
-use crate::plan::Plan;
 use crate::run::engine::Engine;
+use crate::setup::Plan;
 
 /// What has happened of the incidents of a run.
 #[derive(Debug, Default)]

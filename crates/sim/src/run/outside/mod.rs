@@ -6,7 +6,7 @@ mod spare;
 
 use protocol::QueuePairId;
 
-use crate::plan::Plan;
+use crate::setup::Plan;
 use in_flight::Accesses;
 pub(super) use in_flight::InFlight;
 use incidents::Incidents;

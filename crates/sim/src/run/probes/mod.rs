@@ -5,15 +5,15 @@ mod readings;
 use kernel::Observed;
 use packet::Observation;
 
+use crate::meters::coherence::Watch;
+use crate::meters::meter::Meter;
 use crate::observe::capture::Captures;
-use crate::observe::coherence::Watch;
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
-use crate::observe::meter::Meter;
 use crate::observe::series::Series;
 use crate::observe::waits::Waits;
-use crate::plan::Plan;
 use crate::result::Refusals;
+use crate::setup::Plan;
 use crate::workload::Watchers;
 
 /// Observations between the one whose meter begins to load and the one that is taken in.

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::observe::reading::Reading;
 use crate::observe::series::{Sample, Sampled, Series};
 use crate::observe::stores::Stores;
-use crate::plan::Plan;
+use crate::setup::Plan;
 
 impl Probes {
     /// The time of the next reading, sample or look, or [`Time::NEVER`].

@@ -18,10 +18,11 @@ use super::probes::Probes;
 use super::progress;
 use crate::build;
 use crate::model::Model;
-use crate::plan::Plan;
 use crate::result::wires::wires;
 use crate::result::{IncidentResult, Wires, noticeable};
 use crate::scenario::{Models, ScenarioError};
+use crate::setup::Plan;
+use crate::workload;
 pub use models::ModelFailure;
 use standstill::Standstill;
 
@@ -62,7 +63,7 @@ impl Simulation {
 
     /// Builds the fabric of `plan`.
     pub fn new(plan: Plan) -> Self {
-        let (mut models, world) = build::fabric(&plan);
+        let (mut models, world) = build::fabric(&plan, &workload::requests(&plan.workloads, &plan));
         for one in &plan.workloads {
             let kind = one.workload.kind();
             kind.prepare(&one.own, &plan.fabric, &mut models);

@@ -1,14 +1,20 @@
 //! The results of a simulation at its present time.
 
 use super::Simulation;
+use crate::meters::coherence::Watch;
 use crate::model::Model;
-use crate::observe::coherence::Watch;
 use crate::observe::reading::{Reading, link_ends};
 use crate::plan::NodePlan;
-use crate::result::{ErrorCount, RunResult, gather, series};
+use crate::result::{ErrorCount, RunResult, fibre_buffers, gather, series};
 use crate::workload::Seen;
 
 impl Simulation {
+    /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
+    /// will not be severed.
+    pub fn fibre_buffers(&self) -> Vec<(String, u32, u32)> {
+        fibre_buffers(&self.plan, self.models())
+    }
+
     /// The results so far.
     pub fn result(&self) -> RunResult {
         let (probes, models) = (&self.probes, self.engine.models());

@@ -11,8 +11,8 @@ use protocol::{FunctionId, Header, Kind, Message};
 
 use super::{CHUNK, Simulation};
 use crate::model::Model;
-use crate::plan::Plan;
 use crate::result::FlowResult;
+use crate::setup::Plan;
 use crate::workload::Patience;
 
 /// Time for which a program of an incident may wait for one event. Our choice: as long as workloads may stand still, and longer than the

@@ -9,7 +9,7 @@ use transaction::{AccessOrder, Accesses, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::Order;
+use crate::workload::access::section::Order;
 
 use super::{AccessPlan, Loading, Own};
 
@@ -110,7 +110,7 @@ fn accesses(
         interval: access.interval,
         turnaround: access.turnaround,
         pattern: pattern(plan, access.buffer),
-        check: access.check,
+        check: !buffer.is_written,
         driven: access.completion.is_some(),
     }
 }

@@ -10,9 +10,10 @@ use kernel::{Span, Time};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::{Kind as AccessKind, Order};
 
-use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
+
+use section::{Kind as AccessKind, Order};
 
 pub use result::{AccessResult, CacheResult, TranslationResult};
 
@@ -47,8 +48,6 @@ pub struct AccessPlan {
     pub completion: Option<Completion>,
     /// Whether an accelerator starts with the translations.
     pub warm_translations: bool,
-    /// Whether nobody writes the buffer, so that reads can be checked.
-    pub check: bool,
 }
 
 impl Kind for AccessPlan {
@@ -61,7 +60,7 @@ impl Kind for AccessPlan {
     }
 
     fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
-        if self.check {
+        if !plan.buffers[self.buffer].is_written {
             load::fill(self.buffer, plan, models);
         }
     }
@@ -83,7 +82,7 @@ impl Kind for AccessPlan {
         Patience::new(self.start, pause + PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
-        WorkloadResult::Access(result::of(self, own, seen))
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
+        to.accesses.push(result::of(self, own, seen));
     }
 }

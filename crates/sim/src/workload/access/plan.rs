@@ -5,44 +5,34 @@ use host::commanded::Completion;
 use kernel::{Bytes, Time};
 use transaction::AccessKind;
 
-use crate::scenario::{Access, Driven, Lines, NodeKind, Scenario, ScenarioError};
-
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
-use crate::plan::planner::{Planner, taken};
 use crate::plan::tree::known;
+use crate::scenario::{Lines, NodeKind, ScenarioError, taken};
+use crate::workload::access::section::{Access, Driven};
+use crate::workload::planner::Planner;
 
 use super::AccessPlan;
 
 impl Planner<'_> {
-    /// Plans the accesses to the given buffers.
-    pub(crate) fn accesses(
-        &self,
-        buffers: &[BufferPlan],
-    ) -> Result<Vec<AccessPlan>, ScenarioError> {
-        let all = &self.scenario.accesses;
+    /// Plans all accesses.
+    pub(super) fn accesses(&mut self) -> Result<(), ScenarioError> {
+        let all = &self.written.accesses;
         if let Some((number, message)) = taken(all.iter().map(|access| &access.id)) {
-            return Err(access_error(self.scenario, &all[number], "id", &message));
+            return Err(self.error(&all[number], "id", &message));
         }
-        let mut plans = Vec::new();
         for access in all {
-            plans.push(self.access(access, buffers)?);
+            let plan = self.access(access, self.buffers)?;
+            self.buffers[plan.buffer].is_written |= plan.kind.0 != AccessKind::Read;
+            self.workloads.push(plan.into());
         }
-        let written: Vec<usize> = plans
-            .iter()
-            .filter(|plan: &&AccessPlan| plan.kind.0 != AccessKind::Read)
-            .map(|plan| plan.buffer)
-            .collect();
-        for plan in &mut plans {
-            plan.check = !written.contains(&plan.buffer);
-        }
-        Ok(plans)
+        Ok(())
     }
 
     fn access(&self, access: &Access, buffers: &[BufferPlan]) -> Result<AccessPlan, ScenarioError> {
         let parameters = &access.parameters;
-        let error = |key: &str, message: &str| access_error(self.scenario, access, key, message);
+        let error = |key: &str, message: &str| self.error(access, key, message);
         let buffer = buffer_of(&access.buffer.value, buffers);
         let buffer = buffer.map_err(|message| error("buffer", &message))?;
         let by = self.accessor(&access.by.value, &buffers[buffer]);
@@ -81,7 +71,6 @@ impl Planner<'_> {
             turnaround: parameters.turnaround,
             completion,
             warm_translations: parameters.warm_translations,
-            check: false,
         })
     }
 
@@ -121,7 +110,7 @@ impl Planner<'_> {
         buffer: &BufferPlan,
     ) -> Result<(), ScenarioError> {
         let Bytes(size) = access.parameters.size;
-        let error = |message: &str| Err(access_error(self.scenario, access, "size", message));
+        let error = |message: &str| Err(self.error(access, "size", message));
         if size > buffer.size {
             return error(&format!(
                 "{} are more than its buffer has; write {} at most",
@@ -209,17 +198,4 @@ fn makes_accesses(kind: &NodeKind) -> bool {
     matches!(kind, NodeKind::Host(..))
         || kind.device::<AcceleratorParameters>().is_some()
         || kind.device::<BlockDmaParameters>().is_some()
-}
-
-fn access_error(scenario: &Scenario, access: &Access, key: &str, message: &str) -> ScenarioError {
-    let line = match key {
-        "id" => access.id.line,
-        "by" => access.by.line,
-        "buffer" => access.buffer.line,
-        _ => access.lines.of(key),
-    };
-    scenario.error(
-        line,
-        format!("accesses {:?}, {key}: {message}", access.id.value),
-    )
 }

@@ -3,8 +3,8 @@
 use device::Accelerator;
 use serde::Serialize;
 
-use crate::observe::latency::Latency;
-use crate::observe::meter::FlowMeter;
+use crate::meters::latency::Latency;
+use crate::meters::meter::FlowMeter;
 
 use super::{AccessPlan, Own, Seen};
 

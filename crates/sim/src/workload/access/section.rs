@@ -1,22 +1,14 @@
-//! Buffers that hosts share with accelerators, and accesses to them one after the other.
+//! Accesses to buffers, one after the other.
 
 use host::commanded::Completion;
-use kernel::{Bytes, Span};
-use transaction::{AccessKind, AtomicAccess, PageSize, Rights};
+use kernel::{Bytes, Declaration, Parameters, Span};
+use transaction::{AccessKind, AtomicAccess};
 
-use ::scenario::ScenarioError;
-use ::scenario::{At, Item, Lines, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
 
-/// Rights to a buffer, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferRights(pub Rights);
-
-impl BufferRights {
-    const NAMES: [(&str, Self); 2] = [
-        ("read-write", Self(Rights::ReadWrite)),
-        ("read", Self(Rights::Read)),
-    ];
-}
+use crate::scenario::need;
+use crate::workload::Entry;
+use crate::workload::planner::Planner;
 
 /// Kind of access, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,31 +80,10 @@ impl AccessCompletion {
     ];
 }
 
-kernel::choices!(BufferRights);
 kernel::choices!(Kind);
 kernel::choices!(Order);
 kernel::choices!(Driven);
 kernel::choices!(AccessCompletion);
-
-kernel::parameters! {
-    /// A buffer in the memory of a host, besides its `host`.
-    pub struct BufferParameters {
-        /// Size of the buffer.
-        size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
-        /// Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
-        page: PageSize = PageSize::Kib4, from "common on Linux";
-        /// Whether the pages are present before a device with virtual addresses asks for them (PRI).
-        present: bool = true, from "pinned, as drivers do";
-        /// Whether the host's software wrote the buffer before the run: the system cache of the coherent host has its lines, or as many of the last ones as it keeps.
-        in_system_cache: bool = false, from "our choice: the run begins with empty caches";
-        /// Number of moves of the buffer by the host's software, elsewhere in memory and back, while devices use it: they drop its translations, and wait. The first core copies it.
-        moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
-        /// Time from the end of a move, and from the beginning of the run, to the next.
-        move_interval: Span = Span::from_us(50), from "our choice";
-        /// Rights of devices with virtual addresses: "read-write" or "read".
-        rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
-    }
-}
 
 kernel::parameters! {
     /// Accesses one after the other, besides their `id`, the node that makes them (`by`), and their `buffer`.
@@ -146,36 +117,6 @@ kernel::parameters! {
     }
 }
 
-/// One `[buffers.NAME]` section.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    /// Name of the buffer.
-    pub name: At<String>,
-    /// The host in whose memory it is.
-    pub host: At<String>,
-    /// All other parameters.
-    pub parameters: BufferParameters,
-    /// Lines of the section in the scenario.
-    pub lines: Lines,
-}
-
-impl Buffer {
-    pub(crate) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
-        let mut section = item.section()?;
-        let host = section.read("host")?;
-        let missing =
-            section.error("there is no host; write host = \"NAME\" of the one that has it");
-        let mut parameters = BufferParameters::default();
-        let lines = section.set(&mut [&mut parameters])?;
-        Ok(Self {
-            name: item.name(),
-            host: host.ok_or(missing)?,
-            parameters,
-            lines,
-        })
-    }
-}
-
 /// One `[[accesses]]` entry.
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -191,24 +132,33 @@ pub struct Access {
     pub lines: Lines,
 }
 
-impl Access {
-    pub(crate) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("accesses-{number}"),
-            line: section.line(),
-        });
-        let by = section.read("by")?;
-        let buffer = section.read("buffer")?;
-        let missing = section.error(if by.is_none() {
-            "there is no by; write by = \"NAME\" of a host, an accelerator or a block-dma"
-        } else {
-            "there is no buffer; write buffer = \"NAME\" of a [buffers.NAME]"
-        });
+impl Entry for Access {
+    const NOUN: &'static str = "accesses";
+    const NAMES: &[(&'static str, &'static str)] = &[
+        (
+            "by",
+            "The coherent host, or the accelerator or block-dma, that makes them.",
+        ),
+        ("buffer", "The buffer that they are to."),
+    ];
+
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
+        vec![("accesses", AccessParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+        let by = need(&mut section, "by", "a host, an accelerator or a block-dma")?;
+        let buffer = need(&mut section, "buffer", "a [buffers.NAME]")?;
         let mut parameters = AccessParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
-        let (Some(by), Some(buffer)) = (by, buffer) else {
-            return Err(missing);
-        };
         Ok(Self {
             id,
             by,
@@ -216,5 +166,9 @@ impl Access {
             parameters,
             lines,
         })
+    }
+
+    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
+        planner.accesses()
     }
 }

@@ -10,9 +10,10 @@ use kernel::Time;
 use transaction::Pattern;
 
 use crate::plan::FabricPlan;
-use crate::scenario::{Algorithm, Operation};
 
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResults};
+
+use section::{Algorithm, Operation};
 
 pub use result::CollectiveResult;
 
@@ -97,8 +98,8 @@ impl Kind for CollectivePlan {
         Patience::new(self.start, NETWORK_PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
-        WorkloadResult::Collective(result::of(self, own, seen))
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
+        to.collectives.push(result::of(self, own, seen));
     }
 }
 

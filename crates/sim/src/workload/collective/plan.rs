@@ -6,79 +6,68 @@ use device::RouterParameters;
 use device::router::program::{Message, Step};
 use kernel::{Bytes, Quantity, Time};
 
-use crate::scenario::{
-    Algorithm, Collective, NetworkParameters, Operation, Scenario, ScenarioError, Sides, advice,
-};
-
 use crate::plan::NodePlan;
 use crate::plan::network::{NetworkPlan, Networks};
-use crate::plan::planner::taken;
+use crate::scenario::{FabricScenario, NetworkParameters, ScenarioError, Sides, advice, taken};
+use crate::workload::Entry;
+use crate::workload::collective::section::{Algorithm, Collective, Operation};
+use crate::workload::planner::Planner as Workloads;
 
 use super::{CollectivePlan, Face};
 
-/// The collectives of `scenario`, each in memory of its own.
-pub(crate) fn plan(
-    scenario: &Scenario,
-    nodes: &[NodePlan],
-    networks: &Networks,
-) -> Result<Vec<CollectivePlan>, ScenarioError> {
-    let mut plans: Vec<CollectivePlan> = Vec::with_capacity(scenario.collectives.len());
-    let mut used = vec![0; networks.all.len()];
-    let planner_of = |collective| Planner {
-        scenario,
-        collective,
-    };
-    if let Some((number, message)) = taken(scenario.collectives.iter().map(|one| &one.id)) {
-        let planner = planner_of(&scenario.collectives[number]);
-        return Err(planner.error("id", &message));
+impl Workloads<'_> {
+    /// Plans all collectives, each in memory of its own.
+    pub(super) fn collectives(&mut self) -> Result<(), ScenarioError> {
+        let (scenario, written) = (self.scenario, &self.written.collectives);
+        let (nodes, networks) = (self.nodes, &*self.networks);
+        let mut used = vec![0; networks.all.len()];
+        let planner_of = |collective| Planner {
+            scenario,
+            collective,
+        };
+        if let Some((number, message)) = taken(written.iter().map(|one| &one.id)) {
+            return Err(self.error(&written[number], "id", &message));
+        }
+        for collective in written {
+            let one = planner_of(collective);
+            let id = collective.id.value.as_str();
+            let (network, shape) = one.network(networks)?;
+            let mut builder = Builder::new(&shape.size, shape.shape.wraps(), used[network]);
+            one.build(&mut builder)?;
+            let memory = (used[network], builder.top - used[network]);
+            one.check_memory(nodes, &networks.all[network], builder.top)?;
+            used[network] = builder.top.next_multiple_of(PAGE);
+            let parameters = &collective.parameters;
+            let programs = builder.programs.iter();
+            let sent = programs.map(|steps| steps.iter().map(Step::sent).sum());
+            let plan = CollectivePlan {
+                id: id.to_owned(),
+                network,
+                operation: parameters.operation,
+                algorithm: parameters.algorithm,
+                size: parameters.size.0,
+                start: Time::from_fs(parameters.start.as_fs()),
+                memory,
+                sent: sent.collect(),
+                programs: builder.programs,
+                faces: builder.faces,
+            };
+            self.workloads.push(plan.into());
+        }
+        Ok(())
     }
-    for collective in &scenario.collectives {
-        let planner = planner_of(collective);
-        let id = collective.id.value.as_str();
-        let (network, shape) = planner.network(networks)?;
-        let mut builder = Builder::new(&shape.size, shape.shape.wraps(), used[network]);
-        planner.build(&mut builder)?;
-        let memory = (used[network], builder.top - used[network]);
-        planner.check_memory(nodes, &networks.all[network], builder.top)?;
-        used[network] = builder.top.next_multiple_of(PAGE);
-        let parameters = &collective.parameters;
-        let programs = builder.programs.iter();
-        let sent = programs.map(|steps| steps.iter().map(Step::sent).sum());
-        plans.push(CollectivePlan {
-            id: id.to_owned(),
-            network,
-            operation: parameters.operation,
-            algorithm: parameters.algorithm,
-            size: parameters.size.0,
-            start: Time::from_fs(parameters.start.as_fs()),
-            memory,
-            sent: sent.collect(),
-            programs: builder.programs,
-            faces: builder.faces,
-        });
-    }
-    Ok(plans)
 }
 
 const PAGE: u64 = 4096;
 
 struct Planner<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a FabricScenario,
     collective: &'a Collective,
 }
 
 impl<'a> Planner<'a> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "network" => self.collective.network.line,
-            "id" => self.collective.id.line,
-            _ => self.collective.lines.of(key),
-        };
-        let message = format!(
-            "collective {:?}, {key}: {message}",
-            self.collective.id.value
-        );
-        self.scenario.error(line, message)
+        self.collective.error(self.scenario, key, message)
     }
 
     fn network(

@@ -3,10 +3,10 @@
 use kernel::Quantity;
 use serde::Serialize;
 
+use crate::meters::meter::FlowMeter;
 use crate::model::Model;
-use crate::observe::meter::FlowMeter;
 use crate::plan::FabricPlan;
-use crate::scenario::Operation;
+use crate::workload::collective::section::Operation;
 
 use super::{CollectivePlan, Own, Seen, begun_with};
 

@@ -4,8 +4,9 @@ use protocol::{Attributes, Pasid, TrafficClass};
 use transaction::{FunctionPlace, Mark};
 
 use crate::plan::NodePlan;
-use crate::scenario::{FlowParameters, NodeKind, Scenario};
+use crate::scenario::{FabricScenario, NodeKind};
 use crate::workload::Workload;
+use crate::workload::flow::section::{Flow, FlowParameters};
 
 /// The traffic class, the attributes and the PASID prefix of the requests of a flow.
 pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
@@ -25,10 +26,15 @@ pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
     }
 }
 
-/// A warning for each attribute of a flow that its requester may not set. `flows` are those of `scenario`, in its order.
-pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workload]) -> Vec<String> {
+/// A warning for each attribute of a flow that its requester may not set. `flows` are those that are `written`, in their order.
+pub(super) fn warnings(
+    scenario: &FabricScenario,
+    written: &[Flow],
+    nodes: &[NodePlan],
+    flows: &[Workload],
+) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (written, workload) in scenario.flows.iter().zip(flows) {
+    for (written, workload) in written.iter().zip(flows) {
         let Some(flow) = workload.flow() else {
             continue;
         };

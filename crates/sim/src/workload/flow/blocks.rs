@@ -7,10 +7,11 @@ use nvme::NvmeParameters;
 
 use crate::model::Model;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
 use crate::plan::{FabricPlan, NodePlan};
-use crate::scenario::{Direction, Flow, ScenarioError};
+use crate::scenario::ScenarioError;
 use crate::workload::Workload;
+use crate::workload::flow::section::{Direction, Flow};
+use crate::workload::planner::Planner;
 
 use super::transfer::NO_DRIVER;
 use super::{FlowPlan, Loading, Own};

@@ -1,13 +1,15 @@
 //! Traffic classes of devices whose data, descriptors and interrupts differ: what may overtake what, and where a class cannot be used.
 
-use ::scenario::ScenarioError;
 use device::{NicParameters, SgDmaParameters};
 use nvme::NvmeParameters;
 use protocol::TrafficClass;
 
+use ::scenario::ScenarioError;
+
 use crate::plan::NodePlan;
-use crate::scenario::{Direction, NodeKind, Scenario};
+use crate::scenario::{FabricScenario, NodeKind};
 use crate::workload::Workload;
+use crate::workload::flow::section::{Direction, Flow};
 
 use super::FlowPlan;
 
@@ -63,10 +65,15 @@ fn writes_to_host(flow: &FlowPlan) -> bool {
     flow.direction == Direction::Write
 }
 
-/// A warning for each flow whose data the end of its system call may overtake. `flows` are those of `scenario`, in its order.
-pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workload]) -> Vec<String> {
-    let written = scenario.flows.iter().zip(flows);
-    let warning = |(written, workload): (&crate::scenario::Flow, &Workload)| {
+/// A warning for each flow whose data the end of its system call may overtake. `flows` are those that are `written`, in their order.
+pub(super) fn warnings(
+    scenario: &FabricScenario,
+    written: &[Flow],
+    nodes: &[NodePlan],
+    flows: &[Workload],
+) -> Vec<String> {
+    let written = written.iter().zip(flows);
+    let warning = |(written, workload): (&Flow, &Workload)| {
         let flow = workload.flow()?;
         let (key, class) = overtaking(flow, nodes)?;
         let message = format!(
@@ -81,7 +88,7 @@ pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workloa
 }
 
 /// Refuses the traffic class of coherence messages for interrupts and descriptors below a host that sends them.
-pub(crate) fn check(scenario: &Scenario, nodes: &[NodePlan]) -> Result<(), ScenarioError> {
+pub(crate) fn check(scenario: &FabricScenario, nodes: &[NodePlan]) -> Result<(), ScenarioError> {
     let reserved = u32::from(TrafficClass::COHERENCE.number());
     for (node, plan) in scenario.nodes.iter().zip(nodes) {
         let root = &scenario.nodes[plan.root];

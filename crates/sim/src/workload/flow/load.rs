@@ -7,7 +7,8 @@ use transaction::{Addresses, Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::{Direction, NodeKind};
+use crate::scenario::NodeKind;
+use crate::workload::flow::section::Direction;
 
 use super::{Amount, FlowPlan, Loading, Own, Places, TransferPlan};
 use crate::workload::PlannedWorkload;

@@ -21,9 +21,10 @@ use transaction::{Disguise, Mark};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::{Clock, Direction};
 
-use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
+
+use section::{Clock, Direction};
 
 pub use blocks::BlocksPlan;
 pub(super) use places::PLACE_KEYS;
@@ -211,13 +212,24 @@ impl Kind for FlowPlan {
         Patience::new(self.start, self.interval + PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+    fn reply(&self) -> Option<(usize, u64)> {
+        self.to.zip(self.reply)
+    }
+
+    fn directions(&self) -> &'static [&'static str] {
+        match self.direction {
+            Direction::Both => &["write", "read"],
+            _ => &[],
+        }
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         let direction = match self.direction {
             Direction::Write => "write",
             Direction::Read => "read",
             Direction::Both => "both",
             Direction::RoundTrip => "round-trip",
         };
-        WorkloadResult::Flow(result::of(self, direction, own, seen))
+        to.flows.push(result::of(self, direction, own, seen));
     }
 }

@@ -8,9 +8,9 @@ use host::driver::pages;
 
 use crate::plan::Region;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
 use crate::scenario::NodeKind;
 use crate::workload::Workload;
+use crate::workload::planner::Planner;
 
 use super::FlowPlan;
 
@@ -66,7 +66,7 @@ impl Planner<'_> {
             });
             let other = others.next().and_then(|other| flows[other].flow());
             if let Some(other) = other {
-                let line = self.scenario.flows[number].lines.of("offset");
+                let line = self.written.flows[number].lines.of("offset");
                 let message = format!(
                     "flow {:?}, offset: flow {:?} uses bytes of the same place, so what is read is not compared; write an offset or a window of its own",
                     reader.id, other.id
@@ -84,7 +84,7 @@ impl Planner<'_> {
 
     /// A warning if the flow with this number reads registers at `place`, and memory follows them.
     fn registers(&self, number: usize, place: &Stored) -> Option<String> {
-        let (flow, node) = (&self.scenario.flows[number], &self.nodes[place.node]);
+        let (flow, node) = (&self.written.flows[number], &self.nodes[place.node]);
         let (registers, bar) = (node.bar_registers(), node.registers(place.function)?);
         if place.bytes.start >= registers || registers >= bar.size {
             return None;

@@ -4,9 +4,10 @@ use device::EndpointParameters;
 use transaction::FunctionPlace;
 
 use crate::plan::NodePlan;
-use crate::plan::planner::Planner;
-use crate::scenario::{Flow, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, NodeKind, ScenarioError};
 use crate::workload::Workload;
+use crate::workload::flow::section::Flow;
+use crate::workload::planner::Planner;
 
 impl Planner<'_> {
     /// Checks that the requester of `flow` can send the PASID prefix that the flow asks for.
@@ -75,10 +76,15 @@ fn missing(key: &str, endpoint: &EndpointParameters) -> Option<&'static str> {
 }
 
 /// A warning for each flow whose PASID prefix its requester may not send, or whose process has no page table at the host that it
-/// reaches. `flows` are those of `scenario`, in its order.
-pub(crate) fn warnings(scenario: &Scenario, nodes: &[NodePlan], flows: &[Workload]) -> Vec<String> {
+/// reaches. `flows` are those that are `written`, in their order.
+pub(super) fn warnings(
+    scenario: &FabricScenario,
+    written: &[Flow],
+    nodes: &[NodePlan],
+    flows: &[Workload],
+) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (written, workload) in scenario.flows.iter().zip(flows) {
+    for (written, workload) in written.iter().zip(flows) {
         let Some(flow) = workload.flow() else {
             continue;
         };

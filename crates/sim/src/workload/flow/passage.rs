@@ -1,12 +1,13 @@
 //! Flows between hosts: through a network, by the windows of routers, or through a controller, by loads and stores.
 
-use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
+use crate::scenario::{NodeKind, ScenarioError};
+use crate::workload::flow::section::{Direction, Flow};
 
 use crate::plan::address::show;
 use crate::plan::fabric::window;
 use crate::plan::network::port_to;
-use crate::plan::planner::Planner;
 use crate::plan::{NodePlan, Region};
+use crate::workload::planner::Planner;
 
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network for the user logic of a router, otherwise

@@ -2,10 +2,11 @@
 
 use kernel::Bytes;
 
-use crate::scenario::{Flow, ScenarioError, Target};
+use crate::scenario::ScenarioError;
+use crate::workload::flow::section::{Flow, Target};
 
 use crate::plan::address::{Region, show};
-use crate::plan::planner::Planner;
+use crate::workload::planner::Planner;
 
 use super::places::Socket;
 use super::{Amount, Places};

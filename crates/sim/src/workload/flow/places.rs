@@ -4,9 +4,10 @@ use kernel::Bytes;
 
 use crate::plan::Region;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
-use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{FabricScenario, NodeKind, ScenarioError};
 use crate::workload::Workload;
+use crate::workload::flow::section::{AddressOrder, Direction, Flow};
+use crate::workload::planner::Planner;
 
 use super::Places;
 
@@ -108,9 +109,13 @@ impl Planner<'_> {
     }
 }
 
-/// A warning for each flow whose alignment or stride leads to no second place in its window. `flows` are those of `scenario`, in its order.
-pub(crate) fn warnings(scenario: &Scenario, flows: &[Workload]) -> Vec<String> {
-    let written = scenario.flows.iter().zip(flows);
+/// A warning for each flow whose alignment or stride leads to no second place in its window. `flows` are those that are `written`, in their order.
+pub(super) fn warnings(
+    scenario: &FabricScenario,
+    written: &[Flow],
+    flows: &[Workload],
+) -> Vec<String> {
+    let written = written.iter().zip(flows);
     let warning = |(written, workload): (&Flow, &Workload)| {
         let flow = workload.flow()?;
         let (key, step) = match flow.places {

@@ -7,13 +7,14 @@ use transaction::Disguise;
 
 use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
-use crate::plan::planner::Planner;
 use crate::plan::tree::known;
-use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, ScenarioError, Target};
+use crate::scenario::{NodeKind, ScenarioError, taken};
 use crate::workload::Workload;
+use crate::workload::flow::section::{AddressOrder, Direction, Flow, Target};
+use crate::workload::planner::Planner;
 
-use super::attributes::mark;
-use super::{Amount, FlowPlan};
+use super::attributes::{self, mark};
+use super::{Amount, FlowPlan, classes, pasid, places};
 
 /// Default bytes of a round trip: a doorbell.
 const DOORBELL: u64 = 4;
@@ -22,12 +23,58 @@ const DOORBELL: u64 = 4;
 const LARGEST_REQUEST: u64 = 64 << 20;
 
 impl Planner<'_> {
+    /// Plans all flows, also those of messages.
+    pub(super) fn flows(&mut self) -> Result<(), ScenarioError> {
+        let (scenario, nodes, written) = (self.scenario, self.nodes, &self.written.flows);
+        if let Some((number, message)) = taken(written.iter().map(|flow| &flow.id)) {
+            return Err(self.error(&written[number], "id", &message));
+        }
+        let mut flows = Vec::with_capacity(written.len());
+        for flow in written {
+            let one = self.flow(flow, &flows)?;
+            flows.push(one);
+        }
+        self.check_tables(&flows)?;
+        classes::check(scenario, nodes)?;
+        let mut warnings = self.mark_disturbed(&mut flows);
+        warnings.extend(attributes::warnings(scenario, written, nodes, &flows));
+        warnings.extend(pasid::warnings(scenario, written, nodes, &flows));
+        warnings.extend(classes::warnings(scenario, written, nodes, &flows));
+        warnings.extend(places::warnings(scenario, written, &flows));
+        self.warnings.extend(warnings);
+        self.workloads.extend(flows);
+        Ok(())
+    }
+
+    /// Checks that no flow uses the bytes of page tables.
+    fn check_tables(&self, flows: &[Workload]) -> Result<(), ScenarioError> {
+        for (written, workload) in self.written.flows.iter().zip(flows) {
+            let Workload::Flow(flow) = workload else {
+                continue;
+            };
+            let Some(host) = flow.to else { continue };
+            let (Some(tables), Some(memory)) =
+                (self.identities[host].tables(), self.nodes[host].memory)
+            else {
+                continue;
+            };
+            let used = Region {
+                base: memory.base + flow.offset,
+                size: flow.window,
+            };
+            if used.base < tables.end && tables.start < used.end() {
+                let message = format!(
+                    "it reaches the page tables of {}, which take the last {}; write a smaller offset or window, or a larger memory there",
+                    self.nodes[host].name,
+                    show(memory.end() - tables.start)
+                );
+                return Err(self.error(written, "offset", &message));
+            }
+        }
+        Ok(())
+    }
     /// Plans `flow`, below the flows in `earlier`.
-    pub(crate) fn flow(
-        &mut self,
-        flow: &Flow,
-        earlier: &[Workload],
-    ) -> Result<Workload, ScenarioError> {
+    fn flow(&mut self, flow: &Flow, earlier: &[Workload]) -> Result<Workload, ScenarioError> {
         let from = self.find(flow, "from", &flow.from.value)?;
         self.check_pasid(flow, from)?;
         if let Some(messages) = self.message_flow(flow, from, earlier)? {
@@ -92,17 +139,6 @@ impl Planner<'_> {
             ..plan
         };
         Ok(plan.into())
-    }
-
-    pub(crate) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "id" => flow.id.line,
-            "from" => flow.from.line,
-            "to" => flow.to.line,
-            _ => flow.lines.of(key),
-        };
-        let message = format!("flow {:?}, {key}: {message}", flow.id.value);
-        self.scenario.error(line, message)
     }
 
     pub(crate) fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {

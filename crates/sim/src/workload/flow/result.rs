@@ -3,9 +3,9 @@
 use kernel::Time;
 use serde::Serialize;
 
-use crate::observe::latency::Latency;
-use crate::observe::meter::{FlowMeter, Meter};
-use crate::scenario::{Clock, Direction};
+use crate::meters::latency::Latency;
+use crate::meters::meter::{FlowMeter, Meter};
+use crate::workload::flow::section::{Clock, Direction};
 use crate::workload::{Own, Seen};
 
 use super::{Amount, FlowPlan, classes};

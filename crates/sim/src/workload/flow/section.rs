@@ -1,10 +1,13 @@
-//! Flows of a scenario, and the window in which they are measured.
+//! Flows of a scenario.
 
 use host::message::Primitive;
-use kernel::{Bytes, Quantity, Span, Value};
+use kernel::{Bytes, Declaration, Parameters, Quantity, Span, Value};
 
-use ::scenario::ScenarioError;
-use ::scenario::{At, Item, Lines, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
+
+use crate::scenario::{FabricScenario, NodeKind, need};
+use crate::workload::Entry;
+use crate::workload::planner::Planner;
 
 /// Direction of the data, seen from the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,16 +156,6 @@ kernel::parameters! {
     }
 }
 
-kernel::parameters! {
-    /// The window of the run in which steady rates are measured.
-    pub struct MeasureParameters {
-        /// Start of the window.
-        from: Span = Span::ZERO, from "the beginning of the run";
-        /// End of the window.
-        until: Option<Span> = None, from "each scenario";
-    }
-}
-
 /// The target of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -201,7 +194,7 @@ impl Quantity for Target {
 /// One `[[flows]]` entry.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Name of the flow; `flow-1` and so on if none is written.
+    /// Name of the flow.
     pub id: At<String>,
     /// The host or device that makes the requests.
     pub from: At<String>,
@@ -213,23 +206,36 @@ pub struct Flow {
     pub lines: Lines,
 }
 
-impl Flow {
-    pub(crate) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("flow-{number}"),
-            line: section.line(),
-        });
-        let from = section.read("from")?;
-        let to = section.read("to")?;
-        let missing = if from.is_none() { "from" } else { "to" };
-        let missing = section.error(&format!(
-            "there is no {missing}; write {missing} = \"NAME\" of a host or device"
-        ));
+impl Entry for Flow {
+    const NOUN: &'static str = "flow";
+    const NAMES: &[(&'static str, &'static str)] = &[
+        (
+            "from",
+            "The host, or the dma, sg-dma, nvme, router or nic device, that makes the requests.",
+        ),
+        (
+            "to",
+            "A host (its memory), a device (its BAR 0; of a nic, the memory of its host), or an address such as \"0xc0000000\".",
+        ),
+    ];
+
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
+        vec![("flows", FlowParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+        let from = need(&mut section, "from", "a host or device")?;
+        let to = need(&mut section, "to", "a host or device")?;
         let mut parameters = FlowParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
-        let (Some(from), Some(to)) = (from, to) else {
-            return Err(missing);
-        };
         Ok(Self {
             id,
             from,
@@ -238,17 +244,20 @@ impl Flow {
             lines,
         })
     }
-}
 
-/// Reads the `[measure]` section: its start and end.
-pub(crate) fn read_measure(item: &Item<'_>) -> Result<(Span, Span), ScenarioError> {
-    let mut parameters = MeasureParameters::default();
-    item.section()?.set(&mut [&mut parameters])?;
-    let until = parameters
-        .until
-        .ok_or_else(|| item.error("there is no end; write until = \"400 us\""))?;
-    if parameters.from >= until {
-        return Err(item.error("it ends before it begins; write from before until"));
+    fn is_between_hosts(&self, scenario: &FabricScenario) -> bool {
+        let is_host = |name: &str| {
+            let mut nodes = scenario.nodes.iter();
+            nodes.any(|node| node.name.value == name && matches!(node.kind, NodeKind::Host(..)))
+        };
+        let to = match &self.to.value {
+            Target::Node(name) => is_host(name) && *name != self.from.value,
+            Target::Address(_) => false,
+        };
+        to && is_host(&self.from.value)
     }
-    Ok((parameters.from, until))
+
+    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
+        planner.flows()
+    }
 }

@@ -3,8 +3,9 @@
 use crate::plan::Region;
 use crate::plan::address::show;
 use crate::plan::fabric::window;
-use crate::plan::planner::Planner;
-use crate::scenario::{Flow, ScenarioError};
+use crate::scenario::ScenarioError;
+use crate::workload::flow::section::Flow;
+use crate::workload::planner::Planner;
 
 impl Planner<'_> {
     /// The addresses of a flow to or from an endpoint below an I/O port; nothing for any other flow.

@@ -7,9 +7,10 @@ use kernel::{Bytes, Span};
 
 use crate::plan::NodePlan;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
-use crate::scenario::{Clock, Direction, Flow, ScenarioError, advice};
+use crate::scenario::{ScenarioError, advice};
 use crate::workload::Workload;
+use crate::workload::flow::section::{Clock, Direction, Flow};
+use crate::workload::planner::Planner;
 
 use super::{FlowPlan, PLACE_KEYS, TransferPlan};
 

@@ -6,7 +6,7 @@ use kernel::Time;
 use packet::{FlowId, Observation};
 use transaction::LockNote;
 
-use crate::observe::latency::Latencies;
+use crate::meters::latency::Latencies;
 use crate::workload::{PlannedWorkload, Watcher, Workload};
 
 /// Meter of all work under locks of a run.

@@ -12,9 +12,9 @@ use std::ops::Range;
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
 
-use crate::scenario::LockedPart;
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 
-use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResult};
+use section::LockedPart;
 
 pub(crate) use meter::LockMeter;
 pub use result::{LockResult, TransactionResult};
@@ -160,11 +160,12 @@ impl Kind for LockPlan {
         Patience::new(self.start, self.longest_pause() + PATIENCE)
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         match self.update() {
-            None => WorkloadResult::Lock(result::locks(self, own, seen)),
+            None => to.locks.push(result::locks(self, own, seen)),
             Some(update) => {
-                WorkloadResult::Transaction(result::transactions(self, update, own, seen))
+                let result = result::transactions(self, update, own, seen);
+                to.transactions.push(result);
             }
         }
     }

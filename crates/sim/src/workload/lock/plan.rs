@@ -5,52 +5,55 @@ use locktable::{Owner, Table, Width};
 use protocol::coherence::LINE_BYTES;
 use transaction::Rights;
 
-use crate::scenario::{
-    Locked, LockedParameters, NodeKind, ScenarioError, TransactionParameters, UnderWritten,
-};
-
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
-use crate::plan::planner::{Planner, taken};
-use crate::workload::access::AccessPlan;
+use crate::scenario::{NodeKind, ScenarioError, taken};
+use crate::workload::lock::section::{
+    Locked, LockedParameters, Locks, TransactionParameters, Transactions, UnderWritten,
+};
+use crate::workload::planner::Planner;
+use crate::workload::{Entries, Entry, Workload};
 
 use super::sharing::{check_accesses, check_sharing};
 use super::{LockPlan, UnderPlan, UpdatePlan, Wrong};
 
 impl Planner<'_> {
-    /// Plans the work under locks. Other writers of its buffers are refused.
-    pub(crate) fn locked(
-        &self,
-        buffers: &[BufferPlan],
-        accesses: &mut [AccessPlan],
-    ) -> Result<Vec<LockPlan>, ScenarioError> {
-        for update in [false, true] {
-            let all = self.scenario.locked.iter();
-            let all = all.filter(|one| matches!(one.under, UnderWritten::Update(..)) == update);
-            let all: Vec<&Locked> = all.collect();
-            if let Some((number, message)) = taken(all.iter().map(|one| &one.id)) {
-                return Err(self.locked_error(all[number], ("id", message)));
-            }
+    /// Plans all work under locks of one list. Other writers of its buffers are refused.
+    pub(super) fn locked(
+        &mut self,
+        list: impl Fn(&Entries) -> Vec<&Locked>,
+    ) -> Result<(), ScenarioError> {
+        let written = list(self.written);
+        if let Some((number, message)) = taken(written.iter().map(|one| &one.id)) {
+            return Err(self.locked_error(written[number], ("id", message)));
         }
         let mut plans: Vec<LockPlan> = Vec::new();
-        for locked in &self.scenario.locked {
-            let next_owner = plans.last().map_or(1, LockPlan::next_owner);
-            let plan = self.locked_work(locked, buffers, next_owner);
+        for locked in &written {
+            let earlier: Vec<&LockPlan> = self.locks().chain(&plans).collect();
+            let next_owner = earlier.last().map_or(1, |plan| plan.next_owner());
+            let plan = self.locked_work(locked, self.buffers, next_owner);
             let plan = plan.and_then(|plan| {
-                check_sharing(&plan, &plans, buffers)?;
-                check_accesses(&plan, accesses, buffers)?;
+                check_sharing(&plan, &earlier, self.buffers)?;
+                check_accesses(&plan, &self.workloads, self.buffers)?;
                 Ok(plan)
             });
             plans.push(plan.map_err(|wrong| self.locked_error(locked, wrong))?);
         }
-        for plan in &plans {
-            for access in accesses.iter_mut() {
-                access.check &= plan.buffers().all(|buffer| buffer != access.buffer);
-            }
+        for buffer in plans.iter().flat_map(LockPlan::buffers) {
+            self.buffers[buffer].is_written = true;
         }
-        self.deal_rows(&mut plans)?;
-        Ok(plans)
+        self.deal_rows(&mut plans, &written)?;
+        self.workloads.extend(plans.into_iter().map(Workload::from));
+        Ok(())
+    }
+
+    /// The work under locks of the lists before.
+    fn locks(&self) -> impl Iterator<Item = &LockPlan> {
+        self.workloads.iter().filter_map(|one| match one {
+            Workload::Lock(plan) => Some(plan),
+            _ => None,
+        })
     }
 
     fn locked_work(
@@ -159,7 +162,7 @@ impl Planner<'_> {
     }
 
     /// Gives each core rows that no other core updates: an equal share of all but the first.
-    fn deal_rows(&self, plans: &mut [LockPlan]) -> Result<(), ScenarioError> {
+    fn deal_rows(&self, plans: &mut [LockPlan], written: &[&Locked]) -> Result<(), ScenarioError> {
         let all = plans.iter();
         let all = all.map(|plan| (plan.update().map(|one| one.buffer), plan.cores.len() as u64));
         let all: Vec<(Option<usize>, u64)> = all.collect();
@@ -178,7 +181,7 @@ impl Planner<'_> {
                     update.rows,
                     total + 1
                 );
-                return Err(self.locked_error(&self.scenario.locked[number], ("rows", message)));
+                return Err(self.locked_error(written[number], ("rows", message)));
             }
             let first = |core: u64| 1 + core * (update.rows - 1) / total;
             let cores = before..before + all[number].1;
@@ -189,19 +192,12 @@ impl Planner<'_> {
 
     /// An error at a key of the entry `locked`.
     fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
-        let (kind, table, rows) = match &locked.under {
-            UnderWritten::Hold(_) => ("locks", "buffer", None),
-            UnderWritten::Update(rows, _) => ("transactions", "locks", Some(rows.line)),
-        };
-        let line = match (key, rows) {
-            ("id", _) => locked.id.line,
-            ("by", _) => locked.by.line,
-            ("buffer", Some(line)) => line,
-            _ if key == table => locked.table.line,
-            _ => locked.lines.of(key),
+        let kind = match &locked.under {
+            UnderWritten::Hold(_) => Locks::NOUN,
+            UnderWritten::Update(..) => Transactions::NOUN,
         };
         let message = format!("{kind} {:?}, {key}: {message}", locked.id.value);
-        self.scenario.error(line, message)
+        self.scenario.error(locked.lines.of(key), message)
     }
 }
 

@@ -3,9 +3,9 @@
 use protocol::coherence::LINE_BYTES;
 use serde::Serialize;
 
-use crate::observe::coherence::overlay;
-use crate::observe::latency::Latency;
-use crate::observe::meter::FlowMeter;
+use crate::meters::coherence::overlay;
+use crate::meters::latency::Latency;
+use crate::meters::meter::FlowMeter;
 use crate::workload::Workload;
 
 use super::{LockMeter, LockPlan, Own, Seen, UpdatePlan};

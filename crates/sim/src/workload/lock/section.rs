@@ -1,10 +1,13 @@
 //! Work under locks that hosts and accelerators share: requests alone, and the transactions of a database.
 
-use kernel::{Span, choices};
+use kernel::{Declaration, Parameters, Span, choices};
 use transaction::Granularity;
 
-use ::scenario::ScenarioError;
-use ::scenario::{At, Lines, Section};
+use ::scenario::{At, Lines, ScenarioError, Section};
+
+use crate::scenario::need;
+use crate::workload::Entry;
+use crate::workload::planner::Planner;
 
 /// Lock granularity of a transaction, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +89,10 @@ pub enum UnderWritten {
     Update(At<String>, TransactionParameters),
 }
 
-/// One `[[locks]]` or `[[transactions]]` entry.
+/// The content of a `[[locks]]` or `[[transactions]]` entry.
 #[derive(Clone, Debug)]
 pub struct Locked {
-    /// Name of the entry; `locks-1`, `transactions-1` and so on if none is written.
+    /// Name of the entry.
     pub id: At<String>,
     /// The host or accelerator that does the work.
     pub by: At<String>,
@@ -103,65 +106,107 @@ pub struct Locked {
     pub lines: Lines,
 }
 
-impl Locked {
-    /// Reads a `[[locks]]` entry.
-    pub(crate) fn read_locks(
-        number: usize,
-        mut section: Section<'_>,
-    ) -> Result<Self, ScenarioError> {
-        let id = named(&mut section, "locks", number)?;
+/// A `[[locks]]` entry.
+#[derive(Clone, Debug)]
+pub struct Locks(pub Locked);
+
+/// A `[[transactions]]` entry.
+#[derive(Clone, Debug)]
+pub struct Transactions(pub Locked);
+
+impl Entry for Locks {
+    const NOUN: &'static str = "locks";
+    const NAMES: &[(&'static str, &'static str)] = &[
+        (
+            "by",
+            "The coherent host, or the accelerator, that makes them.",
+        ),
+        (
+            "buffer",
+            "The buffer with the lock table, which all share who name it.",
+        ),
+    ];
+
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
+        vec![
+            ("locks, transactions", LockedParameters::declarations()),
+            ("locks", LockParameters::declarations()),
+        ]
+    }
+
+    fn id(&self) -> &str {
+        &self.0.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.0.lines
+    }
+
+    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let by = need(&mut section, "by", "a host or an accelerator")?;
         let table = need(&mut section, "buffer", "a [buffers.NAME]")?;
         let (mut parameters, mut own) = Default::default();
         let lines = section.set(&mut [&mut parameters, &mut own])?;
-        Ok(Self {
+        Ok(Self(Locked {
             id,
             by,
             table,
             under: UnderWritten::Hold(own),
             parameters,
             lines,
-        })
+        }))
     }
 
-    /// Reads a `[[transactions]]` entry.
-    pub(crate) fn read_transactions(
-        number: usize,
-        mut section: Section<'_>,
-    ) -> Result<Self, ScenarioError> {
-        let id = named(&mut section, "transactions", number)?;
+    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
+        planner.locked(|all| all.locks.iter().map(|Locks(one)| one).collect())
+    }
+}
+
+impl Entry for Transactions {
+    const NOUN: &'static str = "transactions";
+    const NAMES: &[(&'static str, &'static str)] = &[
+        (
+            "by",
+            "The coherent host, or the accelerator, that makes them.",
+        ),
+        ("buffer", "The buffer with the rows."),
+        ("locks", "The buffer with the lock table."),
+    ];
+
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
+        vec![("transactions", TransactionParameters::declarations())]
+    }
+
+    fn id(&self) -> &str {
+        &self.0.id.value
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.0.lines
+    }
+
+    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let by = need(&mut section, "by", "a host or an accelerator")?;
         let rows = need(&mut section, "buffer", "a [buffers.NAME] with the rows")?;
         let table = need(&mut section, "locks", "a [buffers.NAME] with the locks")?;
         let (mut parameters, mut own) = Default::default();
         let lines = section.set(&mut [&mut parameters, &mut own])?;
-        Ok(Self {
+        Ok(Self(Locked {
             id,
             by,
             table,
             under: UnderWritten::Update(rows, own),
             parameters,
             lines,
+        }))
+    }
+
+    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
+        planner.locked(|all| {
+            all.transactions
+                .iter()
+                .map(|Transactions(one)| one)
+                .collect()
         })
     }
-}
-
-fn named(
-    section: &mut Section<'_>,
-    kind: &str,
-    number: usize,
-) -> Result<At<String>, ScenarioError> {
-    Ok(section.read("id")?.unwrap_or(At {
-        value: format!("{kind}-{number}"),
-        line: section.line(),
-    }))
-}
-
-fn need(
-    section: &mut Section<'_>,
-    key: &'static str,
-    whose: &str,
-) -> Result<At<String>, ScenarioError> {
-    let missing = format!("there is no {key}; write {key} = \"NAME\" of {whose}");
-    section.read(key)?.ok_or_else(|| section.error(&missing))
 }

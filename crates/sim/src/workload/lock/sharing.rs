@@ -3,6 +3,7 @@
 use transaction::AccessKind;
 
 use crate::plan::BufferPlan;
+use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
 
 use super::{LockPlan, UnderPlan, Wrong};
@@ -10,7 +11,7 @@ use super::{LockPlan, UnderPlan, Wrong};
 /// Checks that work agrees with other work in the same buffers.
 pub(crate) fn check_sharing(
     plan: &LockPlan,
-    others: &[LockPlan],
+    others: &[&LockPlan],
     buffers: &[BufferPlan],
 ) -> Result<(), Wrong> {
     let (table, rows) = match plan.under {
@@ -24,7 +25,7 @@ pub(crate) fn check_sharing(
         );
         Err((key, message))
     };
-    for other in others.iter().chain([plan]) {
+    for other in others.iter().copied().chain([plan]) {
         let differs = |key: &'static str, there: String| {
             let message = format!("{} has {there}, and they share it; write that", other.id);
             Err((key, message))
@@ -63,13 +64,17 @@ pub(crate) fn check_sharing(
 /// Checks that nobody else writes the buffers of work.
 pub(crate) fn check_accesses(
     plan: &LockPlan,
-    accesses: &[AccessPlan],
+    others: &[Workload],
     buffers: &[BufferPlan],
 ) -> Result<(), Wrong> {
     let writes = |access: &&AccessPlan| {
         access.kind.0 != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
     };
-    let Some(access) = accesses.iter().find(writes) else {
+    let mut accesses = others.iter().filter_map(|other| match other {
+        Workload::Access(access) => Some(access),
+        _ => None,
+    });
+    let Some(access) = accesses.find(writes) else {
         return Ok(());
     };
     let key = match plan.under {

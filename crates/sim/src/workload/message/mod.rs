@@ -5,13 +5,14 @@ pub(crate) mod plan;
 
 use host::message::{Message, Primitive};
 use kernel::Time;
+use protocol::QueuePairId;
 use transaction::Mark;
 
 use crate::model::Model;
 use crate::plan::{FabricPlan, NodePlan};
 
 use super::flow::FlowPlan;
-use super::{Kind, Loading, Own, Patience, Seen, WorkloadResult, flow};
+use super::{Kind, Loading, Own, Patience, Seen, WorkloadResults, flow};
 
 pub(crate) use load::open;
 
@@ -83,8 +84,13 @@ impl Kind for MessagePlan {
         self.flow.patience()
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        vec![self.message.from.id, self.message.to.id]
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         let primitive = self.message.primitive.name();
-        WorkloadResult::Flow(flow::result_of(&self.flow, primitive, own, seen))
+        to.flows
+            .push(flow::result_of(&self.flow, primitive, own, seen));
     }
 }

@@ -9,10 +9,11 @@ use protocol::QueuePairId;
 
 use crate::plan::NodePlan;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
-use crate::scenario::{Direction, Flow, ScenarioError, Target};
+use crate::scenario::ScenarioError;
 use crate::workload::Workload;
+use crate::workload::flow::section::{Direction, Flow, Target};
 use crate::workload::flow::{Amount, FlowPlan, PLACE_KEYS, Places, attributes};
+use crate::workload::planner::Planner;
 
 use super::MessagePlan;
 

@@ -6,38 +6,27 @@ use std::sync::Arc;
 
 use host::message::{self, Offer};
 use host::queue_pair::QueuePairPlace;
-use kernel::{Span, Stream, Time};
-use transaction::{Arrivals, Spread};
+use kernel::{Stream, Time};
+use protocol::QueuePairId;
+use transaction::Spread;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::TrafficPattern;
 
 use super::message::open;
-use super::traffic::result::{self, Offered};
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResult, traffic};
+use super::traffic::offered::Offered;
+use super::traffic::result;
+use super::{Kind, Loading, Own, Patience, Seen, TreeTraffic, WorkloadResults};
 
 /// One open-loop workload of a controller.
 #[derive(Clone, Debug)]
 pub struct OfferPlan {
-    /// Unique name.
-    pub id: String,
+    /// The offered load.
+    pub offered: Offered,
     /// The controller of the workload.
     pub controller: usize,
-    /// Traffic pattern.
-    pub pattern: TrafficPattern,
-    /// Payload bytes that each processor offers per second.
-    pub load: u64,
-    /// Payload bytes of one message.
-    pub message: u64,
     /// Sources, in the order of the processors' ports.
     pub sources: Vec<OfferSource>,
-    /// Arrival process of messages.
-    pub arrivals: Arrivals,
-    /// Time of the first offers.
-    pub start: Time,
-    /// Duration of the offers.
-    pub duration: Span,
 }
 
 /// A processor that sends and receives.
@@ -59,7 +48,7 @@ pub struct OfferSource {
 
 impl Kind for OfferPlan {
     fn id(&self) -> &str {
-        &self.id
+        &self.offered.id
     }
 
     fn parts(&self) -> usize {
@@ -77,7 +66,7 @@ impl Kind for OfferPlan {
             let host = plan.nodes[part.nic].root;
             let base = plan.nodes[host].memory.map_or(0, |memory| memory.base);
             if let Some(memory) = models[host].memory_mut() {
-                memory.fill(pattern, self.message, part.source - base);
+                memory.fill(pattern, self.offered.message, part.source - base);
             }
         }
     }
@@ -87,21 +76,21 @@ impl Kind for OfferPlan {
         let targets: Arc<[_]> = targets.collect();
         for (part, flow) in self.sources.iter().zip(own.flows()) {
             let nic = &to.plan.nodes[part.nic];
-            let name = format!("traffic {} {}", self.id, nic.name);
-            let start = self.start + to.up;
+            let name = format!("traffic {} {}", self.offered.id, nic.name);
+            let start = self.offered.start + to.up;
             let offered = Offer {
                 flow,
                 from: part.pair,
                 source: part.source,
-                size: self.message,
+                size: self.offered.message,
                 targets: targets.clone(),
                 spread: Spread {
                     targets: part.to.clone(),
                     favoured: part.favoured,
-                    arrivals: self.arrivals,
+                    arrivals: self.offered.arrivals,
                     stream: Stream::named(to.plan.seed, &name),
                 },
-                during: (start, start + self.duration),
+                during: (start, start + self.offered.duration),
             };
             to.spawn(nic.root, start, |system, costs| {
                 message::offer(system, costs, offered)
@@ -110,11 +99,11 @@ impl Kind for OfferPlan {
     }
 
     fn start(&self) -> Time {
-        self.start
+        self.offered.start
     }
 
     fn lasts_until(&self) -> Option<Time> {
-        Some(self.start + self.duration)
+        Some(self.offered.until())
     }
 
     fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
@@ -122,21 +111,28 @@ impl Kind for OfferPlan {
     }
 
     fn amount(&self, _part: usize) -> Option<u64> {
-        Some(traffic::offered(self.load, self.duration))
+        Some(self.offered.bytes())
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start + self.duration, NETWORK_PATIENCE)
+        self.offered.patience()
     }
 
-    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
-        let offered = Offered {
-            id: &self.id,
-            network: &seen.plan.controllers[self.controller].name,
-            pattern: self.pattern,
-            load: self.load,
-            duration: self.duration,
-        };
-        WorkloadResult::Traffic(result::of(&offered, own, seen))
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        self.sources.iter().map(|source| source.pair.id).collect()
+    }
+
+    fn tree(&self, plan: &FabricPlan) -> Option<TreeTraffic> {
+        let favoured = self.sources[0].favoured;
+        let hot = favoured.map(|(node, _)| node as u16);
+        let hot = (hot, favoured.map(|(_, share)| share));
+        let network = &plan.controllers[self.controller].name;
+        Some(self.offered.tree(network, ["hosts"; 2], hot))
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
+        let network = &seen.plan.controllers[self.controller].name;
+        to.traffic
+            .push(result::of(&self.offered, network, own, seen));
     }
 }

@@ -3,30 +3,28 @@
 use std::sync::Arc;
 
 use host::queue_pair::AREA;
-use kernel::{Bytes, Time};
+use kernel::Bytes;
 
 use crate::plan::ControllerPlan;
 use crate::plan::address::show;
-use crate::plan::planner::Planner;
-use crate::scenario::{ScenarioError, Traffic, TrafficPattern};
+use crate::scenario::ScenarioError;
 use crate::workload::message::plan as message;
-use crate::workload::traffic::plan::{Written, controller_of, error};
+use crate::workload::planner::Planner;
+use crate::workload::traffic::plan::{Written, controller_of};
+use crate::workload::traffic::section::{Traffic, TrafficPattern};
 
 use super::{OfferPlan, OfferSource};
 
 impl Planner<'_> {
-    /// The workloads of controllers, below all flows.
-    pub(crate) fn offers(
-        &mut self,
-        controllers: &[ControllerPlan],
-    ) -> Result<Vec<OfferPlan>, ScenarioError> {
-        let mut plans = Vec::new();
-        for traffic in &self.scenario.traffic {
-            if let Some(controller) = controller_of(controllers, traffic) {
-                plans.push(self.offer(traffic, controller, &controllers[controller])?);
+    /// Plans the workloads of controllers, below all flows.
+    pub(crate) fn offers(&mut self) -> Result<(), ScenarioError> {
+        for traffic in &self.written.traffic {
+            if let Some(controller) = controller_of(self.controllers, traffic) {
+                let plan = self.offer(traffic, controller, &self.controllers[controller])?;
+                self.workloads.push(plan.into());
             }
         }
-        Ok(plans)
+        Ok(())
     }
 
     fn offer(
@@ -39,22 +37,16 @@ impl Planner<'_> {
         for key in ["from", "to"] {
             if traffic.lines.has(key) {
                 let message = "only hosts send and receive through a controller; leave it out";
-                return Err(self.traffic_error(traffic, key, message));
+                return Err(self.error(traffic, key, message));
             }
         }
         let written = Written::of(self.scenario, traffic)?;
         let cycle = controller.parameters.crossbar_clock.period();
         let Bytes(message) = parameters.message;
         Ok(OfferPlan {
-            id: traffic.id.value.clone(),
             controller: number,
-            pattern: parameters.pattern,
-            load: written.load.0,
-            message,
             sources: self.offer_sources(traffic, controller, message)?,
-            arrivals: written.arrivals(cycle)?,
-            start: Time::from_fs(parameters.start.as_fs()),
-            duration: written.duration,
+            offered: written.offered(cycle)?,
         })
     }
 
@@ -70,7 +62,7 @@ impl Planner<'_> {
                 "{} has {count} processors, and messages go from one to another; write two nic devices or more",
                 controller.name
             );
-            return Err(self.traffic_error(traffic, "network", &message));
+            return Err(self.error(traffic, "network", &message));
         }
         let favoured = Written::of(self.scenario, traffic)?.hot_node(count, "port")?;
         let favoured = favoured.map(|(port, share)| (port as u64, share));
@@ -84,7 +76,7 @@ impl Planner<'_> {
                     "no function of {} has a queue pair and {requests} requests left; write virtual_functions = 7 for it, or fewer flows",
                     self.nodes[*nic].name
                 );
-                return Err(self.traffic_error(traffic, "network", &message));
+                return Err(self.error(traffic, "network", &message));
             };
             let mut place = |size: u64| {
                 let memory = self.nodes[root].memory?;
@@ -97,7 +89,7 @@ impl Planner<'_> {
                     show(message),
                     self.nodes[root].name
                 );
-                return Err(self.traffic_error(traffic, "message", &message));
+                return Err(self.error(traffic, "message", &message));
             };
             sources.push(OfferSource {
                 nic: *nic,
@@ -113,17 +105,13 @@ impl Planner<'_> {
                     }
                     TrafficPattern::Transpose => {
                         let message = "ports have no coordinates; write \"uniform\", \"hot-spot\", \"neighbour\" or \"tornado\"";
-                        return Err(self.traffic_error(traffic, "pattern", message));
+                        return Err(self.error(traffic, "pattern", message));
                     }
                 },
                 favoured,
             });
         }
         Ok(sources)
-    }
-
-    fn traffic_error(&self, traffic: &Traffic, key: &str, message: &str) -> ScenarioError {
-        error(self.scenario, traffic, key, message)
     }
 }
 

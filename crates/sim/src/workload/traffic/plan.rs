@@ -5,45 +5,40 @@ use std::sync::Arc;
 use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
-use crate::scenario::{
-    ArrivalKind, At, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern, advice,
-};
-
 use crate::plan::network::{Networks, port_to};
-use crate::plan::planner::already;
 use crate::plan::{ControllerPlan, NodePlan};
+use crate::scenario::{At, FabricScenario, ScenarioError, Sides, advice, already};
+use crate::workload::Entry;
+use crate::workload::planner::Planner as Workloads;
+use crate::workload::traffic::section::{ArrivalKind, Side, Traffic, TrafficPattern};
 
-use super::{SourcePlan, TrafficPlan};
+use super::{Offered, SourcePlan, TrafficPlan};
 
-/// The workloads of `scenario` between `nodes`.
-pub(crate) fn plan(
-    scenario: &Scenario,
-    nodes: &[NodePlan],
-    networks: &mut Networks,
-    controllers: &[ControllerPlan],
-) -> Result<Vec<TrafficPlan>, ScenarioError> {
-    let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
-    for (index, traffic) in scenario.traffic.iter().enumerate() {
-        let At { value: id, line } = &traffic.id;
-        let flows = scenario.flows.iter().map(|flow| &flow.id);
-        let above = scenario.traffic[..index].iter().map(|other| &other.id);
-        if let Some(other) = flows.chain(above).find(|other| other.value == *id) {
-            let message = format!("traffic {id:?}: {}", already(other.line, *line));
-            return Err(scenario.error(*line, message));
-        }
-        if controller_of(controllers, traffic).is_some() {
-            continue;
-        }
-        plans.push(
-            Planner {
+impl Workloads<'_> {
+    /// Plans the workloads of networks.
+    pub(super) fn traffic(&mut self) -> Result<(), ScenarioError> {
+        let (scenario, written, nodes) = (self.scenario, self.written, self.nodes);
+        for (index, traffic) in written.traffic.iter().enumerate() {
+            let At { value: id, line } = &traffic.id;
+            let flows = written.flows.iter().map(|flow| &flow.id);
+            let above = written.traffic[..index].iter().map(|other| &other.id);
+            if let Some(other) = flows.chain(above).find(|other| other.value == *id) {
+                let message = format!("traffic {id:?}: {}", already(other.line, *line));
+                return Err(scenario.error(*line, message));
+            }
+            if controller_of(self.controllers, traffic).is_some() {
+                continue;
+            }
+            let one = Planner {
                 scenario,
                 traffic,
                 nodes,
-            }
-            .plan(networks)?,
-        );
+            };
+            let plan = one.plan(self.networks)?;
+            self.workloads.push(plan.into());
+        }
+        Ok(())
     }
-    Ok(plans)
 }
 
 /// The controller of a workload, if it is not one of a network.
@@ -54,14 +49,17 @@ pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -
 
 /// Checked keys of a workload: load, duration and favoured node.
 pub(crate) struct Written<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a FabricScenario,
     traffic: &'a Traffic,
-    pub(crate) load: Bandwidth,
-    pub(crate) duration: Span,
+    load: Bandwidth,
+    duration: Span,
 }
 
 impl<'a> Written<'a> {
-    pub(crate) fn of(scenario: &'a Scenario, traffic: &'a Traffic) -> Result<Self, ScenarioError> {
+    pub(crate) fn of(
+        scenario: &'a FabricScenario,
+        traffic: &'a Traffic,
+    ) -> Result<Self, ScenarioError> {
         let parameters = &traffic.parameters;
         let missing = |key: &str, is_there: bool, right: &str| {
             let is = if is_there {
@@ -69,7 +67,7 @@ impl<'a> Written<'a> {
             } else {
                 "there is none"
             };
-            error(scenario, traffic, key, &format!("{is}; write {right}"))
+            traffic.error(scenario, key, &format!("{is}; write {right}"))
         };
         let load = parameters.load.filter(|load| load.0 > 0);
         let duration = parameters.duration.filter(|span| *span > Span::ZERO);
@@ -87,8 +85,21 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// The arrival process of messages; a trial of a Bernoulli process takes a `cycle`.
-    pub(crate) fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
+    /// The offered load; a trial of a Bernoulli process takes a `cycle`.
+    pub(crate) fn offered(&self, cycle: Span) -> Result<Offered, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        Ok(Offered {
+            id: self.traffic.id.value.clone(),
+            pattern: parameters.pattern,
+            load: self.load.0,
+            message: parameters.message.0,
+            arrivals: self.arrivals(cycle)?,
+            start: Time::from_fs(parameters.start.as_fs()),
+            duration: self.duration,
+        })
+    }
+
+    fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let mean = self.load.time_of(parameters.message.0);
         Ok(match parameters.arrivals {
@@ -98,7 +109,7 @@ impl<'a> Written<'a> {
                 let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
                 if probability > 1.0 {
                     let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
-                    return Err(error(self.scenario, self.traffic, "load", message));
+                    return Err(self.traffic.error(self.scenario, "load", message));
                 }
                 Arrivals::Bernoulli(cycle, probability)
             }
@@ -118,7 +129,7 @@ impl<'a> Written<'a> {
             return idle.map_or(Ok(None), |key| {
                 let message =
                     "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
-                Err(error(self.scenario, self.traffic, key, message))
+                Err(self.traffic.error(self.scenario, key, message))
             });
         }
         let hot = parameters.hot_node as usize;
@@ -129,54 +140,31 @@ impl<'a> Written<'a> {
             "there is no {noun} {hot}; write one from 0 to {}",
             count - 1
         );
-        Err(error(self.scenario, self.traffic, "hot_node", &message))
+        Err(self.traffic.error(self.scenario, "hot_node", &message))
     }
 }
 
-/// An error at a key of a workload.
-pub(crate) fn error(
-    scenario: &Scenario,
-    traffic: &Traffic,
-    key: &str,
-    message: &str,
-) -> ScenarioError {
-    let line = match key {
-        "network" => traffic.network.line,
-        _ => traffic.lines.of(key),
-    };
-    let message = format!("traffic {:?}, {key}: {message}", traffic.id.value);
-    scenario.error(line, message)
-}
-
 struct Planner<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a FabricScenario,
     traffic: &'a Traffic,
     nodes: &'a [NodePlan],
 }
 
 impl Planner<'_> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
-        error(self.scenario, self.traffic, key, message)
+        self.traffic.error(self.scenario, key, message)
     }
 
     fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let network = self.network(networks)?;
         let written = Written::of(self.scenario, self.traffic)?;
-        let Bytes(message) = parameters.message;
-        self.check_message(networks, network, message)?;
+        self.check_message(networks, network, parameters.message.0)?;
         let cycle = networks.all[network].optical.cycle();
-        let arrivals = written.arrivals(cycle)?;
         Ok(TrafficPlan {
-            id: self.traffic.id.value.clone(),
+            offered: written.offered(cycle)?,
             network,
-            pattern: parameters.pattern,
-            load: written.load.0,
-            message,
             sources: self.sources(networks, network)?,
-            arrivals,
-            start: Time::from_fs(parameters.start.as_fs()),
-            duration: written.duration,
         })
     }
 

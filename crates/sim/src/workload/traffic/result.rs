@@ -1,11 +1,11 @@
 //! Results of open-loop workloads.
 
-use kernel::{Quantity, Span};
+use kernel::Quantity;
 use serde::Serialize;
 
-use crate::observe::latency::Latency;
-use crate::observe::meter::FlowMeter;
-use crate::scenario::TrafficPattern;
+use super::offered::Offered;
+use crate::meters::latency::Latency;
+use crate::meters::meter::FlowMeter;
 use crate::workload::{Own, Seen};
 
 /// The result of an open-loop workload.
@@ -37,17 +37,13 @@ pub struct TrafficResult {
     pub intact: bool,
 }
 
-/// An open-loop workload of a network or a controller, as planned.
-pub(in crate::workload) struct Offered<'a> {
-    pub(in crate::workload) id: &'a str,
-    /// The network or controller.
-    pub(in crate::workload) network: &'a str,
-    pub(in crate::workload) pattern: TrafficPattern,
-    pub(in crate::workload) load: u64,
-    pub(in crate::workload) duration: Span,
-}
-
-pub(in crate::workload) fn of(traffic: &Offered<'_>, own: &Own, seen: &Seen<'_>) -> TrafficResult {
+/// The outcome of a load that the nodes of `network`, or the processors at a controller of that name, have offered.
+pub(in crate::workload) fn of(
+    traffic: &Offered,
+    network: &str,
+    own: &Own,
+    seen: &Seen<'_>,
+) -> TrafficResult {
     let meter = seen.meter;
     let meters = || seen.meters(own);
     let counted: Vec<u64> = match meter.window() {
@@ -74,8 +70,8 @@ pub(in crate::workload) fn of(traffic: &Offered<'_>, own: &Own, seen: &Seen<'_>)
     let any = sum > 0.0;
     let count = rates.len() as f64;
     TrafficResult {
-        id: traffic.id.to_owned(),
-        network: traffic.network.to_owned(),
+        id: traffic.id.clone(),
+        network: network.to_owned(),
         pattern: traffic.pattern.show(),
         nodes: rates.len(),
         offered_bytes_per_second: traffic.load as f64,

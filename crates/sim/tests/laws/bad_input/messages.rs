@@ -1,6 +1,6 @@
 //! What can be wrong with controllers, and with messages through them.
 
-use sim::plan::Plan;
+use sim::Plan;
 
 use super::refusal;
 

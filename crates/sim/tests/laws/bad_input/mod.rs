@@ -17,7 +17,7 @@ mod sharing;
 mod transfers;
 mod workloads;
 
-use sim::plan::Plan;
+use sim::Plan;
 
 /// What the file `bad.toml` with this text is answered.
 pub fn refusal(text: &str) -> String {

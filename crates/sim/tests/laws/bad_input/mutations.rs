@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use sim::plan::Plan;
+use sim::Plan;
 
 use crate::cases::cases;
 

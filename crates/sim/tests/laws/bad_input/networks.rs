@@ -1,6 +1,6 @@
 //! What can be wrong with networks, fibres and their workloads.
 
-use sim::plan::Plan;
+use sim::Plan;
 
 use super::refusal;
 

@@ -18,8 +18,8 @@ mod zero_load;
 use std::fmt::Write;
 
 use kernel::{Span, Time};
+use sim::Plan;
 use sim::Simulation;
-use sim::plan::Plan;
 use sim::result::RunResult;
 
 use crate::fixture::*;

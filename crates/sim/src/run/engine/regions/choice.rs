@@ -6,9 +6,9 @@ use kernel::{Span, Time};
 use super::super::Engine;
 use super::cut::{Cut, cuts};
 use super::processors;
-use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::meters::meter::Meter;
 use crate::run::progress::lasts_until;
+use crate::setup::Plan;
 
 /// The most regions. Our choice: each further one has less to do until it waits for others.
 const MOST: usize = 8;

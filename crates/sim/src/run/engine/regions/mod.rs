@@ -22,8 +22,9 @@ use kernel::{ComponentId, Span};
 
 use super::{Engine, Probes};
 use crate::model::Model;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::NodePlan;
 use crate::scenario::NodeKind;
+use crate::setup::Plan;
 use cut::{Cut, Wire};
 use passage::Passage;
 use region::Region;

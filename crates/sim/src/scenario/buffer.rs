@@ -1,0 +1,70 @@
+//! Buffers in the memories of hosts, which hosts share with devices.
+
+use kernel::{Bytes, Span};
+use transaction::{PageSize, Rights};
+
+use ::scenario::ScenarioError;
+use ::scenario::{At, Item, Lines};
+
+/// Rights to a buffer, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferRights(pub Rights);
+
+impl BufferRights {
+    const NAMES: [(&str, Self); 2] = [
+        ("read-write", Self(Rights::ReadWrite)),
+        ("read", Self(Rights::Read)),
+    ];
+}
+
+kernel::choices!(BufferRights);
+
+kernel::parameters! {
+    /// A buffer in the memory of a host, besides its `host`.
+    pub struct BufferParameters {
+        /// Size of the buffer.
+        size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
+        /// Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
+        page: PageSize = PageSize::Kib4, from "common on Linux";
+        /// Whether the pages are present before a device with virtual addresses asks for them (PRI).
+        present: bool = true, from "pinned, as drivers do";
+        /// Whether the host's software wrote the buffer before the run: the system cache of the coherent host has its lines, or as many of the last ones as it keeps.
+        in_system_cache: bool = false, from "our choice: the run begins with empty caches";
+        /// Number of moves of the buffer by the host's software, elsewhere in memory and back, while devices use it: they drop its translations, and wait. The first core copies it.
+        moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
+        /// Time from the end of a move, and from the beginning of the run, to the next.
+        move_interval: Span = Span::from_us(50), from "our choice";
+        /// Rights of devices with virtual addresses: "read-write" or "read".
+        rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
+    }
+}
+
+/// One `[buffers.NAME]` section.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Name of the buffer.
+    pub name: At<String>,
+    /// The host in whose memory it is.
+    pub host: At<String>,
+    /// All other parameters.
+    pub parameters: BufferParameters,
+    /// Lines of the section in the scenario.
+    pub lines: Lines,
+}
+
+impl Buffer {
+    pub(super) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
+        let mut section = item.section()?;
+        let host = section.read("host")?;
+        let missing =
+            section.error("there is no host; write host = \"NAME\" of the one that has it");
+        let mut parameters = BufferParameters::default();
+        let lines = section.set(&mut [&mut parameters])?;
+        Ok(Self {
+            name: item.name(),
+            host: host.ok_or(missing)?,
+            parameters,
+            lines,
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! The setup of a run: the whole scenario, the plan that it leads to, and how both are shown.
+
+pub(crate) mod catalogue;
+mod plan;
+mod scenario;
+mod tree;
+
+pub use catalogue::{Catalogue, catalogue, catalogue_with};
+pub use plan::Plan;
+pub use scenario::{Scenario, written_out};
+pub use tree::Tree;

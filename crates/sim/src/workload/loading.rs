@@ -1,0 +1,83 @@
+//! The loading of workloads into the components that move them.
+
+use std::collections::BTreeMap;
+
+use host::interrupts::{self, Interrupt, vector_control};
+use host::{DriverParameters, System, ThreadId};
+use kernel::{Span, Time};
+
+use crate::model::Model;
+use crate::plan::FabricPlan;
+use crate::scenario::NodeKind;
+
+use super::PlannedWorkload;
+
+/// Destination of the loading of workloads.
+pub(crate) struct Loading<'a> {
+    pub(crate) plan: &'a FabricPlan,
+    pub(crate) workloads: &'a [PlannedWorkload],
+    /// Time when the links are up, which delays everything that was planned.
+    pub(crate) up: Span,
+    pub(crate) models: &'a mut [Model],
+    /// The threads that make the calls of flows, by the number of the flow.
+    pub(crate) calls: BTreeMap<u32, ThreadId>,
+    /// The threads that write the MSI-X tables of devices, by node.
+    pub(crate) ready: BTreeMap<usize, ThreadId>,
+}
+
+impl Loading<'_> {
+    /// Starts a thread for each device that its driver sets up vectors of.
+    pub(crate) fn set_up_vectors(&mut self) {
+        for (node, planned) in self.plan.nodes.iter().enumerate() {
+            let Some(entries) = planned.vector_entries() else {
+                continue;
+            };
+            if self.models[planned.root].host().is_none() {
+                continue;
+            }
+            let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {
+                interrupts::set_up(system, costs, entries)
+            });
+            self.ready.insert(node, thread);
+        }
+    }
+
+    /// Interrupt `vector` of the device `node`, for its driver.
+    pub(crate) fn interrupt(&self, node: usize, vector: u16) -> Interrupt {
+        let device = &self.plan.nodes[node];
+        let table = device.vector_table().filter(|_| self.masks(device.root));
+        Interrupt {
+            message: device
+                .interrupt_message(vector)
+                .expect("firmware gives every device vectors for all its interrupts"),
+            control: table.map(|table| vector_control(table, vector)),
+        }
+    }
+
+    /// Whether drivers of `host` mask vectors.
+    fn masks(&self, host: usize) -> bool {
+        match &self.plan.nodes[host].kind {
+            NodeKind::Host(_, costs) => costs.interrupt_masking,
+            _ => false,
+        }
+    }
+
+    /// Begins a program on `host` at `start`, with what the software of that host costs.
+    pub(crate) fn spawn<F>(
+        &mut self,
+        host: usize,
+        start: Time,
+        program: impl FnOnce(System, DriverParameters) -> F,
+    ) -> ThreadId
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (NodeKind::Host(_, costs), Some(host)) =
+            (&self.plan.nodes[host].kind, self.models[host].host_mut())
+        else {
+            panic!("programs run on hosts");
+        };
+        host.cpu_mut()
+            .spawn(start, |system| program(system, costs.clone()))
+    }
+}

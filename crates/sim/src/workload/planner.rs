@@ -1,0 +1,80 @@
+//! The state that the planning of all workloads shares: the nodes by name, and their allocated memory and queue pairs.
+
+use std::collections::BTreeMap;
+
+use crate::plan::claims::Claims;
+use crate::plan::fabric::Attached;
+use crate::plan::memory::Memories;
+use crate::plan::network::Networks;
+use crate::plan::queue_pairs::QueuePairs;
+use crate::plan::{AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, NodePlan};
+use crate::scenario::{FabricScenario, ScenarioError};
+
+use super::{Entries, Entry, Workload};
+
+/// Plans the workloads of a scenario: the methods for each kind are in the folder of that kind.
+pub(crate) struct Planner<'a> {
+    pub(crate) scenario: &'a FabricScenario,
+    pub(crate) written: &'a Entries,
+    pub(crate) nodes: &'a [NodePlan],
+    pub(crate) networks: &'a mut Networks,
+    pub(crate) names: BTreeMap<&'a str, usize>,
+    /// The routers in each tree, by its root.
+    pub(crate) routers: BTreeMap<usize, Vec<usize>>,
+    /// The network interface controllers in each tree.
+    pub(crate) attached: Attached,
+    /// The allocated bytes of memories.
+    pub(crate) claims: &'a mut Claims,
+    /// The allocated queue pairs.
+    pub(crate) pairs: QueuePairs,
+    pub(crate) buffers: &'a mut [BufferPlan],
+    /// The mappings of each host, for the requests from below whose addresses it translates.
+    pub(crate) identities: &'a [AddressMaps],
+    pub(crate) controllers: &'a [ControllerPlan],
+    pub(crate) io_ports: &'a [IoPortPlan],
+    /// The workloads that are planned so far.
+    pub(crate) workloads: Vec<Workload>,
+    /// The risks of the workloads.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(
+        scenario: &'a FabricScenario,
+        written: &'a Entries,
+        enumerated: &'a mut Enumerated,
+        memories: &'a mut Memories,
+    ) -> Self {
+        let (nodes, networks) = (&enumerated.nodes, &mut enumerated.networks);
+        let names = nodes.iter().enumerate();
+        let names = names.map(|(index, node)| (node.name.as_str(), index));
+        let mut routers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if networks.members[index].is_some() {
+                routers.entry(node.root).or_default().push(index);
+            }
+        }
+        Planner {
+            scenario,
+            written,
+            nodes,
+            networks,
+            names: names.collect(),
+            routers,
+            attached: Attached::of(nodes),
+            claims: &mut memories.claims,
+            pairs: QueuePairs::default(),
+            buffers: &mut memories.buffers,
+            identities: &memories.identities,
+            controllers: &enumerated.controllers.all,
+            io_ports: &enumerated.io_ports,
+            workloads: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// An error at a key of an entry.
+    pub(crate) fn error(&self, entry: &impl Entry, key: &str, message: &str) -> ScenarioError {
+        entry.error(self.scenario, key, message)
+    }
+}

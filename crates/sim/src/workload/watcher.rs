@@ -1,0 +1,39 @@
+//! Watchers: they take in what components observe of the workloads of one kind.
+
+use std::any::Any;
+use std::fmt;
+
+use kernel::Time;
+use packet::Observation;
+
+use super::PlannedWorkload;
+
+/// Watches what components tell of the workloads of one kind.
+pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
+    /// Takes in `what`, observed at `now`.
+    fn observe(&mut self, now: Time, what: &Observation);
+}
+
+/// All watchers of a run.
+#[derive(Debug)]
+pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
+
+impl Watchers {
+    pub(crate) fn new(workloads: &[PlannedWorkload]) -> Self {
+        Watchers(super::watchers(workloads))
+    }
+
+    #[inline]
+    pub(crate) fn observe(&mut self, now: Time, what: &Observation) {
+        for watcher in &mut self.0 {
+            watcher.observe(now, what);
+        }
+    }
+
+    /// The watcher of type `W`.
+    pub(crate) fn get<W: Watcher>(&self) -> &W {
+        let mut all = self.0.iter();
+        let found = all.find_map(|watcher| (&**watcher as &dyn Any).downcast_ref());
+        found.expect("a kind of workload that is in the plan has its watcher")
+    }
+}

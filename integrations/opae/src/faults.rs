@@ -1,0 +1,93 @@
+//! Rounds: the accesses of each thread to closed pages between two closings.
+
+use std::collections::BTreeMap;
+
+use crate::guard::LINE;
+
+/// Longest round that counts as polling; longer rounds are work.
+const LONGEST: usize = 8;
+/// Most threads with remembered rounds.
+const THREADS: usize = 1024;
+/// The rounds of all threads.
+#[derive(Debug)]
+pub struct Faults(BTreeMap<usize, Rounds>);
+
+/// The last rounds of a thread.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    /// Number of closings at the begin of the current round.
+    closing: u64,
+    /// Whether time has passed for polling in the current round.
+    waited: bool,
+    this: Vec<Fault>,
+    before: Vec<Fault>,
+    earlier: Vec<Fault>,
+}
+
+/// An access to a closed page.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The address of the instruction.
+    pub instruction: usize,
+    /// The address of the access.
+    pub address: usize,
+    /// The content of the cache line when the access was allowed.
+    pub line: [u8; LINE],
+}
+
+impl Fault {
+    fn again(&self, other: &Fault) -> bool {
+        (self.instruction, self.address) == (other.instruction, other.address)
+    }
+}
+
+impl Faults {
+    /// No rounds.
+    pub const fn new() -> Self {
+        Faults(BTreeMap::new())
+    }
+
+    /// Clears the rounds of a thread for which time has passed otherwise: its next accesses are not polling.
+    pub fn forget(&mut self, thread: usize) {
+        if let Some(rounds) = self.0.get_mut(&thread) {
+            rounds.this.clear();
+            rounds.before.clear();
+            rounds.earlier.clear();
+        }
+    }
+
+    /// The rounds of a thread; starts a new round if pages were closed.
+    pub fn round(&mut self, thread: usize, closing: u64) -> &mut Rounds {
+        if self.0.len() > THREADS {
+            self.0.clear();
+        }
+        let rounds = self.0.entry(thread).or_default();
+        if rounds.closing != closing {
+            rounds.closing = closing;
+            rounds.waited = false;
+            rounds.earlier = std::mem::take(&mut rounds.before);
+            rounds.before = std::mem::take(&mut rounds.this);
+        }
+        rounds
+    }
+}
+
+impl Rounds {
+    /// The accesses of a polling thread that repeats `fault`; at most once in a round.
+    pub fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
+        let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
+        let is_same = self.before.iter().all(|one| within(&self.earlier, one))
+            && self.earlier.iter().all(|one| within(&self.before, one));
+        let is_short = self.before.len() <= LONGEST;
+        let looks = is_same && is_short && within(&self.before, fault) && !self.waited;
+        self.waited |= looks;
+        looks.then(|| self.before.clone())
+    }
+
+    /// Adds an access to the current round.
+    pub fn remember(&mut self, fault: Fault) {
+        if self.this.len() <= LONGEST {
+            self.this.push(fault);
+        }
+    }
+}

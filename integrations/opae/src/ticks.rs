@@ -1,0 +1,114 @@
+//! Calls, faults and processor time: what the thread that closes pages, and threads that wait, know of the other threads.
+
+#![expect(unsafe_code, reason = "clocks and threads are read through C")]
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::lock::{futex, this_thread};
+
+/// Number of calls and faults so far.
+static TICKS: AtomicU64 = AtomicU64::new(0);
+/// Whether a page was opened since the thread went to sleep. Calls close all pages while an operation is outstanding, and are no reason
+/// to wake it.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// The system's number of the thread that closes pages.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+/// The library's [number](this_thread) of that thread.
+static MARK: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's number of the thread that has opened a page last.
+static OPENER: AtomicI32 = AtomicI32::new(0);
+
+/// Whether `thread` is the thread that closes pages.
+pub fn is_watch(thread: i32) -> bool {
+    THREAD.load(Ordering::Relaxed) == thread
+}
+
+/// Whether `mark` is the library's number of the thread that closes pages while it holds the lock and waits for nobody.
+pub fn is_watch_mark(mark: usize) -> bool {
+    mark != 0 && MARK.load(Ordering::Relaxed) == mark
+}
+
+/// Number of calls and faults so far.
+pub fn ticks() -> u64 {
+    TICKS.load(Ordering::Acquire)
+}
+
+/// Counts a call or a fault.
+pub fn tick() {
+    TICKS.fetch_add(1, Ordering::Release);
+}
+
+/// Counts the fault of this thread, which opens a page, and wakes the library's thread.
+pub fn note_opening() {
+    OPENER.store(thread_number(), Ordering::Relaxed);
+    tick();
+    wake();
+}
+
+/// Wakes the thread, because a page is open.
+pub fn wake() {
+    if WANTED.swap(1, Ordering::SeqCst) == 0 {
+        futex(&WANTED, libc::FUTEX_WAKE, 1);
+    }
+}
+
+/// Notes that this thread is the one that closes pages.
+pub fn note_watch() {
+    // SAFETY: the call has no arguments.
+    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    MARK.store(this_thread(), Ordering::Relaxed);
+}
+
+/// The system's number of this thread.
+fn thread_number() -> i32 {
+    thread_local!(static NUMBER: Cell<i32> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            // SAFETY: the call has no arguments.
+            number.set(unsafe { libc::gettid() });
+        }
+        number.get()
+    })
+}
+
+/// Sleeps until a page is opened, unless there is something to do already.
+pub fn sleep_unless(is_needed: impl Fn() -> bool) {
+    WANTED.store(0, Ordering::SeqCst);
+    if !is_needed() {
+        futex(&WANTED, libc::FUTEX_WAIT, 0);
+    }
+}
+
+/// The processor time of all other threads, in nanoseconds.
+pub fn work_of_others() -> i64 {
+    work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The processor time of all threads except the calling one and the library's, in nanoseconds.
+pub fn work_of_program() -> i64 {
+    work_of_others() - work(clock_of(THREAD.load(Ordering::Relaxed)))
+}
+
+/// The processor time of the thread that has opened a page last, in nanoseconds.
+pub fn work_of_opener() -> i64 {
+    work(clock_of(OPENER.load(Ordering::Relaxed)))
+}
+
+/// The number of the clock of a thread's processor time (man 2 `clock_getres`).
+fn clock_of(thread: i32) -> libc::clockid_t {
+    !thread << 3 | 6
+}
+
+/// The value of a clock of the system, in nanoseconds.
+pub fn work(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a local variable.
+    unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

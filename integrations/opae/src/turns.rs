@@ -1,0 +1,347 @@
+//! Turns of threads: when simulated time passes for threads that wait.
+//!
+//! The threads of a program share one clock, and their computations take no simulated time. So time passes only when no thread has
+//! anything to do, and then to the first limit of a waiting thread: all threads wait at the same time, as on a real machine. The
+//! system knows whether a thread has something to do: it runs, or would run if a processor were free. A thread that computes for
+//! long without any call is not waited for, because it may itself poll memory for another thread.
+
+#![expect(unsafe_code, reason = "threads are examined, and sleep, through C")]
+
+use std::fs::{metadata, read_dir, read_to_string};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use session::{Until, WaitEnd};
+
+use crate::lock::{futex, futex_for};
+use crate::state::{State, is_wanted, reported_time, with_state};
+use crate::ticks::{is_watch, ticks, work, work_of_program};
+use crate::valgrind;
+use crate::waiter::Waiter;
+
+/// The end of a wait.
+pub enum WaitOutcome {
+    /// The rest function has found what the thread waits for.
+    Found,
+    /// Simulated time has passed.
+    Passed(WaitEnd),
+}
+
+/// Most processor time of other threads without a call that is waited for, and most real time with calls, in nanoseconds.
+const PATIENCE: i64 = 20_000_000;
+const LONGEST: i64 = 20_000_000_000;
+/// Real time in which a thread must continue after its limit has come, in nanoseconds.
+const STUCK: i64 = 20_000_000;
+/// Factor for all these times under valgrind.
+const VALGRIND: i64 = 50;
+/// Length of a rest of a sleeping thread that is the next to continue, and of one that is not, in nanoseconds.
+const REST: i64 = 50_000;
+const LONG_REST: i64 = 2_000_000;
+/// Processor time that counts as noise, not as work, in nanoseconds.
+const NOISE: i64 = 200_000;
+
+/// The activity of a waiting thread between two checks of whether time may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The thread waits for what may end the wait.
+    Waits,
+    /// The thread waits for what may end the wait, also before the first check, because only then others get what they need.
+    WaitsFirst,
+    /// The thread does nothing: only time ends the wait.
+    Sleeps,
+}
+
+/// Number of times that time has passed for waiting threads, or that one of them has continued; a change wakes the others.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// The first limit of all waiting threads.
+static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Real time in which simulated time has passed for a waiting thread, in nanoseconds. Nothing else can happen meanwhile, so it says
+/// nothing of the threads that are waited for.
+static PASSING: AtomicI64 = AtomicI64::new(0);
+
+fn announce_change() {
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+    futex(&CHANGES, libc::FUTEX_WAKE, u32::MAX >> 1);
+}
+
+/// Waits until `limit` at most. `rest` takes a short real time, and returns whether the thread's event has happened.
+pub fn wait_in_turn(
+    (until, limit): (Until, u64),
+    kind: Rest,
+    mut rest: impl FnMut() -> bool,
+) -> WaitOutcome {
+    if is_alone() {
+        if kind == Rest::WaitsFirst && rest() {
+            return WaitOutcome::Found;
+        }
+        let why = with_state(|state| state.wait(until, limit));
+        return WaitOutcome::Passed(why.unwrap_or(WaitEnd::Quiet));
+    }
+    // SAFETY: the call has no arguments.
+    let thread = unsafe { libc::gettid() };
+    let waiter = Waiter {
+        thread,
+        until,
+        limit,
+        sleeps: kind == Rest::Sleeps,
+        due: None,
+    };
+    with_state(|state| {
+        state.waiters.push(waiter);
+        state.publish_first_limit();
+    });
+    let mut patience = Patience::new();
+    let mut is_found = kind == Rest::WaitsFirst && rest();
+    // The next thread to continue may be blocked; then another thread lets time pass for it.
+    let mut is_deputy = kind != Rest::Sleeps;
+    // Another thread may have caused the event just before it became idle. So a rest must begin after it was seen idle.
+    let mut is_sure = kind == Rest::Sleeps;
+    let over = loop {
+        if is_found {
+            break WaitOutcome::Found;
+        }
+        let changes = CHANGES.load(Ordering::Relaxed);
+        let may = May { is_deputy, is_sure };
+        let turn = with_state(|state| state.turn((until, limit), may, &mut patience));
+        is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Idle));
+        match turn {
+            // This is a signal handler that has interrupted the holder of the lock: it cannot wait.
+            None => break WaitOutcome::Passed(WaitEnd::Quiet),
+            Some(Turn::Over(why)) => break WaitOutcome::Passed(why),
+            Some(Turn::Passed) => {
+                announce_change();
+                is_found = rest();
+            }
+            Some(_) if kind != Rest::Sleeps => is_found = rest(),
+            Some(Turn::Next | Turn::Idle) => _ = nap(changes, REST),
+            Some(Turn::Other) => is_deputy = nap(changes, LONG_REST),
+        }
+    };
+    with_state(|state| {
+        let own = |waiter: &Waiter| waiter.thread == thread;
+        // The last entry, because a handler may wait while its thread does.
+        if let Some(place) = state.waiters.iter().rposition(own) {
+            state.waiters.remove(place);
+        }
+        state.publish_first_limit();
+    });
+    announce_change();
+    over
+}
+
+/// Lets threads continue first whose limit has come. Called without the lock by functions that let time pass otherwise than by a
+/// wait.
+pub fn give_way() {
+    while reported_time() >= FIRST.load(Ordering::Relaxed) {
+        let changes = CHANGES.load(Ordering::Relaxed);
+        // SAFETY: the call has no arguments.
+        let own = unsafe { libc::gettid() };
+        let goes_on = with_state(|state| state.is_any_due(own)).unwrap_or(false);
+        if !goes_on {
+            return;
+        }
+        nap(changes, REST);
+    }
+}
+
+/// Rests for `span` nanoseconds, or until the number of changes differs from `changes`; returns whether there was no change.
+fn nap(changes: u32, span: i64) -> bool {
+    futex_for(&CHANGES, changes, span * scale());
+    CHANGES.load(Ordering::Relaxed) == changes
+}
+
+/// Lets simulated time pass to `limit`.
+pub fn sleep_in_turn(limit: u64) {
+    wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
+}
+
+/// The rights of a thread in its turn.
+#[derive(Clone, Copy)]
+struct May {
+    /// It may let time pass although another thread is the next to continue.
+    is_deputy: bool,
+    /// It may let time pass at once.
+    is_sure: bool,
+}
+
+/// The result of a turn.
+enum Turn {
+    /// The wait has ended.
+    Over(WaitEnd),
+    /// Time has passed, but the wait has not ended.
+    Passed,
+    /// No thread has anything to do: time may pass if this is still so at the next check.
+    Idle,
+    /// It is this thread's turn when other threads have nothing to do.
+    Next,
+    /// It is another thread's turn.
+    Other,
+}
+
+impl Waiter {
+    /// Whether the thread will continue now that its limit has come; otherwise it needs something that another thread has.
+    fn goes_on(&mut self) -> bool {
+        let now = real_time();
+        now - *self.due.get_or_insert(now) < STUCK * scale() || runs(self.thread)
+    }
+}
+
+impl State {
+    /// The first limit of a waiting thread that has not come yet.
+    pub fn horizon(&self) -> u64 {
+        let limits = self.waiters.iter().map(|waiter| waiter.limit);
+        let to_come = limits.filter(|limit| *limit > reported_time());
+        to_come.min().unwrap_or(u64::MAX)
+    }
+
+    fn publish_first_limit(&self) {
+        let first = self.waiters.iter().map(|waiter| waiter.limit).min();
+        FIRST.store(first.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether a thread other than `own` has reached its limit and will continue.
+    fn is_any_due(&mut self, own: i32) -> bool {
+        let now = reported_time();
+        let others = self.waiters.iter_mut();
+        let mut due = others.filter(|waiter| waiter.thread != own && waiter.limit <= now);
+        due.any(Waiter::goes_on)
+    }
+
+    /// Lets time pass if this is possible now, for a thread that waits `until` an event or to `limit`.
+    fn turn(&mut self, (until, limit): (Until, u64), may: May, patience: &mut Patience) -> Turn {
+        let now = reported_time();
+        if now >= limit {
+            return Turn::Over(WaitEnd::Limit);
+        }
+        let horizon = self.horizon();
+        let is_next = horizon == limit;
+        let may_act = (is_next || may.is_deputy) && !self.is_any_due(0);
+        if !may_act || patience.has_work_to_wait_for(&self.waiters) {
+            return if is_next { Turn::Next } else { Turn::Other };
+        }
+        if !may.is_sure {
+            return Turn::Idle;
+        }
+        let waits_for_interrupt = |waiter: &Waiter| waiter.until == Until::Interrupt;
+        let until_any = if self.waiters.iter().any(waits_for_interrupt) {
+            Until::Interrupt
+        } else {
+            Until::Limit
+        };
+        let began = real_time();
+        let why = self.wait(until_any, horizon);
+        PASSING.fetch_add(real_time() - began, Ordering::Relaxed);
+        *patience = Patience::new();
+        match why {
+            WaitEnd::Limit if is_next => Turn::Over(why),
+            WaitEnd::Happened | WaitEnd::Quiet if until == Until::Interrupt => Turn::Over(why),
+            _ => Turn::Passed,
+        }
+    }
+}
+
+/// Whether the program has no other thread than this one and the library's, which exists with virtual time. A directory has two
+/// links, and one for each directory in it.
+pub fn is_alone() -> bool {
+    metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() <= 2 + 2)
+}
+
+/// Time for which other threads were waited for.
+struct Patience {
+    began: i64,
+    /// The real time in which simulated time had passed at the beginning.
+    passing: i64,
+    ticks: u64,
+    /// The processor time of other threads at the last call, and at the last check.
+    work: i64,
+    last_work: i64,
+}
+
+impl Patience {
+    fn new() -> Self {
+        let work = work_of_program();
+        Patience {
+            began: real_time(),
+            passing: PASSING.load(Ordering::Relaxed),
+            ticks: ticks(),
+            work,
+            last_work: work,
+        }
+    }
+
+    /// Whether the other threads have had their most real time with calls.
+    fn has_lasted(&self) -> bool {
+        let passed = PASSING.load(Ordering::Relaxed) - self.passing;
+        real_time() - self.began - passed >= LONGEST
+    }
+
+    /// Whether another thread works, and has not done so for too long.
+    fn has_work_to_wait_for(&mut self, waiters: &[Waiter]) -> bool {
+        let work = work_of_program();
+        let worked = work - std::mem::replace(&mut self.last_work, work);
+        let ticks = ticks();
+        if std::mem::replace(&mut self.ticks, ticks) != ticks {
+            self.work = work;
+        }
+        if work - self.work >= PATIENCE * scale() || self.has_lasted() {
+            return false;
+        }
+        // In this order, because a thread that runs at the first check may wait for the lock at the second.
+        if others_run(waiters) || is_wanted() {
+            return true;
+        }
+        // Under valgrind all threads except one wait, so threads with work are recognised by their processor time.
+        let rest = REST * scale();
+        valgrind::is_there() && (worked > NOISE || real_time() - self.began < rest)
+    }
+}
+
+fn scale() -> i64 {
+    if valgrind::is_there() { VALGRIND } else { 1 }
+}
+
+fn real_time() -> i64 {
+    work(libc::CLOCK_MONOTONIC)
+}
+
+/// Whether another thread of the program runs, or would run if a processor were free.
+fn others_run(waiters: &[Waiter]) -> bool {
+    // SAFETY: the call has no arguments.
+    let own = unsafe { libc::gettid() };
+    let sleeps = |thread| {
+        let mut waiters = waiters.iter();
+        waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)
+    };
+    let Ok(threads) = read_dir("/proc/self/task") else {
+        return false;
+    };
+    let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    let is_other = |thread: &i32| *thread != own && !is_watch(*thread) && !sleeps(*thread);
+    numbers.filter(is_other).any(runs)
+}
+
+fn runs(thread: i32) -> bool {
+    let status = read_to_string(format!("/proc/self/task/{thread}/stat"));
+    // The state follows the thread's name, which may contain any characters.
+    let after_name = status
+        .as_deref()
+        .ok()
+        .and_then(|status| status.rsplit(") ").next());
+    after_name.is_some_and(|rest| rest.starts_with(['R', 'D']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_time_in_which_simulated_time_passes_is_no_time_of_other_threads() {
+        let mut patience = Patience::new();
+        patience.began -= 2 * LONGEST;
+        assert!(patience.has_lasted());
+        PASSING.fetch_add(3 * LONGEST / 2, Ordering::Relaxed);
+        assert!(!patience.has_lasted());
+    }
+}

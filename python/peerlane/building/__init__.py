@@ -1,0 +1,1 @@
+"""Fabrics built in code."""

@@ -1,0 +1,534 @@
+"""Fabrics built in code, with the same meaning as in scenario files.
+
+A fabric is only a scenario in the making: it is written as TOML and read by the simulator's one
+parser, so that a name, a unit or a default means the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+
+import tomli_w
+
+from peerlane._core import ScenarioError, advice
+from peerlane.building.workloads import Workloads
+from peerlane.explaining.explain import explain
+from peerlane.fabric.filter import EVERYTHING, Filter
+from peerlane.fabric.keys import check_keys
+from peerlane.fabric.paths import put, write_out
+from peerlane.fabric.settings import attached, merged, split, upstream_of, written
+from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
+from peerlane.fabric.variant import parsed
+from peerlane.models.loading import Library, refuse_file, refuse_many, settings_of, with_model
+from peerlane.models.registry import registered_models
+from peerlane.results import markup
+from peerlane.results.workload import LISTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from os import PathLike
+
+    from peerlane.fabric import typed_keys
+    from peerlane.fabric.settings import Setting
+    from peerlane.fabric.tree import Tree
+    from peerlane.models.device import Device
+    from peerlane.results.explanation import Explanation
+    from peerlane.results.run import RunResult
+    from peerlane.varying.sweep import Points
+
+_NODES = ("hosts", "io_ports", "switches", "devices")
+
+
+class Fabric(Workloads):
+    """Hosts, switches, devices, networks of routers, what joins them, and the flows to run.
+
+    Every method that adds something returns the fabric, so that calls can be chained; one that
+    raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
+    With `each="i = 0..511"` a call adds many nodes or workloads, with numbers for `{i}`:
+    `fabric.device("ep{i}", "sw{i / 64}", each="i = 0..511")`.
+
+    Args:
+        name: Stands in results and messages.
+        seed: Of all random streams; the same seed gives the same trace.
+    """
+
+    def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
+        super().__init__(written({"name": name, "seed": seed}))
+        self._models: dict[str, type[Device] | Device | Library] = {}
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
+        """The fabric that a scenario's text describes.
+
+        Args:
+            text: The scenario, as TOML.
+            source: The name of the scenario in messages, usually its file name.
+
+        Raises:
+            ScenarioError: It is not TOML.
+        """
+        fabric = cls()
+        fabric._scenario = parsed(text, source)
+        return fabric
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """The fabric of a scenario file.
+
+        Raises:
+            OSError: The file cannot be read.
+            ScenarioError: It is empty, is not text, or is not TOML.
+        """
+        return cls.from_toml(read_scenario(path), source=str(path))
+
+    def copy(self) -> Self:
+        """A fabric of its own with the same contents."""
+        # Models are not copied, and no call changes the table of them.
+        return deepcopy(self, {id(self._models): self._models})
+
+    def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
+        """Sets what every link has unless a node says otherwise."""
+        check_keys("links", settings)
+        self._scenario["links"] = self._table("links") | written(settings)
+        return self
+
+    def profile(
+        self, name: str, *, base: str | None = None, **settings: Unpack[typed_keys.Profile]
+    ) -> Self:
+        """Adds a named set of port parameters, on top of the profile `base`."""
+        check_keys("profiles", settings)
+        return self._add("profiles", name, {"base": base} | settings)
+
+    def host(self, name: str, **settings: Unpack[typed_keys.Host]) -> Self:
+        """Adds a host: a root complex and its memory.
+
+        Raises:
+            ScenarioError: There is one of this name, or a setting is neither text, a number nor a
+                boolean, or is no key of any scenario; so for all that is added.
+            TypeError: The name is not text.
+        """
+        check_keys("hosts", settings)
+        return self._add("hosts", name, settings)
+
+    def switch(self, name: str, to: str, **settings: Unpack[typed_keys.Switch]) -> Self:
+        """Adds a switch below `to`, a host or another switch.
+
+        Args:
+            name: Of the new switch.
+            to: The node above.
+            settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
+                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
+                link to the node above.
+        """
+        check_keys("switches", settings)
+        return self._add("switches", name, attached(to, settings))
+
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["dma"] | None = None,
+        **settings: Unpack[typed_keys.DmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["block-dma"],
+        **settings: Unpack[typed_keys.BlockDmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["sg-dma"],
+        **settings: Unpack[typed_keys.SgDmaDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["fpga-card"],
+        **settings: Unpack[typed_keys.FpgaCardDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["router"],
+        **settings: Unpack[typed_keys.RouterDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[typed_keys.NicDevice]
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["accelerator"],
+        **settings: Unpack[typed_keys.AcceleratorDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["nvme"],
+        **settings: Unpack[typed_keys.NvmeDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["reflector"],
+        **settings: Unpack[typed_keys.ReflectorDevice],
+    ) -> Self: ...
+    @overload
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: type[Device] | Device | Library,
+        **settings: Setting,
+    ) -> Self: ...
+    def device(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: str | type[Device] | Device | Library | None = None,
+        **settings: Setting,
+    ) -> Self:
+        """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+
+        Args:
+            name: Of the new device.
+            to: The node above.
+            model: The name of a built-in model, or a model of one's own: a class derived from
+                `peerlane.Device`, an object of it that is this device in each simulation of the
+                fabric, or a `peerlane.Library`.
+            settings: Parameters of the link, of the device, and of its model.
+
+        Raises:
+            ScenarioError: As for `host`.
+            TypeError: `model` is no model, or the name of a file.
+            ValueError: The model is declared wrongly, or the object is another device already.
+        """
+        if model is None or isinstance(model, str):
+            refuse_file(model)
+            check_keys("devices", settings)
+            return self._add("devices", name, {"model": model} | attached(to, settings))
+        known = self._models
+        known_as, models = with_model(known, model)
+        if not isinstance(model, type | Library):
+            settings = {**settings_of(model), **settings}
+        with registered_models(models):
+            check_keys("devices", settings)
+        self._add("devices", name, {"model": known_as} | attached(to, settings))
+        self._models = models
+        return self
+
+    def controller(self, name: str, **settings: Unpack[typed_keys.Controller]) -> Self:
+        """Adds the crossbar that the `nic` devices of several hosts share."""
+        check_keys("controllers", settings)
+        return self._add("controllers", name, settings)
+
+    def io_port(
+        self, name: str, owners: Sequence[str], **settings: Unpack[typed_keys.IoPort]
+    ) -> Self:
+        """Adds a port of a controller for an endpoint, a device below it (`to=name`).
+
+        Args:
+            name: Of the port.
+            owners: The hosts that the functions of the endpoint belong to: that of its physical
+                function, then those of its virtual ones.
+            settings: `controller`, `processor`, `loads`, `tags` and so on.
+        """
+        if isinstance(owners, str):
+            raise TypeError(f"owners are a list of names; write [{owners!r}]")
+        check_keys("io_ports", settings)
+        return self._add("io_ports", name, settings | {"owners": list(owners)})
+
+    def cable(self, a: str, b: str, **settings: Unpack[typed_keys.Cable]) -> Self:
+        """Joins two controllers by a link, whose `generation`, `lanes` and so on are `settings`."""
+        return self._append("cables", {"from": a, "to": b} | settings)
+
+    def network(
+        self,
+        name: str,
+        *,
+        shape: str | None = None,
+        size: str | int | Sequence[int] | None = None,
+        hosts: Mapping[str, Setting] | None = None,
+        routers: Mapping[str, Setting] | None = None,
+        **settings: Unpack[typed_keys.Network],
+    ) -> Self:
+        """Adds a ring, mesh or torus: at each place a host, a router below it, and the fibres.
+
+        The routers are called `NAME-X-Y`, by their coordinates, and their hosts `NAME-X-Y-host`.
+
+        Args:
+            name: Of the network.
+            shape: "ring", "mesh" or "torus".
+            size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
+            hosts: Parameters of every host.
+            routers: Parameters of every router; those of links, as for `switch`, are of the link
+                from a router to its host.
+            settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
+                `severed_at`.
+        """
+        check_keys("networks", settings)
+        check_keys("hosts", hosts or ())
+        check_keys("devices", routers or ())
+        if isinstance(size, Sequence) and not isinstance(size, str):
+            size = "x".join(map(str, size))
+        fields: dict[str, Any] = written({"shape": shape, "size": size} | settings)
+        if hosts is not None:
+            fields["hosts"] = written(hosts)
+        if routers is not None:
+            link, own = split(routers)
+            fields["routers"] = ({"upstream": written(link)} if link else {}) | written(own)
+        return self._add("networks", name, fields)
+
+    def fibre(
+        self,
+        a: str,
+        b: str,
+        *,
+        from_port: int | None = None,
+        to_port: int | None = None,
+        **settings: Unpack[typed_keys.Fibre],
+    ) -> Self:
+        """Joins two routers, or tells what is different about a fibre of a network.
+
+        Args:
+            a: A router: a device with model "router", or one of a network.
+            b: Another one.
+            from_port: Optical port of `a`; the next free one, if absent.
+            to_port: Optical port of `b`.
+            settings: `length`, `fibre_bit_error_rate`, `severed_at`.
+        """
+        ports = {"from_port": from_port, "to_port": to_port}
+        return self._append("fibres", {"from": a, "to": b} | ports | settings)
+
+    def set(self, name: str, **settings: Setting) -> Self:
+        """Changes parameters of a host, switch, device, controller or network.
+
+        `None` takes one away.
+
+        Raises:
+            ScenarioError: There is no such node, or it has no link above it to change.
+        """
+        check_keys("nodes", settings)
+        if not any(name in self._table(kind) for kind in (*_NODES, "controllers", "networks")):
+            write_out(self._scenario)  # it may be a member of a repeated table
+        tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
+        others: dict[str, Any] = {}
+        for kind in ("controllers", "networks"):
+            group = self._table(kind)
+            others |= group
+            if name not in tables and isinstance(entry := group.get(name), dict):
+                group[name] = merged(entry, settings)
+                return self
+        table = tables.get(name)
+        if not isinstance(table, dict):
+            known = [*tables, *others]
+            there = advice(name, known) if known else "there is none yet"
+            raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
+        link, own = split(settings)
+        changed = merged(table, own)
+        if link:
+            changed["upstream"] = merged(upstream_of(name, table), link)
+        table.clear()
+        table.update(changed)
+        return self
+
+    def override(self, path: str, value: Setting) -> Self:
+        """Changes the key at `path`, such as "links.lanes", "flows.up.size" or "devices.*.tags".
+
+        A path is a section, the name or id of an entry (`*` for every one), and the key. `None`
+        takes the key away.
+
+        Raises:
+            ScenarioError: There is no such section, name or id.
+        """
+        put(self._scenario, path, value)
+        return self
+
+    def without_flows(self) -> Self:
+        """Takes all workloads away."""
+        for work in LISTS:
+            self._scenario.pop(work, None)
+        return self
+
+    def without_nodes(self) -> Self:
+        """Takes all nodes away, and what joins them; profiles and what all links have stay."""
+        for kind in (*_NODES, "controllers", "networks", "cables", "fibres", "incidents"):
+            self._scenario.pop(kind, None)
+        return self
+
+    def to_toml(self) -> str:
+        """The scenario as text."""
+        return tomli_w.dumps(self._scenario)
+
+    def simulation(self, *, seed: int | None = None) -> Simulation:
+        """The fabric, enumerated and ready to run.
+
+        Raises:
+            ScenarioError: It cannot be built; lines count in `to_toml()`.
+        """
+        return Simulation(
+            self.to_toml(),
+            source=f"<{self._scenario.get('name', 'fabric')}>",
+            seed=seed,
+            models=self._models,
+        )
+
+    def tree(self) -> Tree:
+        """The fabric as enumeration leaves it."""
+        return self.simulation().tree()
+
+    def run(  # noqa: PLR0913 - each says one thing of a run
+        self,
+        *,
+        seed: int | None = None,
+        trace: str | PathLike[str] | None = None,
+        perfetto: str | PathLike[str] | None = None,
+        vcd: str | PathLike[str] | None = None,
+        pcap: str | PathLike[str] | None = None,
+        only: Filter = EVERYTHING,
+        watch_waits: bool = False,
+        progress: Callable[[float], object] | None = None,
+        threads: int | Literal["auto"] | None = None,
+    ) -> RunResult:
+        """Runs all flows, traffic and collectives to their end.
+
+        Args:
+            seed: Replaces the fabric's own.
+            trace: A file for the packet trace, as `Simulation.trace_to` writes it.
+            perfetto: A file for a timeline, as `Simulation.perfetto_to` writes it.
+            vcd: A file for the activity of links, as `Simulation.vcd_to` writes it.
+            pcap: A file for a capture in pcapng, as `Simulation.pcap_to` writes it.
+            only: The part of all packets that is captured.
+            watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
+            progress: Hears the fraction done, 0 to 1.
+            threads: The number of threads of the run, or "auto", as for `Simulation.run`.
+
+        Raises:
+            OSError: The file of a capture cannot be written, or is incomplete.
+            ValueError: `only` cannot be meant, or there is no capture that it filters; `threads`
+                is less than 1.
+        """
+        simulation = self.simulation(seed=seed)
+        captures = {
+            simulation.trace_to: trace,
+            simulation.perfetto_to: perfetto,
+            simulation.vcd_to: vcd,
+            simulation.pcap_to: pcap,
+        }
+        files = {begin: path for begin, path in captures.items() if path is not None}
+        if only and not files:
+            raise ValueError("only filters a capture; give trace, perfetto, vcd or pcap, too")
+        for begin, path in files.items():
+            begin(path, only=only)
+        if watch_waits:
+            simulation.watch_waits()
+        return simulation.run(progress, threads=threads)
+
+    def sweep(  # noqa: PLR0913 - each says one thing of a sweep
+        self,
+        vary: Mapping[str, str | Iterable[Setting]],
+        metrics: str | Iterable[str] = (),
+        *,
+        sample: str | None = None,
+        seed: int | None = None,
+        scheduler: str | None = None,
+        out: str | PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Points:
+        """Runs the fabric at every combination of the values of some keys, on every processor.
+
+        Points that fail are in the table, with their reason, and do not end the sweep.
+
+        Args:
+            vary: The values of each key, by its path as for `override`: a list, or a text such as
+                "8..256*2", "64 B..4 KiB*2" or "3,4,5".
+            metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates
+                of all workloads, if there are none.
+            sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
+            seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
+            scheduler: The address of a Dask scheduler, whose workers run the points.
+            out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
+                its points are in a journal beside it.
+            resume: Whether to go on with the journal of an interrupted sweep.
+            progress: Hears how many points are done, and how many there are.
+
+        Raises:
+            ScenarioError: The fabric cannot be built, or has none of the keys.
+            ValueError: Values, metrics, sample or output are wrong.
+            ClusterError: The cluster cannot do the work.
+        """
+        from peerlane.varying.sweep import sweep_points  # noqa: PLC0415 - for sweeps alone
+
+        refuse_many(self._models)
+        with registered_models(self._models):
+            return sweep_points(
+                self.to_toml(),
+                vary,
+                [metrics] if isinstance(metrics, str) else metrics,
+                source=f"<{self._scenario.get('name', 'fabric')}>",
+                sample=sample,
+                seed=seed,
+                scheduler=scheduler,
+                out=out,
+                resume=resume,
+                progress=progress,
+            )
+
+    def explain(
+        self, flow: str | None = None, *, what_if: bool = True, seed: int | None = None
+    ) -> Explanation:
+        """Runs the fabric and finds out what its flows wait for, and what comes next.
+
+        Args:
+            flow: The id of the flow to explain; all, if absent.
+            what_if: Whether to run again with the limit of each flow lifted.
+            seed: Replaces the fabric's own.
+
+        Raises:
+            ScenarioError: The fabric cannot be built, has no flows, or none of this id.
+        """
+        if what_if:
+            refuse_many(self._models)
+        with registered_models(self._models):
+            return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
+
+    def _repr_html_(self) -> str:
+        """The topology as a notebook shows it; why there is none, if the fabric is not complete."""
+        from peerlane.topology import draw  # noqa: PLC0415 - for notebooks alone
+
+        try:
+            with already_warned():
+                return draw(self)._repr_html_()
+        except ScenarioError as error:
+            return markup.page(markup.line(str(error), "wrong"))

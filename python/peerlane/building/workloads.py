@@ -1,0 +1,206 @@
+"""The workloads of a fabric built in code, and what happens to it while they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self, Unpack
+
+from peerlane._core import ScenarioError, advice
+from peerlane.building.sections import Sections
+from peerlane.fabric.keys import check_keys
+from peerlane.fabric.settings import merged, rate
+
+if TYPE_CHECKING:
+    from peerlane.fabric import typed_keys
+    from peerlane.fabric.settings import Setting
+
+
+class Workloads(Sections):
+    """The part of a fabric that says what it is to do; every method returns the fabric."""
+
+    def flow(
+        self,
+        source: str,
+        target: str | int,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Flow],
+    ) -> Self:
+        """Adds a flow.
+
+        Args:
+            source: The node that sends requests.
+            target: A device, a host's memory, or a bus address.
+            id: Names the flow in the results.
+            settings: `direction`, `size`, `count` or `duration`, `request_size`, `start`,
+                `interval`, `offset`, `window`, `clock`; of a flow that a driver moves, `carries`
+                and `after`; of one between `nic` devices, `primitive`, `outstanding`, `function`.
+        """
+        to = hex(target) if isinstance(target, int) else target
+        return self._append("flows", {"id": id, "from": source, "to": to} | settings)
+
+    def traffic(
+        self,
+        network: str,
+        *,
+        load: str | float,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        senders: str | None = None,
+        receivers: str | None = None,
+        **settings: Unpack[typed_keys.Traffic],
+    ) -> Self:
+        """Adds an open-loop workload of every node of a network.
+
+        Args:
+            network: Its name, or any router of it.
+            load: Payload that each node offers a second, such as "1 GB/s".
+            id: Names the workload in the results.
+            senders: "hosts" or "routers", the user logic of these (the scenario's key `from`).
+            receivers: The same (the scenario's key `to`).
+            settings: `duration`, `message`, `pattern`, `arrivals`, `start`, `hot_node`,
+                `hot_share`.
+        """
+        sides = {"from": senders, "to": receivers}
+        return self._append(
+            "traffic", {"id": id, "network": network, "load": rate(load), **sides, **settings}
+        )
+
+    def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
+        """Changes parameters of a workload, by its id; `None` takes one away.
+
+        A `load` that is a number is in bytes a second.
+
+        Raises:
+            ScenarioError: There is no such workload.
+        """
+        if settings.get("load") is not None:
+            settings["load"] = rate(settings["load"])
+        check_keys("traffic", settings)
+        entries = self._list("traffic")
+        for number, entry in enumerate(entries, 1):
+            if entry.get("id", f"traffic-{number}") == id:
+                self._scenario["traffic"] = [
+                    merged(one, settings) if one is entry else one for one in entries
+                ]
+                return self
+        known = [one.get("id", f"traffic-{number}") for number, one in enumerate(entries, 1)]
+        there = advice(id, known) if known else "there is none; write [[traffic]]"
+        raise ScenarioError(f"there is no traffic {id!r}; {there}")
+
+    def collective(
+        self,
+        network: str,
+        operation: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Collective],
+    ) -> Self:
+        """Adds what the nodes of a generated network do together.
+
+        Args:
+            network: Its name.
+            operation: "halo", an exchange with all neighbours, or "all-reduce".
+            id: Names the collective in the results.
+            settings: `algorithm`, `size`, `iterations`, `start`.
+        """
+        return self._append(
+            "collectives", {"id": id, "network": network, "operation": operation, **settings}
+        )
+
+    def buffer(self, name: str, host: str, **settings: Unpack[typed_keys.Buffer]) -> Self:
+        """Adds a buffer in the memory of a host.
+
+        Args:
+            name: Names the buffer.
+            host: The host that has it.
+            settings: `size`, `page`, `rights`.
+        """
+        check_keys("buffers", settings)
+        return self._add("buffers", name, {"host": host, **settings})
+
+    def accesses(
+        self,
+        by: str,
+        buffer: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Accesses],
+    ) -> Self:
+        """Adds accesses to a buffer, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator or block-dma, that makes them.
+            buffer: The buffer's name.
+            id: Names the accesses in the results.
+            settings: `kind`, `size`, `count`, `warm_up`, `order`, `cores`, `first_core`, `start`,
+                `interval`, `turnaround`, `driven`, `completion`, `warm_translations`.
+        """
+        return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
+
+    def locks(
+        self,
+        by: str,
+        buffer: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Locks],
+    ) -> Self:
+        """Adds requests for locks of a table, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator, that makes them.
+            buffer: The name of the buffer with the table.
+            id: Names the requests in the results.
+            settings: `buckets`, `width`, `records`, `count`, `hold`, `interval`,
+                `random_intervals`, `software`, `poll`, `cores`, `first_core`, `start`,
+                `warm_translations`.
+        """
+        return self._append("locks", {"id": id, "by": by, "buffer": buffer, **settings})
+
+    def transactions(
+        self,
+        by: str,
+        buffer: str,
+        locks: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Transactions],
+    ) -> Self:
+        """Adds transactions that update rows of a database, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator, that makes them.
+            buffer: The name of the buffer with the rows.
+            locks: The name of the buffer with the lock table.
+            id: Names the transactions in the results.
+            settings: `rows`, `lock`, `contention`, `work`, and those of locks but `records` and
+                `hold`.
+        """
+        entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}
+        return self._append("transactions", entry)
+
+    def incident(
+        self,
+        what: str,
+        node: str,
+        *,
+        at: str,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Incident],
+    ) -> Self:
+        """Adds an incident: what hardware or software does to the fabric at one time of the run.
+
+        Args:
+            what: Its kind, such as "function-level-reset".
+            node: The node that it concerns: its link upwards, or one of its functions.
+            at: Its time, from when every link is up.
+            id: Names the incident.
+            settings: The keys of the kind, such as `function`.
+        """
+        check_keys("incidents", settings)
+        entry = {"id": id, "at": at, "what": what, "node": node, **settings}
+        return self._append("incidents", entry)
+
+    def measure(self, start: str, until: str) -> Self:
+        """Sets the window of the steady rates, in time from when every link is up."""
+        self._scenario["measure"] = {"from": start, "until": until}
+        return self

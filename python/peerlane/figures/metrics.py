@@ -1,0 +1,220 @@
+"""The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
+
+The entry of a list is found by its id; where several share one, the next part of the path is their
+direction, or what else tells them apart: `links.h0-s0.up.utilisation`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.dotted import join_path, split_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Json = Mapping[str, Any]
+
+Scalar = float | int | str | bool | None
+
+ENCODED = ("histogram_ps",)
+"""Fields whose text is made of many values; results have the quantiles, too."""
+_NAMES = ("id", "name", "host", "where", "by", "from", "direction")
+"""The fields that name an entry of a list, the first that it has."""
+_TELLING = ("direction", "what", "from", "to", "buffer", "kind")
+"""The fields that tell entries of one name apart."""
+_EXAMPLES, _SHOWN = 3, 12
+"""Parts that a message has as examples, or lists."""
+_FEW = 4
+"""Values of a list that are values of their own, such as a least and a most."""
+
+
+class UnknownMetricError(ValueError):
+    """A result has nothing at this path; the message has the nearest path."""
+
+
+def values_at(document: Json, paths: Iterable[str]) -> dict[str, Scalar]:
+    """The values at paths of a result; `None` also where the result has observed nothing.
+
+    Raises:
+        UnknownMetricError: At one of them there is nothing, or no single value.
+    """
+    # Each list is gone through once: a large fabric has thousands of paths into one.
+    lists: dict[int, Mapping[str, Any]] = {}
+
+    def members(here: object) -> Mapping[str, Any]:
+        if not isinstance(here, list | tuple):
+            return _members(here)
+        known = lists.get(id(here))
+        if known is None:
+            known = lists[id(here)] = _members(here)
+        return known
+
+    return {path: _value_at(document, path, members) for path in paths}
+
+
+def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str, Any]]) -> Scalar:
+    here: object = document
+    parts = split_path(path)
+    for depth, part in enumerate(parts):
+        if here is None:
+            return None
+        inner = members(here)
+        if part not in inner:
+            raise _unknown(document, path, parts[:depth], part, inner)
+        here = inner[part]
+    if isinstance(here, dict | list | tuple):
+        raise _group(path, parts, _members(here))
+    found: Scalar = here  # type: ignore[assignment]
+    return found
+
+
+def check(document: Json, schema: Json, path: str) -> None:
+    """Refuses a path that results of this scenario cannot have.
+
+    Args:
+        document: A result of the scenario, perhaps of before the run, when much is `None`.
+        schema: The JSON schema of results.
+        path: Of a metric.
+
+    Raises:
+        UnknownMetricError: They cannot.
+    """
+    here: object = document
+    kind: Json = schema
+    parts = split_path(path)
+    for depth, part in enumerate(parts):
+        kinds = _kinds(schema, kind)
+        inner = _members(here)
+        known = dict(inner)
+        if here is None:
+            known = {name: None for one in kinds for name in one.get("properties", {})}
+            if part.isdigit() and any(one.get("type") == "array" for one in kinds):
+                known[part] = None
+        if part not in known:
+            raise _unknown(document, path, parts[:depth], part, known)
+        here = None if here is None else inner[part]
+        kind = _below(kinds, part)
+    if isinstance(here, dict | list | tuple):
+        raise _group(path, parts, _members(here))
+    fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
+    if here is None and fields:
+        raise _group(path, parts, fields)
+
+
+def numbers(document: Json) -> dict[str, Scalar]:
+    """Every single value of a result by its path."""
+    return {join_path(parts): value for parts, value in leaves(document)}
+
+
+def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
+    """Every single value of a result, or of a part of it, with the parts of its path.
+
+    Those of long lists, such as histograms, are left out.
+    """
+    if isinstance(here, dict | list | tuple):
+        if not isinstance(here, dict) and len(here) > _FEW and not _is_list_of_tables(here):
+            return
+        for name, inner in _members(here).items():
+            yield from leaves(inner, *before, name)
+    else:
+        yield before, here  # type: ignore[misc]
+
+
+def named(entries: object) -> Iterator[tuple[str, Json]]:
+    """The entries of a list by their names, such as "h0-s0 up"."""
+    if isinstance(entries, list | tuple) and _is_list_of_tables(entries):
+        yield from _named(_told_apart(entries, _NAMES), {id(entry) for entry in entries})
+
+
+def _named(members: Json, entries: set[int], *before: str) -> Iterator[tuple[str, Json]]:
+    for name, inner in members.items():
+        if id(inner) in entries:
+            yield " ".join((*before, name)), inner
+        else:
+            yield from _named(inner, entries, *before, name)
+
+
+def _is_list_of_tables(here: Sequence[object]) -> bool:
+    return bool(here) and all(isinstance(one, dict) for one in here)
+
+
+def _members(here: object) -> Mapping[str, Any]:
+    """What a part of a path can name here, and what is there."""
+    if isinstance(here, dict):
+        return here
+    if not isinstance(here, list | tuple):
+        return {}
+    if not _is_list_of_tables(here):
+        return {str(number): one for number, one in enumerate(here)}
+    return _told_apart(here, _NAMES)
+
+
+def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any]:
+    """The entries by the first of `fields` that they have; those that share it, by the next."""
+    key = next((field for field in fields if all(field in entry for entry in entries)), None)
+    if key is None:
+        return {str(number): entry for number, entry in enumerate(entries)}
+    groups: dict[str, list[Json]] = {}
+    for entry in entries:
+        groups.setdefault(str(entry[key]), []).append(entry)
+    return {
+        name: group[0] if len(group) == 1 else _told_apart(group, _others(group, key))
+        for name, group in groups.items()
+    }
+
+
+def _others(group: Sequence[Json], key: str) -> list[str]:
+    """The fields that tell the entries of a group apart, so that the path ends."""
+    return [
+        field
+        for field in _TELLING
+        if field != key and len({str(entry.get(field)) for entry in group}) > 1
+    ]
+
+
+def _kinds(schema: Json, kind: Json) -> list[Json]:
+    """The schemas that a value of this schema may follow, references resolved, without null."""
+    if "$ref" in kind:
+        return _kinds(schema, schema["$defs"][kind["$ref"].rpartition("/")[2]])
+    if "anyOf" in kind:
+        return [found for one in kind["anyOf"] for found in _kinds(schema, one)]
+    return [] if kind.get("type") == "null" else [kind]
+
+
+def _below(kinds: Sequence[Json], part: str) -> Json:
+    """The schema of what is at a part of a path below one of `kinds`."""
+    for kind in kinds:
+        properties = kind.get("properties", {})
+        if part in properties:
+            found: Json = properties[part]
+            return found
+        if isinstance(kind.get("items"), dict):
+            item: Json = kind["items"]
+            return item
+    # Told apart by direction and the like: still an entry of the list.
+    return kinds[0] if kinds else {}
+
+
+def _group(path: str, parts: Sequence[str], inner: Mapping[str, Any]) -> UnknownMetricError:
+    if not inner:
+        return UnknownMetricError(f"{path} is an empty list; name a single value of the result")
+    shown = ", ".join(join_path((*parts, name)) for name in list(inner)[:_EXAMPLES])
+    return UnknownMetricError(f"{path} is not a single value; write one of {shown}, ...")
+
+
+def _unknown(
+    document: Json, path: str, before: Sequence[str], part: str, known: Mapping[str, Any]
+) -> UnknownMetricError:
+    where = join_path(before) or "results"
+    near = _core.nearest(part, list(known))
+    if near:
+        advice = f"did you mean {join_path((*before, near))}?"
+    elif known:
+        shown = [join_path([name]) for name in known]
+        advice = f"there are {', '.join(shown[:_SHOWN])}" + (", ..." if len(shown) > _SHOWN else "")
+    else:
+        there = [name for name, value in document.items() if isinstance(value, list) and value]
+        advice = f"the result has none; it has {', '.join(there)}"
+    return UnknownMetricError(f"there is no metric {path}: {where} has no {part!r}; {advice}")

@@ -1,0 +1,392 @@
+"""A rank: the calls by which a parallel program sends, receives and computes in time."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from peerlane.ranks.arguments import (
+    as_any_tag,
+    as_bytes,
+    as_numbers,
+    as_size,
+    as_tag,
+    within,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import SupportsIndex
+
+    from typing_extensions import Buffer
+
+    from peerlane import _core
+    from peerlane.fabric.simulation import Simulation
+
+T = TypeVar("T")
+
+Ended = tuple[int, int, int, int, bytes]
+"""A rank whose call has ended; source, tag and length of its message; the bytes it received."""
+
+Mail = Counter[tuple[int, int, int]]
+"""The number of messages that are sent and not received, by source, target and tag."""
+
+ROOM = 1 << 20
+"""The longest message in bytes that a receive takes if no size is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A received message: its source, its tag and its bytes."""
+
+    source: int
+    tag: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Memory of `rank` that all ranks may write and read: `size` bytes."""
+
+    rank: int
+    size: int
+    number: int = field(repr=False)
+    job: _core.Job = field(repr=False, compare=False)
+
+
+class Operation(Generic[T]):
+    """A call of a rank that has not begun: `await` it at once."""
+
+    __slots__ = ("_begin", "_end", "rank", "text")
+
+    def __init__(
+        self, rank: Rank, text: str, begin: Callable[[], int], end: Callable[[int, Ended], T]
+    ) -> None:
+        self.rank, self.text = rank, text
+        self._begin, self._end = begin, end
+
+    def __await__(self) -> Generator[Operation[Any], Ended, T]:
+        self.rank.take(self)
+        number = self._begin()
+        return self._end(number, (yield self))
+
+
+class Handle(Generic[T]):
+    """A call of a rank that has begun: `await` it once, for its end."""
+
+    __slots__ = ("_end", "_number", "_rank", "text")
+
+    def __init__(self, rank: Rank, text: str, number: int, end: Callable[[Ended], T]) -> None:
+        self._rank, self.text = rank, text
+        self._number, self._end = number, end
+
+    def __await__(self) -> Generator[Operation[Any], Ended, T]:
+        return self._rank.end(self, self._number, self._end).__await__()
+
+
+class Rank:
+    """One rank of a job, as its program sees it. `number` counts from 0 to `size` - 1.
+
+    Every call is awaited, and takes as long as the software, the controllers and the links of the
+    simulated hosts take. Between two calls no time passes: the program's own computing is free
+    unless it calls `compute`. A program sends any object with a buffer (bytes, `array.array`, numpy
+    arrays) and receives bytes. Moving them into and out of the host's memory takes no time, except
+    for the copies of the message layer (`copy_rate`).
+
+    A rank has one thread: while its program computes, or has ended, it receives nothing. Messages
+    up to `eager_limit` are sent at once, as far as `share` allows; longer messages begin to move
+    when both sides are in a call. Wrong ranks or ranges of memory raise `ValueError` in the program
+    before anything is sent.
+    """
+
+    def __init__(
+        self, number: int, size: int, job: _core.Job, simulation: Simulation, mail: Mail
+    ) -> None:
+        self.number = number
+        self.size = size
+        self.is_running = False
+        self._job, self._simulation, self._mail = job, simulation, mail
+        self._fresh: Operation[Any] | None = None
+        self._begun: dict[int, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<rank {self.number} of {self.size}>"
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+        return self._simulation.now_ns
+
+    def compute(self, span: str) -> Operation[None]:
+        """Computes for `span`, such as "3 us", and does nothing else meanwhile."""
+        return self._operation(
+            f"compute({span!r})", lambda: self._job.compute(self.number, span), _nothing
+        )
+
+    def send(self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0) -> Operation[None]:
+        """Sends `data` to the rank `to`.
+
+        Done when `data` may change: the other side need not have it, if it is short; a longer
+        message has been asked for there.
+        """
+        whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
+        text = f"send({whom}, {len(raw)} bytes, tag={kind})"
+        return self._operation(
+            text,
+            lambda: self._sent(whom, kind, self._job.send(self.number, whom, kind, raw)),
+            _nothing,
+        )
+
+    def receive(
+        self,
+        source: SupportsIndex | None = None,
+        tag: SupportsIndex | None = None,
+        *,
+        size: SupportsIndex = ROOM,
+    ) -> Operation[Message]:
+        """Waits for the next message from `source` with `tag`; from anybody, and any, if absent.
+
+        Messages from one rank come in the order in which they were sent.
+
+        Raises:
+            ValueError: The message is longer than `size` bytes; it is lost.
+        """
+        whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
+        return self._operation(
+            f"receive(source={whom}, tag={kind})",
+            lambda: self._job.receive(self.number, whom, kind, room),
+            lambda _, ended: self._received(ended, room),
+        )
+
+    def send_receive(  # noqa: PLR0913 - what is sent, and what is received
+        self,
+        to: SupportsIndex,
+        data: Buffer,
+        source: SupportsIndex | None = None,
+        *,
+        tag: SupportsIndex = 0,
+        source_tag: SupportsIndex | None = None,
+        size: SupportsIndex = ROOM,
+    ) -> Operation[Message]:
+        """Sends to one rank and receives from one, neither before the other."""
+        sent = (self._rank(to), as_tag(tag), as_bytes(data))
+        room = as_size(size)
+        wanted = (self._anybody(source), as_any_tag(source_tag), room)
+        text = f"send_receive({sent[0]}, {len(sent[2])} bytes, source={wanted[0]})"
+        return self._operation(
+            text,
+            lambda: self._sent(*sent[:2], self._job.send_receive(self.number, sent, wanted)),
+            lambda _, ended: self._received(ended, room),
+        )
+
+    def begin_send(
+        self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0
+    ) -> Operation[Handle[None]]:
+        """Begins to send `data`, which is taken as it is now; `await` the handle for the end."""
+        whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
+        text = f"begin_send({whom}, {len(raw)} bytes, tag={kind})"
+        return self._operation(
+            text,
+            lambda: self._sent(whom, kind, self._job.begin_send(self.number, whom, kind, raw)),
+            lambda number, _: self._handle(text, number, lambda _: None),
+        )
+
+    def begin_receive(
+        self,
+        source: SupportsIndex | None = None,
+        tag: SupportsIndex | None = None,
+        *,
+        size: SupportsIndex = ROOM,
+    ) -> Operation[Handle[Message]]:
+        """Begins to wait for a message, as `receive` does; `await` the handle for it."""
+        whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
+        text = f"begin_receive(source={whom}, tag={kind})"
+        return self._operation(
+            text,
+            lambda: self._job.begin_receive(self.number, whom, kind, room),
+            lambda number, _: self._handle(text, number, lambda e: self._received(e, room)),
+        )
+
+    def barrier(self) -> Operation[None]:
+        """Waits until all ranks have come here. As all collectives, all call it, in one order.
+
+        What others have `put` need not be there when they have.
+        """
+        return self._operation("barrier()", lambda: self._job.barrier(self.number), _nothing)
+
+    def broadcast(self, data: Buffer | int, root: SupportsIndex = 0) -> Operation[bytes]:
+        """Gives the bytes of `root` to all; the others say how many there are, as a number."""
+        whom = self._rank(root)
+        if isinstance(data, int):
+            if whom == self.number:
+                raise TypeError(f"rank {whom} is the root of the broadcast; give its bytes")
+            raw, length = b"", as_size(data)
+        else:
+            raw = as_bytes(data)
+            length = len(raw)
+        return self._operation(
+            f"broadcast({length} bytes, root={whom})",
+            lambda: self._job.broadcast(self.number, whom, length, raw),
+            _data,
+        )
+
+    def all_reduce(self, numbers: Buffer, operator: str = "sum") -> Operation[array[Any]]:
+        """Combines the numbers of all ranks, element by element, by "sum", "min" or "max".
+
+        `numbers` is an array of whole or floating-point numbers of 32 or 64 bits, of the same
+        type and length in all ranks; whole numbers are added modulo their size. All ranks get the
+        same bits, whatever the rounding.
+
+        Raises:
+            ValueError: The array has another type of numbers, or differs from those of other ranks.
+        """
+        view = memoryview(numbers)
+        code, number = as_numbers(view)
+        raw = view.tobytes()
+        return self._operation(
+            f"all_reduce({view.nbytes // view.itemsize} {number}, {operator!r})",
+            lambda: self._job.all_reduce(self.number, number, operator, raw),
+            lambda _, ended: array(code, ended[-1]),
+        )
+
+    def allocate(self, size: SupportsIndex) -> Operation[tuple[Window, ...]]:
+        """Gives `size` bytes of zeros to be written and read by all: the windows of all ranks.
+
+        All call it, each with a size of its own, and it takes as long as a barrier; how they
+        learn each other's addresses takes no more.
+        """
+        length = as_size(size)
+
+        def windows(first: int, _: Ended) -> tuple[Window, ...]:
+            numbers = enumerate(range(first, first + self.size))
+            sizes = self._job.window_size
+            return tuple(Window(rank, sizes(one), one, self._job) for rank, one in numbers)
+
+        return self._operation(
+            f"allocate({length})", lambda: self._job.allocate(self.number, length), windows
+        )
+
+    def put(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> Operation[None]:
+        """Writes `data` to the window of a rank, whose program need not do anything.
+
+        Done when `data` may change; it is there before any later message to that rank.
+        """
+        number, raw, begin = self._window(window), as_bytes(data), as_size(offset)
+        return self._operation(
+            f"put({len(raw)} bytes to rank {window.rank})",
+            lambda: self._job.put(self.number, number, begin, raw),
+            _nothing,
+        )
+
+    def get(
+        self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
+    ) -> Operation[bytes]:
+        """Reads `size` bytes of the window of a rank; up to its end, if absent."""
+        number, begin, length = self._range(window, size, offset)
+        return self._operation(
+            f"get({length} bytes of rank {window.rank})",
+            lambda: self._job.get(self.number, number, begin, length),
+            _data,
+        )
+
+    def store(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> None:
+        """Puts `data` into a window of its own; takes no time and is not awaited."""
+        self._job.store(self._own(window), as_size(offset), as_bytes(data))
+
+    def load(
+        self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
+    ) -> bytes:
+        """The bytes of a window of its own; takes no time and is not awaited."""
+        self._own(window)
+        return self._job.load(*self._range(window, size, offset))
+
+    def take(self, operation: Operation[Any]) -> None:
+        """The program awaits `operation`, which nobody has awaited before."""
+        if not self.is_running:
+            raise RuntimeError(f"{operation.text}: only the program of {self} can await this")
+        if operation is not self._fresh:
+            raise RuntimeError(f"{operation.text} has been awaited before")
+        self._fresh = None
+
+    def end(self, handle: Handle[T], number: int, end: Callable[[Ended], T]) -> Operation[T]:
+        """The end of what was begun."""
+        if self._begun.pop(number, None) is None:
+            raise RuntimeError(f"{handle.text} has been awaited before")
+        return self._operation(
+            f"the end of {handle.text}",
+            lambda: self._job.end(self.number, number),
+            lambda _, ended: end(ended),
+        )
+
+    def leave(self) -> None:
+        """The program has ended, and has awaited all that it should have."""
+        self._check_awaited()
+        for text in self._begun.values():
+            raise RuntimeError(f"{text} was begun and never ended; await its handle")
+        self._job.leave(self.number)
+
+    def _operation(
+        self, text: str, begin: Callable[[], int], end: Callable[[int, Ended], T]
+    ) -> Operation[T]:
+        self._check_awaited()
+        operation = Operation(self, text, begin, end)
+        self._fresh = operation
+        return operation
+
+    def _check_awaited(self) -> None:
+        if self._fresh is not None:
+            text = self._fresh.text
+            right = f"write `await rank.{text.partition('(')[0]}(...)`"
+            raise RuntimeError(f"{text} was never awaited; {right}")
+
+    def _handle(self, text: str, number: int, end: Callable[[Ended], T]) -> Handle[T]:
+        self._begun[number] = text
+        return Handle(self, text, number, end)
+
+    def _sent(self, to: int, tag: int, number: int) -> int:
+        self._mail[self.number, to, tag] += 1
+        return number
+
+    def _received(self, ended: Ended, room: int) -> Message:
+        _, source, tag, length, data = ended
+        self._mail[source, self.number, tag] -= 1
+        if length > room:
+            what = f"a message of {length} bytes from rank {source} with tag {tag}"
+            raise ValueError(f"{what} does not fit into {room} bytes; write size={length} or more")
+        return Message(source, tag, data)
+
+    def _rank(self, number: SupportsIndex) -> int:
+        return within("rank", number, self.size - 1)
+
+    def _anybody(self, source: SupportsIndex | None) -> int | None:
+        return None if source is None else self._rank(source)
+
+    def _window(self, window: Window) -> int:
+        if getattr(window, "job", None) is not self._job:
+            raise ValueError(
+                f"{window} is not a window of this job; use one that rank.allocate returned"
+            )
+        return window.number
+
+    def _own(self, window: Window) -> int:
+        number = self._window(window)
+        if window.rank != self.number:
+            raise ValueError(f"{window} belongs to another rank; use put and get")
+        return number
+
+    def _range(
+        self, window: Window, size: SupportsIndex | None, offset: SupportsIndex
+    ) -> tuple[int, int, int]:
+        number, begin = self._window(window), as_size(offset)
+        rest = max(window.size - begin, 0)
+        return number, begin, rest if size is None else as_size(size)
+
+
+def _nothing(_number: int, _ended: Ended) -> None:
+    return None
+
+
+def _data(_number: int, ended: Ended) -> bytes:
+    return ended[-1]

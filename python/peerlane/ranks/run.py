@@ -1,0 +1,240 @@
+"""Parallel programs on the hosts of a fabric: a coroutine for each rank, in simulated time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from inspect import iscoroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from peerlane.building.builder import Fabric
+from peerlane.fabric.simulation import Simulation
+from peerlane.ranks.rank import Ended, Mail, Operation, Rank
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from types import CoroutineType
+
+    from peerlane.fabric.settings import Setting
+    from peerlane.results.run import RunResult
+
+T = TypeVar("T")
+
+_OWN_WAITS = (
+    "a rank program may await only calls of its rank; to let time pass, use rank.compute(...)"
+)
+_NO_LOOP = "no running event loop"
+"""The message of asyncio when one of its functions is awaited outside of its loop."""
+_SHOWN = 16
+"""The most ranks, or places in programs, that one message names."""
+
+
+class Deadlock(RuntimeError):  # noqa: N818 - what it is called
+    """Ranks wait for each other, or for one that has ended, and nothing will change that."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankRun(Generic[T]):
+    """The outcome of a parallel program.
+
+    Attributes:
+        values: The value that the program of each rank returned.
+        nics: The `nic` device of each rank.
+        began_ns: The time at which all ranks began, in nanoseconds of simulated time.
+        ended_ns: The time at which each rank returned.
+        result: The measurements of the fabric: links, errors, workloads of its own.
+        unreceived: The number of messages that were sent and never received, by source, target
+            and tag.
+    """
+
+    values: tuple[T, ...]
+    nics: tuple[str, ...]
+    began_ns: float
+    ended_ns: tuple[float, ...]
+    result: RunResult
+    unreceived: dict[tuple[int, int, int], int]
+
+    @property
+    def elapsed_ns(self) -> float:
+        """The time from the beginning of all ranks to the return of the last one."""
+        return max(self.ended_ns) - self.began_ns
+
+
+def run_ranks(
+    fabric: Fabric | Simulation | str | PathLike[str],
+    program: Callable[[Rank], Coroutine[Any, Any, T]]
+    | Sequence[Callable[[Rank], Coroutine[Any, Any, T]]],
+    *,
+    nics: Sequence[str] | None = None,
+    seed: int | None = None,
+    **parameters: Setting,
+) -> RankRun[T]:
+    """Runs a parallel program on the hosts of a fabric, to the end of all ranks.
+
+        >>> from peerlane import Fabric, run_ranks
+        >>> fabric = Fabric().links(generation=3, lanes=8).controller("c")
+        >>> for host in ("a", "b"):
+        ...     fabric = fabric.host(host).device(f"nic-{host}", host, model="nic")
+        >>> async def program(rank):
+        ...     if rank.number == 0:
+        ...         await rank.send(1, b"ping", tag=7)
+        ...         return (await rank.receive(1)).data
+        ...     message = await rank.receive(0)
+        ...     await rank.send(message.source, message.data.upper())
+        >>> run_ranks(fabric, program, eager_limit="1 KiB").values
+        (b'PING', None)
+
+    Args:
+        fabric: Hosts with `nic` devices, or the scenario file of some. Workloads of its own go on
+            beside the program, on functions of the nics that ranks do not use.
+        program: An `async` function of a `Rank`; or one for each rank.
+        nics: Where the ranks are, in order: by default one at each nic. One that is named several
+            times has as many ranks, each with a function of its own (`virtual_functions`).
+        seed: Replaces the scenario's own.
+        parameters: Of the message layer, such as `eager_limit="1 KiB"`, `rendezvous="get"`; all
+            of them are in `peerlane list parameters`.
+
+    Raises:
+        ScenarioError: The fabric cannot be built, or there is no such parameter.
+        ValueError: There are no such nics, or they have too few functions for the ranks.
+        Deadlock: Ranks wait for ever; the message says in which calls.
+        RuntimeError: A program awaits what it should not, or does not await what it should.
+
+    Exceptions of programs come out as they are, with a note that says of which rank. After any,
+    a `Simulation` that was given is good to look at and not to go on with.
+    """
+    simulation = _simulation(fabric, seed)
+    if isinstance(nics, str):
+        raise TypeError(f"nics are a list of names; write [{nics!r}]")
+    places = tuple(simulation.nics() if nics is None else nics)
+    if not places:
+        raise ValueError('there is no nic; add devices with model = "nic", and a controller')
+    programs = _programs(program, len(places))
+    job = simulation.begin_ranks(places, parameters)
+    began_ns = simulation.now_ns
+    threads: list[_Thread[T]] = []
+    mail: Mail = Counter()
+    try:
+        for number, one in enumerate(programs):
+            threads.append(_Thread(Rank(number, len(places), job, simulation, mail), one))
+        going = sum(thread.resume(None) for thread in threads)
+        while going:
+            done = job.advance()
+            if not done:
+                raise Deadlock(_deadlock(threads, +mail, job.faults()))
+            going -= sum(not threads[ended[0]].resume(ended) for ended in done)
+    finally:
+        for thread in threads:
+            thread.close()
+    if faults := job.faults():
+        raise RuntimeError(f"controllers have stopped messages: {_counted(faults)}")
+    values = tuple(value for thread in threads for value in thread.values)
+    ended_ns = tuple(thread.ended_ns for thread in threads)
+    return RankRun(values, places, began_ns, ended_ns, simulation.result(), dict(+mail))
+
+
+class _Thread(Generic[T]):
+    """The running program of one rank."""
+
+    def __init__(self, rank: Rank, program: Callable[[Rank], Coroutine[Any, Any, T]]) -> None:
+        self.rank = rank
+        self.waits: Operation[Any] | None = None
+        self.values: list[T] = []
+        self.ended_ns = 0.0
+        coroutine = program(rank)
+        if not iscoroutine(coroutine):
+            what = f"the program of rank {rank.number} has returned {coroutine!r} at once"
+            raise TypeError(f"{what}; write it as an `async def` without `yield`")
+        self._coroutine: CoroutineType[Any, Any, T] = coroutine
+
+    def resume(self, ended: Ended | None) -> bool:
+        """Runs the program to its next operation, or to its end and returns false."""
+        self.waits, self.rank.is_running = None, True
+        try:
+            self.waits = self._next(ended)
+        except BaseException as error:
+            error.add_note(f"This is from the program of rank {self.rank.number}.")
+            if isinstance(error, RuntimeError) and str(error) == _NO_LOOP:
+                error.add_note(_OWN_WAITS)
+            raise
+        finally:
+            self.rank.is_running = False
+        return self.waits is not None
+
+    def where(self) -> str:
+        """The call that the rank waits in, with its file and line."""
+        if self.waits is None:
+            return "ended"
+        frame = self._coroutine.cr_frame
+        line = f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame else ""
+        return f"in {self.waits.text}{line}"
+
+    def close(self) -> None:
+        """Closes the coroutine of the program."""
+        with suppress(Exception):
+            self._coroutine.close()
+
+    def _next(self, ended: Ended | None) -> Operation[Any] | None:
+        step: Callable[[], object] = partial(self._coroutine.send, ended)
+        while True:
+            try:
+                asked = step()
+            except StopIteration as end:
+                self.values.append(end.value)
+                self.rank.leave()
+                self.ended_ns = self.rank.now_ns
+                return None
+            if isinstance(asked, Operation) and asked.rank is self.rank:
+                return asked
+            step = partial(self._coroutine.throw, TypeError(_OWN_WAITS))
+
+
+def _simulation(fabric: Fabric | Simulation | str | PathLike[str], seed: int | None) -> Simulation:
+    if isinstance(fabric, Fabric):
+        return fabric.simulation(seed=seed)
+    if not isinstance(fabric, Simulation):
+        return Simulation.open(fabric, seed=seed)
+    if seed is not None:
+        raise ValueError("a simulation has its seed already; give it when you make one")
+    return fabric
+
+
+def _programs(
+    program: Callable[[Rank], Coroutine[Any, Any, T]]
+    | Sequence[Callable[[Rank], Coroutine[Any, Any, T]]],
+    size: int,
+) -> Sequence[Callable[[Rank], Coroutine[Any, Any, T]]]:
+    if not isinstance(program, Sequence):
+        return [program] * size
+    if len(program) != size:
+        raise ValueError(f"there are {len(program)} programs for {size} ranks; write one for each")
+    return program
+
+
+def _deadlock(threads: Sequence[_Thread[Any]], mail: Mail, faults: list[tuple[str, int]]) -> str:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for thread in threads:
+        places[thread.where()].append(thread.rank.number)
+    waits = [f"{_numbers(ranks)} {place}" for place, ranks in places.items()]
+    rest = [f"and {len(waits) - _SHOWN} other places"] if len(waits) > _SHOWN else []
+    stopped = [f"controllers have stopped messages: {_counted(faults)}"] if faults else []
+    unreceived = [
+        f"{count} of rank {source} to rank {target} with tag {tag}"
+        for (source, target, tag), count in sorted(mail.items())[:_SHOWN]
+    ]
+    left = [f"messages that were not received: {', '.join(unreceived)}"] if unreceived else []
+    return "ranks wait for ever: " + "; ".join(waits[:_SHOWN] + rest + left + stopped)
+
+
+def _numbers(ranks: list[int]) -> str:
+    rest = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
+    return f"rank{'s'[: len(ranks) - 1]} {', '.join(map(str, ranks[:_SHOWN]))}{rest}"
+
+
+def _counted(faults: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{what} ({count} times)" for what, count in faults)

@@ -1,5 +1,0 @@
-"""The topology of a fabric as a drawing: an SVG element for a page, a notebook or a paper."""
-
-from peerlane.report.topology.draw import draw
-
-__all__ = ["draw"]

@@ -1,0 +1,80 @@
+"""Latencies: quantiles, and the histogram that they are of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from peerlane import _core
+from peerlane.results.document import STRICT, Document
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, ValidationInfo
+    from pydantic_core import CoreSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Latencies of a histogram that it does not tell apart.
+
+    They are from `low_ns` to `high_ns`, both included, which are less than one part in a thousand
+    apart.
+    """
+
+    low_ns: float
+    high_ns: float
+    count: int
+
+
+class _Whole:
+    """Annotates the text of a histogram, which is decoded where a file is checked."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415 - comes with pydantic
+
+        def check(text: str, info: ValidationInfo) -> str:
+            if info.context == STRICT:
+                try:
+                    _core.histogram_buckets(text)
+                except ValueError:
+                    raise ValueError("it is no whole histogram") from None
+            return text
+
+        return core_schema.with_info_after_validator_function(check, handler(source))
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Document):
+    """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
+
+    A latency begins when a request is made, so it includes the wait for the wire, and ends with the
+    last byte: at the target for writes, at the requester for reads and round trips. `p999` is the
+    99.9th percentile. `histogram_ps` has all latencies, in picoseconds with three digits: the
+    compressed V2 encoding of HdrHistogram, as base64, which the tools of HdrHistogram read, too.
+    `min`, `max` and `mean` are exact.
+    """
+
+    min: float
+    p50: float
+    p90: float
+    p99: float
+    p999: float
+    max: float
+    mean: float
+    histogram_ps: Annotated[str, _Whole]
+
+    def quantile(self, share: float) -> float:
+        """The latency in nanoseconds that `share` (0 to 1) of all latencies do not exceed.
+
+        Raises:
+            ValueError: `share` is not from 0 to 1.
+        """
+        found = _core.histogram_quantile(self.histogram_ps, share) / 1e3
+        return min(max(found, self.min), self.max)
+
+    @property
+    def histogram(self) -> tuple[Bucket, ...]:
+        """The buckets that are not empty, from the least latency to the greatest."""
+        found = _core.histogram_buckets(self.histogram_ps)
+        return tuple(Bucket(low / 1e3, high / 1e3, count) for low, high, count in found)

@@ -1,0 +1,5 @@
+"""The topology of a fabric as a drawing: an SVG element for a page, a notebook or a paper."""
+
+from peerlane.topology.draw import draw
+
+__all__ = ["draw"]

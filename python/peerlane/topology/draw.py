@@ -1,0 +1,123 @@
+"""The drawing of a fabric."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from peerlane.results import markup
+from peerlane.topology.grids import GridLayout
+from peerlane.topology.grouping import Grouping
+from peerlane.topology.joins import Joins
+from peerlane.topology.legend import head_of, legend
+from peerlane.topology.rows import RowLayout
+from peerlane.topology.scene import Scene
+from peerlane.topology.svg import written
+from peerlane.topology.trees import Sockets, TreeLayout
+from peerlane.topology.use import Usage
+
+if TYPE_CHECKING:
+    from peerlane.fabric.tree import Node, Tree
+    from peerlane.results.run import RunResult
+    from peerlane.results.wires import Wires
+    from peerlane.topology.palette import Theme
+
+BETWEEN = 34.0
+"""Between parts of the fabric that nothing joins."""
+HEAD = 28.0
+"""The height of the line with the fabric's name."""
+
+
+@runtime_checkable
+class Enumerated(Protocol):
+    """A fabric that is enumerated: a `Simulation`."""
+
+    def tree(self) -> Tree:
+        """Its nodes and links."""
+
+    def wires(self) -> Wires:
+        """Its links, with those between sockets."""
+
+
+class Buildable(Protocol):
+    """A fabric that can be simulated: a `Fabric`."""
+
+    def simulation(self) -> Enumerated:
+        """The fabric, enumerated."""
+
+
+class Drawing(str):
+    """The text of an `<svg>` element, which notebooks show in their own colours."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f'<div style="{markup.NOTEBOOK}">{self}</div>'
+
+
+def draw(
+    fabric: Buildable | Enumerated, result: RunResult | None = None, *, theme: Theme = "page"
+) -> Drawing:
+    """The topology of a fabric as one `<svg>` element.
+
+    Links have their negotiated width and generation, and are the wider the more lanes they have.
+    With a result, each direction has the colour of its use, and stalls for credit are marked.
+    Siblings that are alike are drawn as one where there are many.
+
+    Args:
+        fabric: A `Fabric` or a `Simulation`.
+        result: Of a run of this fabric.
+        theme: Whose colours it has. "page" takes them from the custom properties `--ink`,
+            `--paper`, `--muted`, `--line` and `--accent` of the page around it, and where there are
+            none, it is light or dark as the reader prefers. "light" and "dark" have colours of
+            their own.
+
+    Raises:
+        ScenarioError: The fabric cannot be built.
+    """
+    simulation = fabric if isinstance(fabric, Enumerated) else fabric.simulation()
+    tree = simulation.tree()
+    scene = _scene(tree, Usage(tree, result), _sockets(tree, simulation.wires()))
+    return Drawing(written(scene, f"Topology of {tree.name}", theme))
+
+
+def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
+    joins = Joins(tree)
+    trees = TreeLayout(usage, sockets)
+    grouping = Grouping(tree, usage, partial(_joint, joins))
+    rows = RowLayout(joins, usage, trees, grouping.items)
+    grids = GridLayout(joins, usage, trees, grouping.items)
+    scene = Scene()
+    scene.texts.append(head_of(tree))
+    y = HEAD
+    for part in joins.parts():
+        simple = joins.is_simple(part)
+        drawn = (grids.place(part.networks[0]) if simple else None) or rows.place(part)
+        scene.add(drawn, 0.0, y)
+        y = scene.height + BETWEEN
+    if usage.known:
+        scene.add(legend(stalls=usage.has_stalls, width=scene.width), 0.0, scene.height + 12)
+    return scene
+
+
+def _joint(joins: Joins, node: Node) -> str | None:
+    """What joins a node to other trees; nodes that fibres join are told apart."""
+    if node.name in joins.network:
+        return None
+    return joins.controller.get(node.name, "")
+
+
+def _sockets(tree: Tree, wires: Wires) -> dict[str, Sockets]:
+    """The hosts with several sockets."""
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    hosts = {node.name for node in tree.nodes if node.kind == "host"}
+    for wire in wires.links:
+        name, _, pair = wire.id.rpartition(".")
+        if name in hosts and wire.direction == "forth" and re.fullmatch(r"\d+-\d+", pair):
+            one, other = map(int, pair.split("-"))
+            found.setdefault(name, []).append((one, other, wire.id))
+    return {
+        name: Sockets(1 + max(other for _, other, _ in pairs), tuple(pairs))
+        for name, pairs in found.items()
+    }

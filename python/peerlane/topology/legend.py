@@ -1,0 +1,64 @@
+"""What is above and below a drawing: the name of the fabric, and what colours and marks mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.topology.scene import Scene, Swatch, Text
+from peerlane.topology.use import IDLE, STALLED, STEPS
+from peerlane.topology.words import counted
+
+if TYPE_CHECKING:
+    from peerlane.fabric.tree import Tree
+
+SWATCH = 36.0
+IDLE_SWATCH = 54.0
+MARK = 12.0
+"""The widths of samples."""
+GAP = 12.0
+WIDE = 500.0
+"""Drawings from there on have space beside the scale."""
+
+
+def head_of(tree: Tree) -> Text:
+    """The name of a fabric, and how many nodes it has of each kind."""
+    found: dict[str, int] = {}
+    for node in tree.nodes:
+        kind = {"io-port": "I/O port"}.get(node.kind, node.kind)
+        kind = "router" if node.model == "router" else kind
+        found[kind] = found.get(kind, 0) + 1
+    if tree.controllers:
+        found["controller"] = len(tree.controllers)
+    counts = ", ".join(counted(number, kind) for kind, number in found.items())
+    return Text(0.0, 12.0, f"{tree.name}: {counts}", style="title")
+
+
+def legend(*, stalls: bool, width: float) -> Scene:
+    """The scale of use, and what the two lines of a link and the marks are.
+
+    Args:
+        stalls: Whether there are marks of stalls.
+        width: That of the drawing; what does not fit beside the scale stands below it.
+    """
+    scene = Scene()
+    scene.texts.append(Text(0.0, 10.0, "share of the time in use"))
+    scene.swatches.append(Swatch(0.0, 19.0, IDLE_SWATCH, 0))
+    scene.texts.append(Text(IDLE_SWATCH / 2, 34.0, f"under {_percent(IDLE)}", "middle"))
+    left = IDLE_SWATCH + GAP
+    for step in range(1, STEPS + 1):
+        x = left + SWATCH * (step - 1)
+        scene.swatches.append(Swatch(x, 19.0, SWATCH, step))
+        scene.texts.append(Text(x + SWATCH, 34.0, _percent(step / STEPS), "middle"))
+    scene.width = left + SWATCH * (STEPS + 0.6)
+    x, y = (scene.width + GAP, 10.0) if width >= WIDE else (0.0, 54.0)
+    scene.texts.append(Text(x, y, "each direction keeps to the right"))
+    if stalls:
+        said = f"waited for credit, {_percent(STALLED)} of the time or more"
+        scene.swatches.append(Swatch(x, y + 14.5, MARK, None))
+        scene.texts.append(Text(x + MARK + 6, y + 18, said))
+    scene.height = max(text.y for text in scene.texts) + 6
+    return scene
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
