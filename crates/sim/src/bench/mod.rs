@@ -217,7 +217,7 @@ mod tests {
         for ports in [16, 4] {
             let mut simulation = all_to_all(16, ports, 5000);
             assert!(simulation.run(&mut |_| true));
-            let flows = simulation.result().flows;
+            let flows = &simulation.result().flows;
             assert_eq!(flows.len(), 240);
             assert!(flows.iter().all(|flow| flow.intact && flow.bytes == 5000));
         }
