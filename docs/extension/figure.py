@@ -14,8 +14,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from extension.charts import link
 from peerlane import Fabric
-from peerlane.topology import draw
 from peerlane.reproduction.catalogue import system_fabric, systems
+from peerlane.topology import draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -58,6 +58,7 @@ __all__ = [
     "register_model",
     "send_back",
     "take_outcomes",
+    "workload_lists",
     "write_bitstream",
     "write_header_bytes",
     "written_out",
