@@ -126,7 +126,8 @@ impl From<(Port, LinkTimer)> for IoPortTimer {
 const BELOW: Port = Port(0);
 const BUS: Port = Port(1);
 
-/// The only source of the link's wire, and the most packets that wait for it at a time: one behind the packet in transmission.
+/// The only source of the link's wire, and the most packets of a class that wait for it at a time: one behind the packet in transmission.
+/// Loads that wait for credit therefore hold back neither stores nor answers (PCIe Base 2.4.1).
 const SOURCE: u16 = 0;
 const AHEAD: usize = 2;
 
@@ -464,10 +465,7 @@ impl IoPort {
                 self.link.free(charge, &mut At::new(fx, BELOW));
             }
         }
-        while self.link.waiting() < AHEAD {
-            let Some(packet) = self.next_down(fx) else {
-                break;
-            };
+        while let Some(packet) = self.next_down(fx) {
             let now = fx.now();
             let waiting = Waiting::new(packet, fx.store(), now);
             self.link.enqueue(SOURCE, waiting, &mut At::new(fx, BELOW));
@@ -484,12 +482,14 @@ impl IoPort {
     /// The next packet for the endpoint: answers, stores and loads in turn.
     fn next_down(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let now = fx.now();
-        if let Some(refusal) = self.refusals.pop_front() {
-            return Some(refusal);
-        }
         for step in 0..3 {
             let place = (self.turn + step) % 3;
+            let class = [Class::Completion, Class::Posted, Class::NonPosted][place];
+            if self.link.waiting_of(SOURCE, class) >= AHEAD {
+                continue;
+            }
             let packet = match place {
+                0 if let Some(refusal) = self.refusals.pop_front() => Some(refusal),
                 0 => self.bridge.next_completion(now, fx.store()),
                 1 => self.bridge.next_store(now).map(|store| {
                     if let Some(space) = store.space {

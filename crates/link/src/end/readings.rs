@@ -102,6 +102,14 @@ impl LinkEnd {
         self.transmitter.waiting_of(channel, source, charge.class)
     }
 
+    /// The number of packets of `source` and a class that wait, in all virtual channels.
+    pub fn waiting_of(&self, source: u16, class: Class) -> usize {
+        let queues = self.transmitter.queues();
+        queues
+            .map(|(queue, _)| queue.waiting_of(source, class))
+            .sum()
+    }
+
     /// The header credits and the data credits of packets that are in this end's receive buffers and not scheduled to leave.
     pub fn credits_held(&self) -> u32 {
         self.receiver.credits_held()

@@ -58,6 +58,22 @@ fn functions_share_the_link_evenly() {
     crate::fixture::close(rate("a"), rate("b"), 2.0);
 }
 
+#[test]
+fn loads_that_wait_for_credit_do_not_hold_back_answers() {
+    let text = shared(2, &[0, 1], "").replace(
+        "upstream = \"p\"",
+        "upstream = { to = \"p\", delay = \"500 ns\" }\nnonposted_headers = 1",
+    );
+    let reads = flow("reads", 0, 0, "read").replace("32 KiB", "256 KiB");
+    let loads = "[[flows]]\nfrom = \"h1\"\nto = \"eth\"\nfunction = 1\ndirection = \"read\"\nrequest_size = \"64 B\"\nsize = \"4 KiB\"\n";
+    let rate = |text: &str| {
+        let result = run(text).all_intact();
+        result.flow("reads").bytes_per_second.expect("it moved")
+    };
+    let alone = text + &reads;
+    crate::fixture::close(rate(&(alone.clone() + loads)), rate(&alone), 5.0);
+}
+
 /// What a program on `host` loads from the registers of `function` after it has stored there.
 fn touch(simulation: &mut Simulation, host: &str, function: u8) -> Vec<u8> {
     let plan = simulation.plan();
