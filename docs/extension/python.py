@@ -7,11 +7,13 @@ import inspect
 import peerlane
 
 SECTIONS = {
-    "fabric": "Fabrics and simulations",
+    "building": "Fabrics",
+    "fabric": "Simulations",
     "results": "Results",
     "varying": "Sweeps of any keys",
     "network": "Networks under load",
     "programs": "Programs on simulated hosts",
+    "ranks": "Parallel programs",
     "models": "Device models of one's own",
     "_core": "Errors",
 }
