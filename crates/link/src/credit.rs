@@ -369,7 +369,6 @@ impl ClassBuffers {
     }
 
     /// Whether the buffers hold the credits of a packet with `data` data credits, or are infinite.
-    #[cfg(debug_assertions)]
     pub(crate) fn holds(&self, data: u16) -> bool {
         let has_header = self.headers.is_infinite() || self.headers.used() >= 1;
         has_header && (self.data.is_infinite() || self.data.used() >= data)

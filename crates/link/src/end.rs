@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
-#[cfg(debug_assertions)]
 use packet::Charge;
 use protocol::{CorrectableError, Dllp, TrafficClass};
 
@@ -108,7 +107,6 @@ pub struct LinkEnd {
     /// The changes of the link that its component has not taken.
     changes: VecDeque<LinkChange>,
     /// The channel and the credits of the newest packet.
-    #[cfg(debug_assertions)]
     newest: Option<(u8, Charge)>,
 }
 
@@ -196,7 +194,6 @@ impl LinkEnd {
             is_asked_to_retrain: false,
             commands: VecDeque::new(),
             changes: VecDeque::new(),
-            #[cfg(debug_assertions)]
             newest: None,
             transmitter: Transmitter::new(timing, &config, replay_buffer.0),
             handshake: Handshake::new(config.channels, is_scalable),

@@ -245,7 +245,6 @@ impl Receiver {
     }
 
     /// Whether the packets in the buffers of a channel hold at least the credits of a packet with `charge`.
-    #[cfg(debug_assertions)]
     pub(crate) fn holds(&self, channel: usize, charge: Charge) -> bool {
         self.channels[channel][charge.class.index()].holds(charge.data)
     }

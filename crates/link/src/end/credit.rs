@@ -128,7 +128,7 @@ impl LinkEnd {
     }
 
     /// Checks that the newest packet, if it has not arrived completely at `at`, still holds its credits in the receive buffer.
-    #[cfg(debug_assertions)]
+    #[inline]
     fn check_limit(&self, at: Time) {
         if self.receiver.newest_complete() > at
             && let Some((channel, charge)) = self.newest
@@ -147,7 +147,6 @@ impl LinkEnd {
         let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();
         let schedule = is_scheduled.then(|| self.refreshes());
         let (update, is_new) = self.receiver.next_update(at, schedule)?;
-        #[cfg(debug_assertions)]
         self.check_limit(at);
         Some((update, is_new || self.receiver.has_errors()))
     }

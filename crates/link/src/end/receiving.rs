@@ -207,10 +207,7 @@ impl LinkEnd {
                 .accept_recorded(channel, charge, complete, now)
         } else {
             let channel = self.channel_of(charge.traffic_class);
-            #[cfg(debug_assertions)]
-            {
-                self.newest = Some((channel as u8, charge));
-            }
+            self.newest = Some((channel as u8, charge));
             self.receiver.accept(channel, charge, complete, now)
         };
         if let Some(due) = due {

@@ -100,7 +100,6 @@ fn with_share_0_each_freed_packet_is_told_at_once() {
 }
 
 /// The receiver of a cut-through port frees a packet at its header, as no component may.
-#[cfg(debug_assertions)]
 #[test]
 #[should_panic(expected = "credit comes back after its packet has arrived")]
 fn credit_before_its_packet_breaks_an_invariant() {
