@@ -87,15 +87,15 @@ class WorkloadResult(Document):
     @property
     def is_right(self) -> bool:
         """Whether all its work is done, and right."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of workload defines it
 
     def state(self, *, lost: bool) -> str:
         """Its state in a word; `lost` says whether the fabric has lost packets."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of workload defines it
 
     def failure(self) -> str | None:
         """Why the workload failed; `None` if it succeeded."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of workload defines it
 
 
 NOT_INTACT = "not every byte arrived exactly once, as it was sent"

@@ -21,7 +21,7 @@ pub(crate) use tags::Tags;
 /// The requests of a device. `P` is the purpose of a read or an atomic operation, `W` that of a write; both come back with its end.
 #[derive(Debug)]
 pub(crate) struct Requests<P, W> {
-    /// Those of each function, the physical one first.
+    /// A queue of requests for each function, the physical function first.
     lanes: Vec<Lane<P, W>>,
     tags: Tags<Part>,
     /// Number of requests so far.

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::observe::reading::{fibre_ends, link_ends, socket_links};
 use crate::plan::FabricPlan;
 
-/// What every wire has done so far.
+/// The counters of all wires since the beginning of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Wires {
     /// Both directions of every link, cable and link between sockets, in the order of the links of a result.

@@ -67,7 +67,7 @@ impl Models {
     }
 }
 
-/// What to write instead of the name of a model that there is no longer, if the name is one.
+/// The advice for the name of a model that was removed: the keys and the model that replace it. None for all other names.
 pub(super) fn replacement(name: &str) -> Option<&'static str> {
     let mut all = REPLACED.iter();
     all.find(|(old, _)| *old == name).map(|(_, new)| *new)

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::run::engine::Engine;
 use crate::setup::Plan;
 
-/// What has happened of the incidents of a run.
+/// The progress of the incidents of a run: which of them have happened.
 #[derive(Debug, Default)]
 pub(crate) struct Incidents {
     /// The time at which all links were up, from which the times of incidents count; none before.

@@ -12,7 +12,7 @@ pub(super) use in_flight::InFlight;
 use incidents::Incidents;
 use spare::Spare;
 
-/// What somebody outside the fabric does to it.
+/// Actions on a fabric from outside: accesses, memory of programs, incidents.
 #[derive(Debug)]
 pub(crate) struct Outside {
     /// Unused memory of each host.

@@ -126,7 +126,7 @@ impl Simulation {
         links.map(LinkEnd::credits_held).sum()
     }
 
-    /// What every wire has done since the beginning.
+    /// The counters of all wires since the beginning of the run.
     pub fn wires(&self) -> Wires {
         wires(&self.plan.fabric, self.engine.models(), self.now())
     }
