@@ -269,7 +269,7 @@ def test_a_sweep_that_is_interrupted_before_its_first_point_counts_none(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("peerlane.cli.sweep.sweep_points", interrupted)
+    monkeypatch.setattr("peerlane.varying.sweep.sweep_points", interrupted)
     with pytest.raises(KeyboardInterrupt) as told:
         peerlane("sweep", scenario(), "--vary", "seed=1,2")
     assert str(told.value) == ""
