@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distributed import Client, Future
 
-    from peerlane.varying.crew import Watch
+    Watch = Callable[[float], object]
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor, Future
 
-    Watch = Callable[[float], object]
+    from peerlane.varying.cluster import Watch
 
 _SPARE = 1
 """Threads beyond the processors: one that waits for Python's lock leaves none idle."""
