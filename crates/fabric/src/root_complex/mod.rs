@@ -14,9 +14,9 @@ mod ports;
 mod posted_order;
 mod profiles;
 mod sockets;
-mod standing;
 mod timer;
 mod translation;
+mod why;
 
 use std::sync::Arc;
 
@@ -48,7 +48,6 @@ pub use interrupt::INTERRUPTS;
 pub use memory::Ram;
 pub use parameters::{PeerToPeer, RootComplexParameters};
 pub use profiles::{builtin_host, host_profiles};
-pub use standing::{RootEnd, RootHold, RootWay};
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,
@@ -56,6 +55,7 @@ pub use translation::{
     TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
     TranslationTable,
 };
+pub use why::{RootEnd, RootWay};
 
 /// The configuration of a root complex.
 #[derive(Clone, Debug)]
