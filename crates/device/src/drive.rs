@@ -2,10 +2,11 @@
 
 use kernel::Span;
 use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
+use packet::Why;
 use protocol::{Bar, Identity};
 
 use crate::foreign::Behaviour;
-use crate::{EndpointParameters, Engine, Foreign, LeafParameters};
+use crate::{EndpointParameters, Foreign, LeafParameters};
 
 /// An NVM Express drive. Components stand side by side, so that the large controller is in a box.
 pub type Drive = Foreign<Box<Nvme>>;
@@ -17,13 +18,13 @@ impl Behaviour for Box<Nvme> {
         Ok(Box::new(Nvme::new(parameters, device)))
     }
 
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> Why {
         if self.accesses_media() {
-            Engine::Media
+            Why::Memory
         } else if self.has_commands() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 }

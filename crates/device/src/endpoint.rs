@@ -7,10 +7,10 @@ mod interrupts;
 mod poison;
 mod resets;
 mod service;
-mod standing;
 mod timer;
 mod vectors;
 mod virtual_functions;
+mod why;
 #[cfg(test)]
 pub(crate) use virtual_functions::tests as fixture;
 
@@ -31,7 +31,6 @@ use crate::EndpointParameters;
 use faults::Faults;
 use interrupts::Tables;
 use resets::Resets;
-pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;

@@ -5,7 +5,7 @@ use std::any::Any;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
 use link::LinkCommand;
-use packet::{Observation, Pcie};
+use packet::{Observation, Pcie, Why};
 use protocol::{AddressTranslation, Bar, Identity};
 use transaction::{AccessLoop, Flow, FunctionPlace, Requester};
 
@@ -147,19 +147,6 @@ const DMA_ENGINE: Identity = Identity {
     class: 0x12_0000,
 };
 
-/// The state of an engine that software drives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// It has nothing to do.
-    Idle,
-    /// It works.
-    Busy,
-    /// It waits for a tag.
-    Tags,
-    /// It waits for its own memory or storage.
-    Media,
-}
-
 /// A component around the PCI Express core of a device.
 pub trait HasEndpoint {
     /// The PCI Express core.
@@ -189,9 +176,10 @@ pub trait Leaf: HasEndpoint + Component<Traffic = Pcie> {
         Time::NEVER
     }
 
-    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
-    fn engine(&self, _now: Time) -> Engine {
-        Engine::Busy
+    /// Returns the reason why the engine of a device without a requester makes no request, for a time at which none of its packets waits
+    /// anywhere: software that gives it no work, its own work, its tags, or its memory.
+    fn engine(&self, _now: Time) -> Why {
+        Why::Datapath
     }
 
     /// Adds a flow to a function. False if it has no requester.
@@ -216,8 +204,8 @@ pub trait AnyLeaf: HasEndpoint + Any {
     /// The requester with the flows of a function, mutable, to take the data that it read.
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
 
-    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
-    fn engine(&self, now: Time) -> Engine;
+    /// Returns the reason why the engine of a device without a requester makes no request.
+    fn engine(&self, now: Time) -> Why;
 
     /// The time at which an outstanding request times out, of those for which the device is woken in the background.
     fn deadline(&mut self, now: Time) -> Time;
@@ -241,7 +229,7 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
         Leaf::requester_mut(self, function)
     }
 
-    fn engine(&self, now: Time) -> Engine {
+    fn engine(&self, now: Time) -> Why {
         Leaf::engine(self, now)
     }
 
