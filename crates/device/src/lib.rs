@@ -28,8 +28,11 @@ pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
 pub use foreign::{Behaviour, Foreign, ForeignModel, ForeignParameters, Maker};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
-pub use leaf::{AnyLeaf, CircuitChoice, Engine, HasEndpoint, Leaf, LeafParameters, PeerWrites};
+pub use leaf::{
+    AnyLeaf, CircuitChoice, Engine, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties,
+};
 pub use nic::{Nic, NicConfig, NicParameters};
+pub use peerlane_device::Failure;
 pub use reflector::{Reflector, ReflectorParameters, Reply};
 pub use router::{Router, RouterConfig, RouterHold, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};
