@@ -329,7 +329,7 @@ impl Model {
         if let Some(host) = self.host_mut() {
             host.ask(&mut world.effects(id));
         } else if let Some(leaf) = self.leaf_mut() {
-            leaf.run(id, world);
+            leaf.go_on(id, world);
         }
     }
 }

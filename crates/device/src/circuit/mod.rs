@@ -20,7 +20,9 @@ use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::one_port;
-use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+use crate::{
+    CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites, Properties,
+};
 use arrivals::{Arrivals, Held, Request};
 pub use errors::CircuitError;
 use labels::{Labels, flow_of, label_of};
@@ -50,8 +52,6 @@ pub struct Circuit {
 one_port!(Circuit);
 
 impl Leaf for Circuit {
-    type Parameters = CircuitParameters;
-
     fn engine(&self, _: Time) -> Why {
         if self.core.is_active() {
             Why::Datapath
@@ -487,4 +487,8 @@ kernel::parameters! {
     pub struct CircuitParameters {}
 }
 
-impl LeafParameters for CircuitParameters {}
+impl LeafParameters for CircuitParameters {
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+}

@@ -74,8 +74,6 @@ const LONG: Span = Span::from_ns(1);
 one_port!(Foreign<M>, M: Behaviour);
 
 impl<M: Behaviour> Leaf for Foreign<M> {
-    type Parameters = M::Parameters;
-
     fn engine(&self, now: Time) -> Why {
         let of_model = || {
             let model = self.model.as_ref()?;
@@ -152,9 +150,9 @@ impl<M: Behaviour> Foreign<M> {
         let bars = parameters.bars(&config.parameters, None);
         // The model has the bytes of BAR 0, so the endpoint needs no memory for them.
         config.parameters.bar = kernel::Bytes(0);
-        let timeout = parameters.completion_timeout();
-        let timeout = timeout.unwrap_or(COMPLETION_TIMEOUT);
-        let outstanding = config.parameters.outstanding(parameters.tags(), timeout);
+        let properties = parameters.properties();
+        let timeout = properties.completion_timeout.unwrap_or(COMPLETION_TIMEOUT);
+        let outstanding = config.parameters.outstanding(properties.tags, timeout);
         let made = M::make(parameters, name);
         let endpoint = Endpoint::new(config);
         let mut core = Core::new(outstanding, &endpoint);

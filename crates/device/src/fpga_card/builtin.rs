@@ -1,7 +1,7 @@
 //! The accelerator functional units that are part of the model.
 
 use super::dma::DmaAfu;
-use super::nlb::Nlb;
+use super::nlb::{Design, Nlb};
 use super::streaming::StreamingAfu;
 use super::{Afu, AfuId};
 
@@ -36,32 +36,24 @@ impl BuiltInAfu {
 
     /// The AFU's ID.
     pub fn id(self) -> Option<AfuId> {
-        self.unit().map(|(id, _)| id)
+        self.make().map(|afu| afu.id())
     }
 
-    /// A new instance of the AFU.
+    /// A new instance of the AFU; none for an empty slot.
     pub fn make(self) -> Option<Box<dyn Afu>> {
-        self.unit().map(|(_, make)| make())
-    }
-
-    /// The AFU's ID and its maker; none for an empty slot.
-    fn unit(self) -> Option<(AfuId, Maker)> {
-        let unit: (AfuId, Maker) = match self {
+        let design = match self {
             Self::None => return None,
-            Self::NlbMode0 => (Nlb::MODE_0, || Box::new(Nlb::mode_0())),
-            Self::NlbMode3 => (Nlb::MODE_3, || Box::new(Nlb::mode_3())),
-            Self::NlbMode7 => (Nlb::MODE_7, || Box::new(Nlb::mode_7())),
-            Self::HostExerciser => (Nlb::HOST_EXERCISER, || Box::new(Nlb::host_exerciser())),
-            Self::MemoryExerciser => (Nlb::MEMORY_EXERCISER, || Box::new(Nlb::memory_exerciser())),
-            Self::Dma => (DmaAfu::ID, || Box::new(DmaAfu::default())),
-            Self::StreamingDma => (StreamingAfu::ID, || Box::new(StreamingAfu::default())),
+            Self::Dma => return Some(Box::new(DmaAfu::default())),
+            Self::StreamingDma => return Some(Box::new(StreamingAfu::default())),
+            Self::NlbMode0 => Design::Mode0,
+            Self::NlbMode3 => Design::Mode3,
+            Self::NlbMode7 => Design::Mode7,
+            Self::HostExerciser => Design::HostExerciser,
+            Self::MemoryExerciser => Design::MemoryExerciser,
         };
-        Some(unit)
+        Some(Box::new(Nlb::new(design)))
     }
 }
-
-/// Makes an AFU.
-type Maker = fn() -> Box<dyn Afu>;
 
 #[cfg(test)]
 mod tests {

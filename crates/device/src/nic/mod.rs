@@ -28,7 +28,9 @@ use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, 
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, leaf};
+use crate::{
+    Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
+};
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
@@ -154,24 +156,15 @@ impl Component for Nic {
 }
 
 impl LeafParameters for NicParameters {
-    fn bar_registers(&self) -> u64 {
-        registers::PAGE
-    }
-
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    fn joins_hosts(&self) -> bool {
-        true
-    }
-
-    fn most_virtual_functions(&self) -> u32 {
-        FUNCTIONS as u32 - 1
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            most_virtual_functions: FUNCTIONS as u32 - 1,
+            joins_hosts: true,
+            bar_registers: registers::PAGE,
+            ..Properties::default()
+        }
     }
 }
 
@@ -186,8 +179,6 @@ impl HasEndpoint for Nic {
 }
 
 impl Leaf for Nic {
-    type Parameters = NicParameters;
-
     fn engine(&self, _now: Time) -> Why {
         if self.doorbells.is_empty() && self.sender.is_idle() {
             Why::Software

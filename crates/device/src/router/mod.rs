@@ -24,7 +24,7 @@ use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalPa
 use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties, leaf};
 use crossbar::{Entry, Exits, Input, Output, Queue, members};
 
 pub use crossbar::Arbitration;
@@ -189,12 +189,12 @@ impl Component for Router {
 }
 
 impl LeafParameters for RouterParameters {
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn joins_hosts(&self) -> bool {
-        true
+    fn properties(&self) -> Properties {
+        Properties {
+            joins_hosts: true,
+            begins_flows: true,
+            ..Properties::default()
+        }
     }
 }
 
