@@ -59,6 +59,15 @@ class Fabric(Workloads):
         super().__init__(written({"name": name, "seed": seed}))
         self._models: dict[str, type[Device] | Device | Library] = {}
 
+    def __repr__(self) -> str:
+        tables = {
+            key: one for key, one in self._scenario.items() if key not in {"links", "measure"}
+        }
+        parts = ", ".join(
+            f"{key} {len(one)}" for key, one in tables.items() if isinstance(one, dict | list)
+        )
+        return f"<Fabric {self._scenario.get('name', 'fabric')}: {parts or 'nothing yet'}>"
+
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
         """The fabric that a scenario's text describes.

@@ -314,12 +314,12 @@ def _fabric_table(
     runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
 ) -> Sheet:
     """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("simulator")
-    numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
+    table = Sheet("simulator")
+    table.numbers("endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
     if peers:
-        numbers(table, "times slower")
+        table.numbers("times slower")
     table.fold("TLPs", "wall time")
     for run_ in runs:
         table.add_row(*_row("peerlane", run_), *(["-"] if peers else []))
@@ -330,10 +330,10 @@ def _fabric_table(
 
 def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Hops a second, and what one hop costs, for each size of torus."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("torus")
-    numbers(table, "hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
+    table = Sheet("torus")
+    table.numbers("hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
     table.fold("hops")
     for run_ in runs:
         rate = run_["hops_per_second"]
@@ -351,10 +351,10 @@ def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Payload a second of wall time, for each number of hosts."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank()
-    numbers(table, "hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")
+    table = Sheet()
+    table.numbers("hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")
     for run_ in runs:
         table.add_row(
             str(run_["hosts"]),
@@ -369,10 +369,10 @@ def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """The cost of an access of each kind of device, and how many times that of a built-in one."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("device", "access")
-    numbers(table, "accesses", "wall time", "ns/access", "events/s", "times built-in")
+    table = Sheet("device", "access")
+    table.numbers("accesses", "wall time", "ns/access", "events/s", "times built-in")
     for run_ in runs:
         table.add_row(
             run_["kind"],
@@ -388,10 +388,10 @@ def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Packets and cycles a second of processor time, and how much faster the fabric is."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("engines in")
-    numbers(table, "engines", "TLPs", "processor time", "TLP/s", "cycles/s", "times slower")
+    table = Sheet("engines in")
+    table.numbers("engines", "TLPs", "processor time", "TLP/s", "cycles/s", "times slower")
     for run_ in runs:
         table.add_row(
             run_["what"],
@@ -407,10 +407,10 @@ def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
     """What each access and transfer takes, and what that is of its reference."""
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("program", "reference")
-    numbers(table, "real time", "of it", "ratio", "by CPU")
+    table = Sheet("program", "reference")
+    table.numbers("real time", "of it", "ratio", "by CPU")
     for placement, there in found["placements"].items():
         for kind, one in there["accesses"].items():
             table.add_row(

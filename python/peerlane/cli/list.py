@@ -56,9 +56,10 @@ def list_(
 
     In a terminal that is too short for all of it, the list is shown by `$PAGER`, or `less`.
     """
+    from rich.console import Group
+
     from peerlane.cli import pager
     from peerlane.cli.tables.catalogue import catalogue as table_of
-    from peerlane.cli.tables.cells import stack
 
     if model is not None and "=" in model:
         with loaded([model]):
@@ -78,7 +79,7 @@ def list_(
         chosen = {name: entries for name, entries in found.items() if entries}
         if not chosen:
             raise typer.BadParameter(_nothing(wanted, known))
-    shown = stack([table_of(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
+    shown = Group(*[table_of(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
     emit(chosen, shown, json_to, show=pager.show)
 
 

@@ -121,12 +121,12 @@ def _rates(file: str | None) -> Mapping[str, float]:
 
 
 def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Sheet:
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
     measured = ", ".join(f"{name} {rate / 1e9:.3f} GB/s" for name, rate in rates.items())
-    table = blank("format", title=f"measured: {measured}")
+    table = Sheet("format", title=f"measured: {measured}")
     shares = [f"{name} %" for name in rates]
-    numbers(table, "chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
+    table.numbers("chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
     table.add_column("fits")
     table.fold("bits", "1/s", "frame MiB")
     for row in rows:

@@ -97,10 +97,11 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     `sensitivity.toml` does not bear out that a row is predicted, such as after a change of
     `experiments.py`. The rows are shown all the same.
     """
+    from rich.console import Group
+
     from peerlane.cli.claims import show_claims
     from peerlane.cli.report import open_folder, write_pages
     from peerlane.cli.sensitivity import save_sensitivity
-    from peerlane.cli.tables.cells import stack
     from peerlane.cli.tables.report import report as report_table
     from peerlane.cli.tables.report import summary
     from peerlane.fabric.paths import read_setting
@@ -151,7 +152,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
         )
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
-    shown = stack(tables if system else [*tables, summary(reports)])
+    shown = Group(*tables if system else [*tables, summary(reports)])
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
     is_written = write_pages(folder, lambda: _pages(reports))

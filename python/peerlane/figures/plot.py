@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
+from peerlane.errors import PeerlaneError
 from peerlane.figures.intervals import Interval
 from peerlane.figures.quantities import in_unit, unit_of
 from peerlane.figures.table import MissingPackageError
@@ -35,7 +36,7 @@ _MARKED = 60
 _RATE = "bytes_per_second"
 
 
-class PlotError(ValueError):
+class PlotError(PeerlaneError, ValueError):
     """A table has no such column, or nothing to plot; the message says what it has."""
 
 

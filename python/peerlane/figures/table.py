@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerlane.errors import PeerlaneError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".parquet")
 
 
-class MissingPackageError(RuntimeError):
+class MissingPackageError(PeerlaneError, RuntimeError):
     """An optional package is not installed; the message says how to."""
 
 

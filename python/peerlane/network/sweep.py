@@ -14,6 +14,7 @@ from peerlane.fabric.variant import variant
 from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
+from peerlane.results.brief import Brief
 from peerlane.results.collection import Collection
 from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
@@ -44,7 +45,7 @@ _SYMBOLS_NS = 260.0
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPoint:
+class LoadPoint(Brief):
     """One run: payload in bytes a second for each node, offered and accepted.
 
     The latency is that of the messages that were due within `[measure]` and arrived by the end of
@@ -60,7 +61,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Brief):
     """A workload at several loads, in their order, and what its network could carry at most."""
 
     name: str

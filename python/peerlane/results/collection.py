@@ -19,6 +19,10 @@ else:
     Row = TypeVar("Row")
 
 
+MOST_KEYS = 6
+"""Keys of rows that the `repr` of a collection has."""
+
+
 @dataclass(frozen=True, slots=True)
 class By:
     """Annotates a collection in a document: `keys` are the fields by which its rows are found."""
@@ -106,7 +110,9 @@ class Collection(Sequence[Row], Generic[Row]):
         return _schema(source, handler, ("id",))
 
     def __repr__(self) -> str:
-        return f"Collection({list(self._rows)!r})"
+        keys = ", ".join(self._written(row) for row in self._rows[:MOST_KEYS])
+        more = ", ..." * (len(self) > MOST_KEYS)
+        return f"<Collection of {len(self)}{': ' * bool(keys)}{keys}{more}>"
 
     def _repr_html_(self) -> str:
         """The rows as a table, for notebooks."""

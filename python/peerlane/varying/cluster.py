@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from peerlane._core import __version__
+from peerlane.errors import PeerlaneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ _MOST_AT_ONCE = 512
 """Results that are fetched together."""
 
 
-class ClusterError(RuntimeError):
+class ClusterError(PeerlaneError, RuntimeError):
     """A cluster that cannot do the work; the message says what to do."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.variant import parsed, variant
 from peerlane.figures.intervals import CONFIDENCE, Interval
+from peerlane.results.brief import Brief
 from peerlane.varying.crew import crew
 from peerlane.varying.work import Point, Study, lost_point, run_point
 
@@ -21,7 +22,7 @@ _MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Brief):
     """A scenario that was run once for each seed, and the numbers of its results by their paths."""
 
     name: str

@@ -19,6 +19,7 @@ from peerlane.figures.metrics import check
 from peerlane.figures.plot import plot_rows
 from peerlane.figures.table import check_ending, frame, write_table
 from peerlane.results import markup
+from peerlane.results.brief import Brief
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -43,7 +44,7 @@ _UNKNOWN_KEY = "unknown key"
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Points(Brief):
     """The points of a sweep in their order: the keys that were set, and what was measured.
 
     `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points

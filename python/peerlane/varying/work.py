@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from peerlane.fabric.variant import parsed, told, variant
 from peerlane.figures.metrics import UnknownMetricError, numbers, values_at
 from peerlane.formats import shortened
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
+class SweepPoint(Brief):
     """One run of a sweep.
 
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but

@@ -22,7 +22,7 @@ def flags() -> None:
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     """List the slots of the cards of a fabric: where they are and what is loaded in them."""
     from peerlane import _core
-    from peerlane.cli.tables.cells import blank
+    from peerlane.cli.tables.sheet import Sheet
     from peerlane.opae.card import places
 
     keep_apart([scenario], {"--json": json_to})
@@ -45,7 +45,7 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
         }
         for place in places(simulation)
     ]
-    table = blank("card", "slot", "host", "function")
+    table = Sheet("card", "slot", "host", "function")
     for heading in ("ID", "interface", "accelerator", "clock", "memory"):
         table.add_column(heading, "prose" if heading in {"interface", "accelerator"} else "value")
     for row in rows:

@@ -39,7 +39,7 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
     Rates are lines by cycles of the accelerator's clock, as the accelerator counts them.
     """
     from peerlane.cli.opae.incidents import with_incidents
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
     from peerlane.opae.card import accelerators
     from peerlane.opae.diag import run_diagnosis
 
@@ -58,9 +58,9 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
                     simulation, accelerator, mode, lines=lines, request_lines=request_lines
                 )
             )
-    table = blank("mode")
-    numbers(table, "reads", "writes", "link reads", "link writes", "cycles")
-    numbers(table, "read GB/s", "write GB/s")
+    table = Sheet("mode")
+    table.numbers("reads", "writes", "link reads", "link writes", "cycles")
+    table.numbers("read GB/s", "write GB/s")
     for one in found:
         rates = one.read_bytes_per_second, one.write_bytes_per_second
         gigabytes = [f"{rate / 1e9:.3f}" if rate else "" for rate in rates]
@@ -100,10 +100,10 @@ def dma_test(
 
 
 def _sweeps(swept: list[Sweep]) -> Sheet:
-    from peerlane.cli.tables.cells import blank, numbers
+    from peerlane.cli.tables.sheet import Sheet
 
-    table = blank("card")
-    numbers(table, "bytes", "to the card MB/s", "from the card MB/s")
+    table = Sheet("card")
+    table.numbers("bytes", "to the card MB/s", "from the card MB/s")
     table.add_column("data")
     for one in swept:
         rates = [f"{rate / 1e6:.2f}" for rate in (one.host_to_card, one.card_to_host)]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import amount, duration, gigabytes, number, size
 
 if TYPE_CHECKING:
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
     from peerlane.results.workload import Unit
 
 STYLE = {True: "green", False: "bold red"}
-
-
-def blank(*names: str, title: str | None = None) -> Sheet:
-    """A table without rows, whose first columns are names."""
-    return Sheet(*names, title=title)
-
-
-def numbers(table: Sheet, *columns: str) -> None:
-    """Adds columns of numbers."""
-    for column in columns:
-        table.add_column(column, "number")
 
 
 def times(found: tuple[int, float] | None) -> str:
@@ -79,8 +66,3 @@ class Phrases:
                     line = Text("  ")
                 line = Text.assemble(line, "  " if line.plain.strip() else "", phrase)
             yield line
-
-
-def stack(parts: Sequence[RenderableType]) -> RenderableType:
-    """Several tables, one below the other."""
-    return Group(*parts)
