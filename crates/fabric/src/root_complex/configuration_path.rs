@@ -62,7 +62,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Retrains the link of the root port at `place`.
-    #[cold]
     fn retrain_link(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if let FunctionPlace::Port(index) = place {
             let sent = self.ports.retrain(Port(index as u16), fx);

@@ -54,7 +54,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a write with lines that are written at `done` is visible.
-    #[inline]
     pub(super) fn own(
         &mut self,
         inbound: &Inbound<'_>,
@@ -70,7 +69,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a packet that is at the memory controller at `there` is after all writes that it must not pass.
-    #[inline]
     pub(super) fn after_writes(&self, inbound: &Inbound<'_>, there: Time) -> Time {
         let ownership = self.ownership.as_ref();
         ownership.map_or(there, |ownership| {

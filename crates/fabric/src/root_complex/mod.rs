@@ -162,8 +162,6 @@ impl<C: Cpu> Component for RootComplex<C> {
         self.ask(fx);
     }
 
-    // Within the dispatch of events, this would slow down all other components.
-    #[inline(never)]
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let next = self.ports.accept_next(port, &frame, fx);
         if let Some(packet) = next.or_else(|| self.receive_any(port, frame, fx)) {
@@ -171,7 +169,6 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
-    #[inline(never)]
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {
@@ -197,14 +194,12 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
-    #[inline]
     fn prefetch(&self, action: &Action<Frame>) {
         if let Action::Receive(port, Frame::Tlp(_)) = action {
             self.ports.prefetch(Port(*port as u16));
         }
     }
 
-    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
         if let Action::Receive(_, Frame::Tlp(frame)) = action {
             packets.prefetch_bytes(frame.packet);
@@ -367,7 +362,6 @@ impl<C: Cpu> RootComplex<C> {
 /// Packets from below.
 impl<C: Cpu> RootComplex<C> {
     /// Handles a frame that is not just the next packet.
-    #[inline(never)]
     fn receive_any(
         &mut self,
         port: Port,
@@ -471,7 +465,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Splits a packet and sends its parts by root port `to`.
-    #[inline(never)]
     fn forward_parts(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
         let Inbound {
             port,
@@ -522,7 +515,6 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1): the port answers a non-posted request
     /// with Unsupported Request, and reports a posted request as that, which is optional at a root port. Completions are discarded.
-    #[cold]
     fn end_at_failed_link(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
@@ -593,7 +585,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Lets the host send more after a root port has sent a packet of it.
-    #[inline(never)]
     fn go_on_after(&mut self, Sent { port, charge }: Sent, fx: &mut Effects<'_, Self>) {
         if charge.traffic_class == TrafficClass::COHERENCE
             && charge.class == Class::Posted

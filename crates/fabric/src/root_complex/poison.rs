@@ -19,7 +19,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Records a poisoned packet at the root port that has received it. Returns whether it ends here.
-    #[cold]
     pub(super) fn refuses_poison(
         &mut self,
         inbound: Inbound<'_>,
@@ -43,8 +42,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Performs a poisoned write to memory.
-    #[cold]
-    #[inline(never)]
     pub(super) fn write_poisoned(
         &mut self,
         inbound: Inbound<'_>,
@@ -55,7 +52,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Answers an atomic operation on poisoned bytes, which is not executed: the bytes stay as they are.
-    #[cold]
     pub(super) fn answer_poisoned_atomic(
         &mut self,
         (packet, port): (PacketId, Port),
@@ -80,7 +76,6 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 /// A completion for the CPU with the status that a requester makes of poisoned data.
-#[inline]
 pub(super) fn with_status<'h, C: Cpu>(
     inbound: Inbound<'h>,
     fx: &mut Effects<'_, RootComplex<C>>,

@@ -36,7 +36,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a packet is kept until it arrives at the socket of its target.
-    #[inline(never)]
     pub(super) fn crosses_in(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> bool {
         let crossing = Crossing::In(inbound.port);
         let to = self.socket_ahead(inbound.header);
@@ -44,7 +43,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a packet for socket `to` is kept until it arrives there.
-    #[inline]
     pub(super) fn crosses(
         &mut self,
         crossing: Crossing,
@@ -84,7 +82,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a write from `port` that is complete at `done` leaves its receive buffer.
-    #[inline]
     pub(super) fn leaves(&mut self, port: Port, done: Time) -> Time {
         match &mut self.sockets {
             Some(sockets) => sockets.leaves(port, done),

@@ -125,7 +125,6 @@ impl Format for Vcd {
         self.transmit(event.direction, (event.at, length), what);
     }
 
-    #[inline]
     fn advance(&mut self, now: Time, output: &mut Output) {
         if self.next_change().is_some_and(|next| next < ticks(now)) {
             self.write_before(ticks(now), output.buffer());
@@ -222,7 +221,6 @@ impl Vcd {
     }
 
     /// The time of the next change, in ticks.
-    #[inline]
     fn next_change(&self) -> Option<u64> {
         self.changes.peek().map(|Reverse((next, ..))| *next)
     }

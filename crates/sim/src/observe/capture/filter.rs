@@ -100,7 +100,6 @@ impl Filter {
     }
 
     /// The part of `event` that passes: of several ordered sets, those within the window.
-    #[inline]
     pub fn pass(&mut self, event: &WireEvent<'_>) -> Passing {
         if !self.passes_direction(event.direction) {
             return Passing::Nothing;
@@ -140,7 +139,6 @@ impl Filter {
     }
 
     /// Whether anything of a direction may pass.
-    #[inline]
     pub fn passes_direction(&self, direction: DirectionId) -> bool {
         let all = self.directions.as_ref();
         all.is_none_or(|directions| directions[direction.0])
@@ -152,14 +150,12 @@ impl Filter {
     }
 
     /// Whether `time` is within the window.
-    #[inline]
     pub fn passes_time(&self, time: Time) -> bool {
         let window = self.window.as_ref();
         window.is_none_or(|window| window.contains(&time))
     }
 
     /// Whether a part of the filter looks at more than the link and the time.
-    #[inline]
     fn looks_at_kinds(&self) -> bool {
         self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
     }
@@ -214,7 +210,6 @@ impl Filter {
         left.pop_front().is_some_and(|(_, passed)| passed)
     }
 
-    #[inline]
     fn within(&self, event: &WireEvent<'_>) -> Passing {
         let Some(window) = &self.window else {
             return Passing::Whole;

@@ -49,7 +49,6 @@ pub struct WireEvent<'a> {
 
 impl<'a> WireEvent<'a> {
     /// The event on a wire that an observation tells of, if it does.
-    #[inline]
     fn of(
         told: &'a Observed<Observation>,
         packets: &'a Packets,
@@ -80,7 +79,6 @@ impl<'a> WireEvent<'a> {
     }
 }
 
-#[inline]
 fn is_arrival(what: &Observation) -> bool {
     matches!(
         what,
@@ -219,7 +217,6 @@ impl Captures {
     }
 
     /// Makes the records of the observations in `world` since the last call.
-    #[inline]
     pub fn note(&mut self, world: &World<Pcie>) {
         if world.observations.len() > self.seen {
             self.note_new(world);
@@ -281,7 +278,6 @@ impl Captures {
 }
 
 impl Capture {
-    #[inline]
     fn note(&mut self, event: &WireEvent<'_>) {
         if self.output.has_failed() {
             return;
@@ -304,7 +300,6 @@ impl Capture {
         self.enter(event.by, begin);
     }
 
-    #[inline]
     fn look(&mut self, look: Look<'_>) {
         if self.output.has_failed() {
             return;
@@ -316,7 +311,6 @@ impl Capture {
     }
 
     /// Notes that the output's buffer from `begin` on is of component `by`.
-    #[inline]
     fn enter(&mut self, by: ComponentId, begin: usize) {
         let end = self.output.buffer().len();
         match self.noted.last_mut() {
@@ -326,7 +320,6 @@ impl Capture {
         }
     }
 
-    #[inline]
     fn write_noted(&mut self) {
         if !self.noted.is_empty() {
             self.end_noted();
@@ -343,7 +336,6 @@ impl Capture {
         self.output.end_record();
     }
 
-    #[inline]
     fn advance(&mut self, now: Time) {
         self.write_noted();
         self.format.advance(now, &mut self.output);

@@ -33,20 +33,17 @@ impl Output {
     }
 
     /// Appends a whole record.
-    #[inline]
     pub fn write(&mut self, record: &[u8]) {
         self.block.bytes.extend_from_slice(record);
         self.end_record();
     }
 
     /// The buffer for the next record, which [`end_record`](Self::end_record) ends. Nothing before it changes.
-    #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.block.bytes
     }
 
     /// Ends the record that has been appended to the buffer.
-    #[inline]
     pub fn end_record(&mut self) {
         self.block.ends.push(self.block.bytes.len());
         if self.block.bytes.len() >= BLOCK {
@@ -65,7 +62,6 @@ impl Output {
     }
 
     /// Hands the block to the writer, which begins with the first one.
-    #[inline(never)]
     fn hand_on(&mut self) {
         if let Some(destination) = self.destination.take() {
             match Writer::start(destination) {
@@ -91,7 +87,6 @@ impl Output {
     }
 
     /// Whether the file has failed, so that nothing more is written. While the writer has the file, this may be known late.
-    #[inline]
     pub fn has_failed(&self) -> bool {
         match (&self.writer, &self.destination) {
             (Some(writer), _) => writer.has_failed(),

@@ -59,7 +59,6 @@ impl Writer {
     }
 
     /// Whether the file has failed.
-    #[inline]
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

@@ -103,7 +103,6 @@ impl Format for Pcap {
         }
     }
 
-    #[inline]
     fn advance(&mut self, now: Time, output: &mut Output) {
         if self.queue.is_full() {
             self.queue.release(now, |block| output.write(block));

@@ -66,13 +66,11 @@ impl Queue {
     }
 
     /// The buffer for the next block, which [`enter`](Queue::enter) ends.
-    #[inline]
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
     /// Enters the block that has been appended from `begin` on: what takes the wire at `time` in a direction.
-    #[inline]
     pub(super) fn enter(
         &mut self,
         (direction, time): (usize, Time),
@@ -97,7 +95,6 @@ impl Queue {
 
     /// Enters the arrival of the oldest packet under way in a direction. A packet that left before the capture began is not among
     /// them.
-    #[inline]
     pub(super) fn arrive(&mut self, direction: usize, mark: Mark, arrival: &Arrival) {
         let under_way = &mut self.under_way[direction];
         let Some(first) = under_way.front().filter(|first| first.mark == mark) else {
@@ -110,7 +107,6 @@ impl Queue {
     }
 
     /// Whether it is time to [`release`](Queue::release) blocks.
-    #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.text.len() >= self.limit
     }

@@ -58,7 +58,6 @@ pub(super) struct Head<'a> {
 
 impl Head<'_> {
     /// Appends the beginning of a packet of `interface`, with the pseudo-header.
-    #[inline]
     pub(super) fn emit(&self, interface: u32, out: &mut Vec<u8>) {
         let name = self.flow.as_bytes();
         let name = &name[..name.len().min(usize::from(u8::MAX))];
@@ -92,7 +91,6 @@ pub(super) struct Arrival {
 
 impl Arrival {
     /// Enters the arrival into the pseudo-header at the beginning of `bytes`.
-    #[inline]
     pub(super) fn enter(&self, bytes: &mut [u8]) {
         bytes[5] |= flags::ARRIVED as u8;
         if self.wrong_bits > 0 {
@@ -113,7 +111,6 @@ impl Arrival {
 }
 
 /// Appends a TLP as it is on the wire: `tlp` is header and data.
-#[inline]
 pub(super) fn emit_tlp(out: &mut Vec<u8>, sequence: u16, nullified: bool, tlp: &[u8]) {
     let lcrc = lcrc(sequence, tlp);
     let lcrc = if nullified { !lcrc } else { lcrc };

@@ -12,7 +12,6 @@ use super::event::Events;
 use super::texts::{self, Field};
 
 /// Adds the fields of a TLP.
-#[inline(always)]
 pub(super) fn tlp<'a>(seen: &WireEvent<'_>, packet: &Packet, mut to: Events<'a>) -> Events<'a> {
     let Observation::Packet {
         sequence,
@@ -45,7 +44,6 @@ pub(super) fn tlp<'a>(seen: &WireEvent<'_>, packet: &Packet, mut to: Events<'a>)
 }
 
 /// Adds the fields that most headers do not have.
-#[cold]
 fn rare<'a>(header: &Header, (replay, nullified): (bool, bool), mut to: Events<'a>) -> Events<'a> {
     to = flags([(Field::Replay, replay), (Field::Nullified, nullified)], to);
     let class = header.traffic_class.number();
@@ -143,13 +141,11 @@ pub(super) fn fibre<'a>(seen: &WireEvent<'_>, packet: &Packet, mut to: Events<'a
     flow(packet, to.uint(Field::Bytes.iid(), route.frame_len.into()))
 }
 
-#[inline(always)]
 fn range<'a>(request: &MemoryRequest, to: Events<'a>) -> Events<'a> {
     to.pointer(Field::Address.iid(), request.first_byte())
         .uint(Field::Length.iid(), request.byte_len().into())
 }
 
-#[inline(always)]
 fn flow<'a>(packet: &Packet, to: Events<'a>) -> Events<'a> {
     match packet.stamp.flow {
         Some(flow) => to.interned(Field::Flow.iid(), texts::flow(flow.0)),
@@ -163,7 +159,6 @@ fn flags<const N: usize>(all: [(Field, bool); N], to: Events<'_>) -> Events<'_> 
 }
 
 /// Adds a function as `bus:device.function`.
-#[inline(always)]
 fn function(field: Field, id: FunctionId, to: Events<'_>) -> Events<'_> {
     let [bus, device] = [id.bus(), id.device()].map(|number| DIGITS[usize::from(number)]);
     let text = [

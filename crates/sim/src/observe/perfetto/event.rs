@@ -34,7 +34,6 @@ impl Default for Buffer {
 
 impl Buffer {
     /// Begins to write packets.
-    #[inline]
     pub(super) fn events(&mut self) -> Events<'_> {
         Events {
             bytes: &mut self.0,
@@ -87,7 +86,6 @@ const BEFORE_EVENT: [u8; 5] = [
 
 impl Events<'_> {
     /// Begins a slice on track `uuid`, whose name has the number `name`, which is below 128. It is the first packet.
-    #[inline(always)]
     pub(super) fn begin_slice(self, uuid: u64, name: u8) -> Self {
         self.begin(EventType::SliceBegin, uuid)
             .put([key::short(10, key::VARINT), name])
@@ -95,7 +93,6 @@ impl Events<'_> {
 
     /// Writes an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value. It is
     /// the first packet.
-    #[inline(always)]
     pub(super) fn counters(mut self, timestamp: u64, values: &[(u64, u64)]) -> Self {
         let Some(((uuid, value), more)) = values.split_first() else {
             return self;
@@ -110,20 +107,17 @@ impl Events<'_> {
     }
 
     /// Joins the slice by an arrow with the slices before and after it that have the same number.
-    #[inline(always)]
     pub(super) fn flow(self, number: u64) -> Self {
         self.put(key::long(47, key::FIXED))
             .put(number.to_le_bytes())
     }
 
     /// Adds an annotation with a number.
-    #[inline(always)]
     pub(super) fn uint(self, name: u8, value: u64) -> Self {
         self.annotation(name, [key::short(3, key::VARINT)], value)
     }
 
     /// Adds an annotation with an address.
-    #[inline(always)]
     pub(super) fn pointer(self, name: u8, value: u64) -> Self {
         let key = key::short(7, key::VARINT);
         if value >= 1 << 56 {
@@ -136,19 +130,16 @@ impl Events<'_> {
     }
 
     /// Adds an annotation that is true.
-    #[inline(always)]
     pub(super) fn flag(self, name: u8) -> Self {
         self.annotation(name, [key::short(2, key::VARINT)], 1)
     }
 
     /// Adds an annotation with a text, by its number.
-    #[inline(always)]
     pub(super) fn interned(self, name: u8, iid: u64) -> Self {
         self.annotation(name, key::long(17, key::VARINT), iid)
     }
 
     /// Adds an annotation with a text of seven bytes.
-    #[inline(always)]
     pub(super) fn text(self, name: u8, text: [u8; 7]) -> Self {
         let head = [
             key::short(4, key::BYTES),
@@ -162,7 +153,6 @@ impl Events<'_> {
     }
 
     /// Ends the first packet, whose event is complete.
-    #[inline(always)]
     pub(super) fn end(self, timestamp: u64) -> Self {
         let ended = self.put_length(EVENT_LENGTH);
         let ended = ended.put([key::short(8, key::VARINT)]).time(timestamp);
@@ -170,7 +160,6 @@ impl Events<'_> {
     }
 
     /// Writes the packet with the end of a slice. Both numbers are below 2^56.
-    #[inline(always)]
     pub(super) fn end_slice(self, uuid: u64, timestamp: u64) -> Self {
         let (time, time_len) = spread_far(timestamp);
         let (track, track_len) = spread(uuid);
@@ -200,13 +189,11 @@ impl Events<'_> {
     }
 
     /// Appends the packets to a trace.
-    #[inline]
     pub(super) fn append(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes[..self.len]);
     }
 
     /// Begins the first packet, with an event on track `uuid`.
-    #[inline(always)]
     fn begin(self, kind: EventType, uuid: u64) -> Self {
         let [sequence, number, flags, needs, event] = BEFORE_EVENT;
         let packet = key::short(1, key::BYTES);
@@ -217,7 +204,6 @@ impl Events<'_> {
     }
 
     /// Puts the number of the bytes after the two at `at` into these two.
-    #[inline(always)]
     fn put_length(self, at: usize) -> Self {
         let length = self.len - at - 2;
         self.bytes[at] = length as u8 | 0x80;
@@ -226,7 +212,6 @@ impl Events<'_> {
     }
 
     /// Adds an annotation, whose value has this key. Names are below 128.
-    #[inline(always)]
     fn annotation<const N: usize>(self, name: u8, key: [u8; N], value: u64) -> Self {
         if value >= SHORT {
             return self.long_annotation(name, &key, value);
@@ -241,7 +226,6 @@ impl Events<'_> {
         )
     }
 
-    #[inline(never)]
     fn long_annotation(mut self, name: u8, key: &[u8], value: u64) -> Self {
         let length_at = self.len + 1;
         self = self.put(annotation_head(name, 0));
@@ -254,7 +238,6 @@ impl Events<'_> {
     }
 
     /// Adds a number.
-    #[inline(always)]
     fn varint(self, value: u64) -> Self {
         if value >= 1 << 56 {
             return self.long_varint(value);
@@ -264,7 +247,6 @@ impl Events<'_> {
     }
 
     /// Adds a time, which is seldom short.
-    #[inline(always)]
     fn time(self, value: u64) -> Self {
         if value >= 1 << 56 {
             return self.long_varint(value);
@@ -273,7 +255,6 @@ impl Events<'_> {
         self.put_some(bytes, len)
     }
 
-    #[cold]
     fn long_varint(mut self, mut value: u64) -> Self {
         while value >= 0x80 {
             self = self.put([value as u8 | 0x80]);
@@ -282,7 +263,6 @@ impl Events<'_> {
         self.put([value as u8])
     }
 
-    #[inline(always)]
     fn put<const N: usize>(self, bytes: [u8; N]) -> Self {
         let mut word = [0; WORD];
         word[..N].copy_from_slice(&bytes);
@@ -290,7 +270,6 @@ impl Events<'_> {
     }
 
     /// Adds the first `len` bytes of a word. Those after them are overwritten by what follows.
-    #[inline(always)]
     fn put_some(mut self, word: u64, len: usize) -> Self {
         // Nothing is as long as `MOST`, so that this changes no place and only needs no check.
         let at = self.len & (MOST - 1);
@@ -304,7 +283,6 @@ impl Events<'_> {
 const NAME: u8 = key::short(1, key::VARINT);
 
 /// An annotation before its value, which takes `len` bytes with its key.
-#[inline(always)]
 fn annotation_head(name: u8, len: usize) -> [u8; 4] {
     [key::short(4, key::BYTES), 2 + len as u8, NAME, name]
 }
@@ -314,7 +292,6 @@ const SHORT: u64 = 1 << 14;
 
 /// A number below 2^56 as it is written, seven bits a byte, the lowest first, with the highest bit set where more follow; and how many
 /// bytes that are.
-#[inline(always)]
 fn spread(value: u64) -> (u64, usize) {
     if value < SHORT {
         return (value & 0x7f | 0x80 | value >> 7 << 8, 2);
@@ -323,7 +300,6 @@ fn spread(value: u64) -> (u64, usize) {
 }
 
 /// A number below 2^56 as [`spread`] has it, with no byte too many.
-#[inline(always)]
 fn spread_far(value: u64) -> (u64, usize) {
     // Each seven bits move to a byte of their own.
     let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
