@@ -7,10 +7,10 @@ mod interrupts;
 mod poison;
 mod resets;
 mod service;
-mod standing;
 mod timer;
 mod vectors;
 mod virtual_functions;
+mod why;
 #[cfg(test)]
 pub(crate) use virtual_functions::tests as fixture;
 
@@ -24,14 +24,14 @@ use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{
-    Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl, Requester,
+    Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl,
 };
 
 use crate::EndpointParameters;
 use faults::Faults;
 use interrupts::Tables;
+pub(crate) use interrupts::is_enabled;
 use resets::Resets;
-pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;
@@ -222,11 +222,6 @@ impl Endpoint {
     pub fn is_atomic_requester(&self) -> bool {
         let space = self.functions.space(FunctionPlace::Own);
         self.bus_master && space.atomic_requester_enable()
-    }
-
-    /// Applies the registers of the physical function to the engine's requester.
-    pub fn configure_requester(&self, requester: &mut Requester) {
-        self.configure_requester_of(FunctionPlace::Own, requester);
     }
 
     /// Applies the registers.

@@ -15,12 +15,14 @@ use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp};
+use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp, Why};
 use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
-use crate::leaf::{Engine, one_port};
-use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+use crate::leaf::one_port;
+use crate::{
+    CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites, Properties,
+};
 use arrivals::{Arrivals, Held, Request};
 pub use errors::CircuitError;
 use labels::{Labels, flow_of, label_of};
@@ -50,13 +52,11 @@ pub struct Circuit {
 one_port!(Circuit);
 
 impl Leaf for Circuit {
-    type Parameters = CircuitParameters;
-
-    fn engine(&self, _: Time) -> Engine {
+    fn engine(&self, _: Time) -> Why {
         if self.core.is_active() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 
@@ -485,4 +485,8 @@ kernel::parameters! {
     pub struct CircuitParameters {}
 }
 
-impl LeafParameters for CircuitParameters {}
+impl LeafParameters for CircuitParameters {
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+}

@@ -12,8 +12,8 @@ mod parameters;
 mod passing;
 pub mod program;
 pub mod routing;
-mod standing;
 mod timer;
+mod why;
 mod window;
 
 use std::mem::offset_of;
@@ -24,14 +24,13 @@ use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalPa
 use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties, leaf};
 use crossbar::{Entry, Exits, Input, Output, Queue, members};
 
 pub use crossbar::Arbitration;
 use local::Local;
 pub use parameters::RouterParameters;
 use routing::Routing;
-pub use standing::RouterHold;
 pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};
@@ -188,12 +187,12 @@ impl Component for Router {
 }
 
 impl LeafParameters for RouterParameters {
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn joins_hosts(&self) -> bool {
-        true
+    fn properties(&self) -> Properties {
+        Properties {
+            joins_hosts: true,
+            begins_flows: true,
+            ..Properties::default()
+        }
     }
 }
 
