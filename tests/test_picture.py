@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "rosta.svg"
@@ -15,7 +15,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "rosta.svg"
 
 def drawn() -> str:
     """Eight FPGAs write to each other across the cables between two boards."""
-    fabric = system_fabric("rosta").without_flows()
+    fabric = machine_of("rosta").fabric()
     for number in range(1, 5):
         a, b = f"a{number}", f"b{number}"
         fabric.flow(a, b, size="4 MiB").flow(b, a, size="4 MiB")
