@@ -125,6 +125,23 @@ def test_a_command_loads_what_it_needs_and_the_version_nothing() -> None:
     assert not [name for name in of_show if name.startswith(others)]
 
 
+@pytest.mark.parametrize("line", ["run --tr", "sweep --va", "reproduce --fi", "opae run --tr"])
+def test_completion_of_options_loads_neither_tables_nor_the_simulator(line: str) -> None:
+    asked = {"COMP_WORDS": f"peerlane {line}", "COMP_CWORD": str(len(line.split()))}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "peerlane"],
+        env=os.environ | {"_PEERLANE_COMPLETE": "complete_bash"} | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    beginning = line.rsplit(maxsplit=1)[1]
+    assert done.stdout
+    assert all(word.startswith(beginning) for word in done.stdout.split())
+    loaded = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines()}
+    assert not loaded & {"peerlane._core", "peerlane.fabric.simulation", "rich.console"}
+
+
 @pytest.mark.parametrize(
     "command",
     [[], ["run"], ["explain"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]],

@@ -10,7 +10,7 @@ use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
 use crate::requests::place_of;
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties};
 
 kernel::parameters! {
     /// The parameters of a DMA engine.
@@ -50,22 +50,17 @@ pub struct Dma {
 one_port!(Dma);
 
 impl LeafParameters for DmaParameters {
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            begins_flows: true,
+            ..Properties::default()
+        }
     }
 }
 
 impl Leaf for Dma {
-    type Parameters = DmaParameters;
-
     fn requester(&self, function: u8) -> Option<&Requester> {
         self.requesters().nth(function.into())
     }
@@ -136,7 +131,6 @@ impl Dma {
     }
 
     /// The requester of a function.
-    #[inline]
     fn of(&mut self, number: usize) -> &mut Requester {
         match number.checked_sub(1) {
             None => &mut self.requester,
@@ -154,7 +148,6 @@ impl Dma {
     }
 
     /// Takes the packets that have reached the engine.
-    #[inline(never)]
     fn take_all(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);

@@ -1,11 +1,11 @@
 //! An NVM Express drive: the controller of the crate `nvme` as the model of a device.
 
-use kernel::Span;
 use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
+use packet::Why;
 use protocol::{Bar, Identity};
 
 use crate::foreign::Behaviour;
-use crate::{EndpointParameters, Engine, Foreign, LeafParameters};
+use crate::{EndpointParameters, Foreign, LeafParameters, Properties};
 
 /// An NVM Express drive. Components stand side by side, so that the large controller is in a box.
 pub type Drive = Foreign<Box<Nvme>>;
@@ -17,13 +17,13 @@ impl Behaviour for Box<Nvme> {
         Ok(Box::new(Nvme::new(parameters, device)))
     }
 
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> Why {
         if self.accesses_media() {
-            Engine::Media
+            Why::Memory
         } else if self.has_commands() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 }
@@ -38,44 +38,27 @@ impl LeafParameters for NvmeParameters {
         }]
     }
 
-    fn bar_registers(&self) -> u64 {
-        REGISTERS
-    }
-
-    fn keeps_registers(&self) -> bool {
-        true
-    }
-
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
-    /// One for each pair of queues, and one for the admin queues, which share it with the only pair of I/O queues. A driver uses 32 at most.
-    fn interrupts(&self) -> u32 {
-        match self.io_queues {
-            1 => 1,
-            several => (several + 1).min(32),
-        }
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            vendor: VENDOR,
-            device: 0x0010,
-            revision: 2,
-            class: 0x01_0802,
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            // One for each pair of queues, and one for the admin queues, which share it with the only pair of I/O queues. A driver uses
+            // 32 at most.
+            interrupts: match self.io_queues {
+                1 => 1,
+                several => (several + 1).min(32),
+            },
+            identity: Identity {
+                vendor: VENDOR,
+                device: 0x0010,
+                revision: 2,
+                class: 0x01_0802,
+            },
+            begins_flows: true,
+            needs_driver: true,
+            bar_registers: REGISTERS,
+            keeps_registers: true,
+            ..Properties::default()
         }
     }
 }

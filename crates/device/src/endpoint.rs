@@ -7,10 +7,10 @@ mod interrupts;
 mod poison;
 mod resets;
 mod service;
-mod standing;
 mod timer;
 mod vectors;
 mod virtual_functions;
+mod why;
 #[cfg(test)]
 pub(crate) use virtual_functions::tests as fixture;
 
@@ -24,14 +24,14 @@ use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{
-    Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl, Requester,
+    Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl,
 };
 
 use crate::EndpointParameters;
 use faults::Faults;
 use interrupts::Tables;
+pub(crate) use interrupts::is_enabled;
 use resets::Resets;
-pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;
@@ -224,11 +224,6 @@ impl Endpoint {
         self.bus_master && space.atomic_requester_enable()
     }
 
-    /// Applies the registers of the physical function to the engine's requester.
-    pub fn configure_requester(&self, requester: &mut Requester) {
-        self.configure_requester_of(FunctionPlace::Own, requester);
-    }
-
     /// Applies the registers.
     fn apply_registers(&mut self) {
         let space = self.functions.space(FunctionPlace::Own);
@@ -282,7 +277,6 @@ impl Endpoint {
     }
 
     /// Begins to load what the next event needs.
-    #[inline]
     pub(crate) fn prefetch(&self, action: &Action<Frame>) {
         kernel::prefetch(self, PACKETS);
         self.link
@@ -290,7 +284,6 @@ impl Endpoint {
     }
 
     /// Begins to load the lists of packets.
-    #[inline]
     pub(crate) fn prefetch_rest(&self, packets: &Packets) {
         self.link.prefetch_packets(packets);
     }
@@ -459,7 +452,6 @@ impl Endpoint {
 
     /// Sends completions, and messages that were held back by masks, through the part of the send path that the engine's requests leave
     /// free.
-    #[inline]
     pub(crate) fn send_rest<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         if self.tables.is_some() {
             self.is_open(fx);
@@ -469,7 +461,6 @@ impl Endpoint {
         }
     }
 
-    #[inline(never)]
     fn send_answers<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(packet) = self.next_answer(fx) {
             // No request can leave now, so this completion does not count in the balance.
@@ -492,7 +483,6 @@ impl Endpoint {
     }
 
     /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
-    #[inline]
     pub(crate) fn has_channels(&self) -> bool {
         self.link.has_channels()
     }

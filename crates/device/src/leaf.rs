@@ -5,7 +5,7 @@ use std::any::Any;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
 use link::LinkCommand;
-use packet::{Observation, Pcie};
+use packet::{Observation, Pcie, Why};
 use protocol::{AddressTranslation, Bar, Identity};
 use transaction::{AccessLoop, Flow, FunctionPlace, Requester};
 
@@ -19,55 +19,8 @@ pub trait LeafParameters: Parameters + Any {
         endpoint.bar().into_iter().chain(window).collect()
     }
 
-    /// Most outstanding non-posted requests.
-    fn tags(&self) -> u32 {
-        0
-    }
-
-    /// The completion timeout of the device's requests, if the scenario sets one.
-    fn completion_timeout(&self) -> Option<Span> {
-        None
-    }
-
-    /// Most virtual functions of a device of this model.
-    fn most_virtual_functions(&self) -> u32 {
-        255
-    }
-
-    /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
-    fn interrupts(&self) -> u32 {
-        0
-    }
-
-    /// The address translation capability, if the device requests translations (ATS).
-    fn address_translation(&self) -> Option<AddressTranslation> {
-        None
-    }
-
-    /// Whether the addresses in requests are virtual.
-    fn has_virtual_addresses(&self) -> bool {
-        false
-    }
-
-    /// The identity of the physical function, where the scenario does not set another.
-    fn identity(&self) -> Identity {
-        DMA_ENGINE
-    }
-
-    /// Whether the device connects hosts: packets that it sends by PCI Express come from elsewhere.
-    fn joins_hosts(&self) -> bool {
-        false
-    }
-
-    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver tells it to.
-    fn begins_flows(&self) -> bool {
-        false
-    }
-
-    /// Whether the device does nothing without a driver or a program on the host above it.
-    fn needs_driver(&self) -> bool {
-        false
-    }
+    /// The properties of the device besides its BARs.
+    fn properties(&self) -> Properties;
 
     /// The circuit that can take the place of the model with these parameters, if the model has one; the key and a message if the
     /// circuit cannot do what a parameter asks for.
@@ -77,26 +30,66 @@ pub trait LeafParameters: Parameters + Any {
     ) -> Option<Result<CircuitChoice, (&'static str, String)>> {
         None
     }
+}
 
+/// The properties of a device that a plan needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Properties {
+    /// Most outstanding non-posted requests.
+    pub tags: u32,
+    /// The completion timeout of the device's requests, if the scenario sets one.
+    pub completion_timeout: Option<Span>,
+    /// Most virtual functions of a device of the model.
+    pub most_virtual_functions: u32,
+    /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
+    pub interrupts: u32,
+    /// The address translation capability, if the device requests translations (ATS).
+    pub address_translation: Option<AddressTranslation>,
+    /// Whether the addresses in requests are virtual.
+    pub has_virtual_addresses: bool,
+    /// The identity of the physical function, where the scenario does not set another.
+    pub identity: Identity,
+    /// Whether the device connects hosts: packets that it sends by PCI Express come from elsewhere.
+    pub joins_hosts: bool,
+    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver tells it to.
+    pub begins_flows: bool,
+    /// Whether the device does nothing without a driver or a program on the host above it.
+    pub needs_driver: bool,
     /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
-    fn is_coherent(&self) -> bool {
-        false
-    }
-
+    pub is_coherent: bool,
     /// Number of bytes of registers at the beginning of BAR 0 of each function; the device defines what a read of them returns. The rest of
     /// the BAR is memory, up to an MSI-X table.
-    fn bar_registers(&self) -> u64 {
-        0
-    }
-
+    pub bar_registers: u64,
     /// Whether the model answers all accesses to its registers itself, so that there is no memory behind BAR 0.
-    fn keeps_registers(&self) -> bool {
-        false
-    }
-
+    pub keeps_registers: bool,
     /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
-    fn has_fifo(&self) -> bool {
-        false
+    pub has_fifo: bool,
+}
+
+impl Default for Properties {
+    /// A device with memory behind BAR 0 that makes no requests, as a Xilinx FPGA with a DMA engine: a processing accelerator.
+    fn default() -> Self {
+        Properties {
+            tags: 0,
+            completion_timeout: None,
+            most_virtual_functions: 255,
+            interrupts: 0,
+            address_translation: None,
+            has_virtual_addresses: false,
+            identity: Identity {
+                vendor: 0x10ee,
+                device: 0x9038,
+                revision: 0,
+                class: 0x12_0000,
+            },
+            joins_hosts: false,
+            begins_flows: false,
+            needs_driver: false,
+            is_coherent: false,
+            bar_registers: 0,
+            keeps_registers: false,
+            has_fifo: false,
+        }
     }
 }
 
@@ -139,27 +132,6 @@ pub enum PeerWrites {
     Returned,
 }
 
-/// A Xilinx FPGA with a DMA engine, as a processing accelerator.
-const DMA_ENGINE: Identity = Identity {
-    vendor: 0x10ee,
-    device: 0x9038,
-    revision: 0,
-    class: 0x12_0000,
-};
-
-/// The state of an engine that software drives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// It has nothing to do.
-    Idle,
-    /// It works.
-    Busy,
-    /// It waits for a tag.
-    Tags,
-    /// It waits for its own memory or storage.
-    Media,
-}
-
 /// A component around the PCI Express core of a device.
 pub trait HasEndpoint {
     /// The PCI Express core.
@@ -170,10 +142,7 @@ pub trait HasEndpoint {
 }
 
 /// A device model.
-pub trait Leaf: HasEndpoint + Component<Traffic = Pcie> {
-    /// The parameters of the model.
-    type Parameters: LeafParameters;
-
+pub trait Leaf: HasEndpoint + Any {
     /// The requester with the flows of a function, if it has one; function 0 is the physical one.
     fn requester(&self, _function: u8) -> Option<&Requester> {
         None
@@ -189,9 +158,10 @@ pub trait Leaf: HasEndpoint + Component<Traffic = Pcie> {
         Time::NEVER
     }
 
-    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
-    fn engine(&self, _now: Time) -> Engine {
-        Engine::Busy
+    /// Returns the reason why the engine of a device without a requester makes no request, for a time at which none of its packets waits
+    /// anywhere: software that gives it no work, its own work, its tags, or its memory.
+    fn engine(&self, _now: Time) -> Why {
+        Why::Datapath
     }
 
     /// Adds a flow to a function. False if it has no requester.
@@ -202,58 +172,27 @@ pub trait Leaf: HasEndpoint + Component<Traffic = Pcie> {
 
     /// Forgets the work of the function at `place`, which was reset: queues and registers are as after reset, and completions of its
     /// requests are not expected any more. The physical function's reset is one of all functions.
-    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>);
+    fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>)
+    where
+        Self: Component<Traffic = Pcie>;
 
     /// Handles arrived packets, advances the work and sends packets.
-    fn run(&mut self, fx: &mut Effects<'_, Self>);
+    fn run(&mut self, fx: &mut Effects<'_, Self>)
+    where
+        Self: Component<Traffic = Pcie>;
 }
 
-/// A [`Leaf`] of any model.
-pub trait AnyLeaf: HasEndpoint + Any {
-    /// The requester with the flows of a function, if it has one; function 0 is the physical one.
-    fn requester(&self, function: u8) -> Option<&Requester>;
-
-    /// The requester with the flows of a function, mutable, to take the data that it read.
-    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
-
-    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
-    fn engine(&self, now: Time) -> Engine;
-
-    /// The time at which an outstanding request times out, of those for which the device is woken in the background.
-    fn deadline(&mut self, now: Time) -> Time;
-
-    /// Adds a flow to a function. False if it has no requester.
-    fn add_flow(&mut self, function: u8, flow: Flow) -> bool;
-
+/// A [`Leaf`] of any model, and its acts outside events.
+pub trait AnyLeaf: Leaf {
     /// Lets the leaf, which is component `id`, continue with work that it was given outside events.
-    fn run(&mut self, id: ComponentId, world: &mut World<Pcie>);
+    fn go_on(&mut self, id: ComponentId, world: &mut World<Pcie>);
 
     /// Gives the end of the link of the leaf, which is component `id`, a command.
     fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>);
 }
 
-impl<L: Leaf + Device + 'static> AnyLeaf for L {
-    fn requester(&self, function: u8) -> Option<&Requester> {
-        Leaf::requester(self, function)
-    }
-
-    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
-        Leaf::requester_mut(self, function)
-    }
-
-    fn engine(&self, now: Time) -> Engine {
-        Leaf::engine(self, now)
-    }
-
-    fn deadline(&mut self, now: Time) -> Time {
-        Leaf::deadline(self, now)
-    }
-
-    fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
-        Leaf::add_flow(self, function, flow)
-    }
-
-    fn run(&mut self, id: ComponentId, world: &mut World<Pcie>) {
+impl<L: Leaf + Device> AnyLeaf for L {
+    fn go_on(&mut self, id: ComponentId, world: &mut World<Pcie>) {
         run(self, &mut world.effects(id));
     }
 
@@ -265,7 +204,6 @@ impl<L: Leaf + Device + 'static> AnyLeaf for L {
 
 /// Runs `leaf` after an event, and applies the resets that the event has caused. At the end, completions take the part of the send path
 /// that the engine's requests leave free.
-#[inline]
 pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);
     if leaf.endpoint().has_resets() {
@@ -274,8 +212,7 @@ pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.endpoint_mut().send_rest(fx);
 }
 
-#[cold]
-fn take_resets<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
+fn take_resets<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     while let Some(place) = leaf.endpoint_mut().take_reset() {
         leaf.reset(place, fx);
         leaf.run(fx);
@@ -283,14 +220,14 @@ fn take_resets<L: Leaf>(leaf: &mut L, fx: &mut Effects<'_, L>) {
 }
 
 /// Reports the flows that `requester` forgets because its function was reset.
-pub(crate) fn forget<L: Leaf>(requester: &mut Requester, fx: &mut Effects<'_, L>) {
+pub(crate) fn forget<C: Device>(requester: &mut Requester, fx: &mut Effects<'_, C>) {
     for flow in requester.reset(fx.now()) {
         fx.observe(Observation::Forgotten { flow });
     }
 }
 
 /// Ends a sequence of accesses because its function was reset, or has lost its link.
-pub(crate) fn abandon<L: Leaf>(accesses: &mut AccessLoop, fx: &mut Effects<'_, L>) {
+pub(crate) fn abandon<C: Device>(accesses: &mut AccessLoop, fx: &mut Effects<'_, C>) {
     let (flow, bytes) = (accesses.what.flow, accesses.what.size as u32);
     for _ in 0..accesses.abandon() {
         fx.observe(Observation::Failed {
@@ -350,12 +287,10 @@ macro_rules! one_port {
                 $crate::leaf::run(self, fx);
             }
 
-            #[inline]
             fn prefetch(&self, action: &::kernel::Action<::packet::Frame>) {
                 self.endpoint.prefetch(action);
             }
 
-            #[inline]
             fn prefetch_rest(
                 &self,
                 _: &::kernel::Action<::packet::Frame>,

@@ -6,7 +6,7 @@ use protocol::{FunctionId, Header, Kind};
 use transaction::{FunctionPlace, written};
 
 use crate::leaf::one_port;
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties};
 
 kernel::parameters! {
     /// The parameters of a reflector; it has none of its own.
@@ -33,11 +33,13 @@ pub struct Reflector {
 
 one_port!(Reflector);
 
-impl LeafParameters for ReflectorParameters {}
+impl LeafParameters for ReflectorParameters {
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+}
 
 impl Leaf for Reflector {
-    type Parameters = ReflectorParameters;
-
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place == FunctionPlace::Own {
             for packet in self.outbound.drain(..) {

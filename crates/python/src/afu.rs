@@ -17,7 +17,7 @@ use kernel::{Span, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sim::{Afu, AfuId, ReadError};
+use sim::{Afu, AfuId, Failure};
 
 use crate::{UnitError, raised};
 
@@ -151,7 +151,7 @@ impl Afu for PythonAfu {
         });
     }
 
-    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut sim::Shell<'_>) {
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut sim::Shell<'_>) {
         self.call(Some(shell), |object, shell| {
             let data = data.ok().map(|data| PyBytes::new(object.py(), data));
             object

@@ -16,10 +16,10 @@ pub mod workload;
 
 pub use device::fpga_card::{
     Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
-    NoSuchMemory, NotAnAfuId, ReadError, Shell, first_vector, management_alert, port_alert,
+    NoSuchMemory, NotAnAfuId, Shell, first_vector, management_alert, port_alert,
     registers as card_registers,
 };
-pub use device::{ForeignModel, Maker};
+pub use device::{Failure, ForeignModel, Maker};
 pub use meters::latency::{Latency, LatencyHistogram};
 pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use protocol::{FunctionId, NotAFunction};

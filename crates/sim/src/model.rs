@@ -6,8 +6,8 @@ use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Span, Time, World};
 use link::{LinkCommand, LinkEnd, LinkTimer};
-use packet::{FlowId, Frame, Packets, Pcie};
-use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
+use packet::{FlowId, Frame, Packets, Pcie, Why};
+use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
 
 use crate::registry::registry;
 
@@ -64,7 +64,6 @@ macro_rules! models {
             }
 
             /// Begins to load what an event that comes soon needs, or behind that what the `next` event needs.
-            #[inline(never)]
             pub fn prefetch(&self, what: &Occurrence<Frame>, is_next: bool, packets: &Packets) {
                 let action = what.action();
                 if is_next {
@@ -139,7 +138,6 @@ impl Model {
     }
 
     /// Calls `visit` with each port that has a link end, and the link end.
-    #[inline]
     pub fn each_link(&self, mut visit: impl FnMut(usize, &LinkEnd)) {
         let mut visit = |(port, link)| visit(port, link);
         match self {
@@ -239,13 +237,13 @@ impl Model {
     }
 
     /// Returns the reason why `flow` makes no request at `now`, or `None` if no requester here has it or it has sent its last one.
-    pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
+    pub fn why(&self, flow: FlowId, now: Time) -> Option<Why> {
         if let Some(host) = self.host() {
-            return host.cpu().requester().standing(flow, now);
+            return host.cpu().requester().why(flow, now);
         }
         let leaf = self.leaf()?;
         let mut requesters = (0..=u8::MAX).map_while(|function| leaf.requester(function));
-        requesters.find_map(|requester| requester.standing(flow, now))
+        requesters.find_map(|requester| requester.why(flow, now))
     }
 
     /// Whether a requester here makes the requests of flows, rather than an engine that software tells what to do.
@@ -254,7 +252,6 @@ impl Model {
     }
 
     /// Whether some bytes of a message of a flow have not left the controller, so that the flow is not complete.
-    #[inline]
     pub fn sends_flows(&self) -> bool {
         match self {
             Model::Nic(nic) => nic.sends_flows(),
@@ -329,7 +326,7 @@ impl Model {
         if let Some(host) = self.host_mut() {
             host.ask(&mut world.effects(id));
         } else if let Some(leaf) = self.leaf_mut() {
-            leaf.run(id, world);
+            leaf.go_on(id, world);
         }
     }
 }

@@ -6,7 +6,6 @@ use protocol::{MemoryRequest, Status};
 use crate::{Memory, Pattern, Taken};
 
 /// The enabled bytes of a write's payload.
-#[inline]
 pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     let lead = (request.first_byte() - request.address()) as usize;
     &packet.payload()[lead..lead + request.byte_len() as usize]
@@ -14,7 +13,6 @@ pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
 
 /// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the observation as
 /// [`arrived`] does.
-#[inline]
 pub fn deliver(
     packet: &Packet,
     request: &MemoryRequest,
@@ -29,7 +27,6 @@ pub fn deliver(
 
 /// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
 /// flow's end.
-#[cold]
 pub fn deliver_poisoned(
     packet: &Packet,
     request: &MemoryRequest,
@@ -48,7 +45,6 @@ pub fn deliver_poisoned(
 
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
 /// without a pattern is not checked.
-#[inline]
 pub fn arrived(
     packet: &Packet,
     request: &MemoryRequest,

@@ -28,6 +28,7 @@ from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Executor
     from os import PathLike
 
     from peerlane.fabric import typed_keys
@@ -462,6 +463,7 @@ class Fabric(Workloads):
         sample: str | None = None,
         seed: int | None = None,
         scheduler: str | None = None,
+        executor: Executor | None = None,
         out: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Callable[[int, int], object] | None = None,
@@ -478,6 +480,7 @@ class Fabric(Workloads):
             sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
             seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
             scheduler: The address of a Dask scheduler, whose workers run the points.
+            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
             out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
                 its points are in a journal beside it.
             resume: Whether to go on with the journal of an interrupted sweep.
@@ -500,13 +503,19 @@ class Fabric(Workloads):
                 sample=sample,
                 seed=seed,
                 scheduler=scheduler,
+                executor=executor,
                 out=out,
                 resume=resume,
                 progress=progress,
             )
 
     def explain(
-        self, flow: str | None = None, *, what_if: bool = True, seed: int | None = None
+        self,
+        flow: str | None = None,
+        *,
+        what_if: bool = True,
+        seed: int | None = None,
+        executor: Executor | None = None,
     ) -> Explanation:
         """Runs the fabric and finds out what its flows wait for, and what comes next.
 
@@ -514,6 +523,7 @@ class Fabric(Workloads):
             flow: The id of the flow to explain; all, if absent.
             what_if: Whether to run again with the limit of each flow lifted.
             seed: Replaces the fabric's own.
+            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
 
         Raises:
             ScenarioError: The fabric cannot be built, has no flows, or none of this id.
@@ -521,7 +531,8 @@ class Fabric(Workloads):
         if what_if:
             refuse_many(self._models)
         with registered_models(self._models):
-            return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
+            text = self.to_toml()
+            return explain(text, flow=flow, what_if=what_if, seed=seed, executor=executor)
 
     def _repr_html_(self) -> str:
         """The topology as a notebook shows it; why there is none, if the fabric is not complete."""

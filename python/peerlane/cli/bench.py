@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane import _core
-from peerlane.benchmark.devices import KINDS
-from peerlane.benchmark.median import (
-    median_device,
-    median_fabric,
-    median_messages,
-    median_network,
-)
-from peerlane.benchmark.peers.table import ABSENT, PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import MOST_RUNS, JsonTo
-from peerlane.cli.tables.cells import blank, duration, numbers, size
+from peerlane.formats import duration, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +77,8 @@ def bench_fabric(
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
+    from peerlane.benchmark.median import median_fabric
+
     chosen = _peers(peer)
     if chosen and 1 not in _counts(endpoints):
         raise typer.BadParameter(
@@ -130,6 +123,8 @@ def bench_network(
 
     A hop is a message over one fibre. Every payload byte is carried and checked.
     """
+    from peerlane.benchmark.median import median_network
+
     runs = _of_each(sides, "routers a side", lambda side: median_network(side, hops, repeat))
     emit({"runs": runs}, _network_table(runs), json_to)
 
@@ -148,6 +143,8 @@ def bench_messages(
 
     From doorbell and descriptor to the bytes in memory, which are checked, and the event.
     """
+    from peerlane.benchmark.median import median_messages
+
     runs = _of_each(hosts, "hosts", lambda count: median_messages(count, size, repeat))
     emit({"runs": runs}, _message_table(runs), json_to)
 
@@ -168,6 +165,9 @@ def bench_devices(
     Python. All of them keep what is written. An access is everything on its way: requester, links,
     switch, device and, for reads, completions.
     """
+    from peerlane.benchmark.devices import KINDS
+    from peerlane.benchmark.median import median_device
+
     runs = _measured(
         [
             (f"{kind}, {direction}", partial(median_device, kind, direction, accesses, repeat))
@@ -271,6 +271,8 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
 
 def _peers(text: str | None) -> list[Peer]:
     """The peers in the list `text`."""
+    from peerlane.benchmark.peers.table import ABSENT, PEERS
+
     names = [name.strip() for name in text.split(",")] if text is not None else []
     for name in dict.fromkeys(names):
         if name in ABSENT:
@@ -285,6 +287,8 @@ def _peers(text: str | None) -> list[Peer]:
 
 def _size(text: str) -> int:
     """Bytes, a multiple of what the accelerator moves in a burst."""
+    from peerlane import _core
+
     try:
         number = _core.read_size(text)
     except ValueError as error:
@@ -310,6 +314,8 @@ def _fabric_table(
     runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
 ) -> Sheet:
     """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank("simulator")
     numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
     if peers:
@@ -324,6 +330,8 @@ def _fabric_table(
 
 def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Hops a second, and what one hop costs, for each size of torus."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank("torus")
     numbers(table, "hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
     table.fold("hops")
@@ -343,6 +351,8 @@ def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Payload a second of wall time, for each number of hosts."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank()
     numbers(table, "hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")
     for run_ in runs:
@@ -359,6 +369,8 @@ def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """The cost of an access of each kind of device, and how many times that of a built-in one."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank("device", "access")
     numbers(table, "accesses", "wall time", "ns/access", "events/s", "times built-in")
     for run_ in runs:
@@ -376,6 +388,8 @@ def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
     """Packets and cycles a second of processor time, and how much faster the fabric is."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank("engines in")
     numbers(table, "engines", "TLPs", "processor time", "TLP/s", "cycles/s", "times slower")
     for run_ in runs:
@@ -393,6 +407,8 @@ def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
     """What each access and transfer takes, and what that is of its reference."""
+    from peerlane.cli.tables.cells import blank, numbers
+
     table = blank("program", "reference")
     numbers(table, "real time", "of it", "ratio", "by CPU")
     for placement, there in found["placements"].items():

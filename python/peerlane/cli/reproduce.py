@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli import completion
-from peerlane.cli.claims import show_claims
 from peerlane.cli.console import complain, emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
-from peerlane.cli.report import open_folder, origin, write_pages
-from peerlane.cli.sensitivity import save_sensitivity
-from peerlane.cli.tables.cells import stack
-from peerlane.cli.tables.report import report as report_table
-from peerlane.cli.tables.report import summary
-from peerlane.fabric.paths import read_setting
-from peerlane.reproduction.catalogue import systems
-from peerlane.reproduction.circuits import implementations, require_circuits
-from peerlane.reproduction.reproduce import reproduce_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +97,17 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     `sensitivity.toml` does not bear out that a row is predicted, such as after a change of
     `experiments.py`. The rows are shown all the same.
     """
+    from peerlane.cli.claims import show_claims
+    from peerlane.cli.report import open_folder, write_pages
+    from peerlane.cli.sensitivity import save_sensitivity
+    from peerlane.cli.tables.cells import stack
+    from peerlane.cli.tables.report import report as report_table
+    from peerlane.cli.tables.report import summary
+    from peerlane.fabric.paths import read_setting
+    from peerlane.reproduction.catalogue import systems
+    from peerlane.reproduction.circuits import implementations, require_circuits
+    from peerlane.reproduction.reproduce import reproduce_all
+
     if claims:
         simulating = {
             "--figure": figure,
@@ -186,6 +187,7 @@ def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
 
 
 def _pages(reports: Sequence[Report]) -> list[Page]:
+    from peerlane.cli.report import origin
     from peerlane.report.reproduction import system_page
 
     made = origin("those of the experiments")

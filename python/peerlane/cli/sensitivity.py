@@ -10,7 +10,7 @@ from rich.text import Text
 
 from peerlane.cli.console import InterruptedWorkError, out, progress
 from peerlane.cli.options import FAILED
-from peerlane.cli.tables.cells import wall_time
+from peerlane.formats import wall_time
 from peerlane.reproduction.catalogue import folder_of
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.reproduce import figure_of

@@ -22,6 +22,7 @@ from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from concurrent.futures import Executor
     from os import PathLike
 
     from matplotlib.figure import Figure
@@ -148,6 +149,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     *,
     seed: int | None = None,
     scheduler: str | None = None,
+    executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Sweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
@@ -161,6 +163,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         traffic: The id of the workload; not needed where there is only one.
         seed: Of all random streams; replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Hears the fraction of the runs that are done.
 
     Raises:
@@ -181,7 +184,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
     study = _Study(fabric.to_toml(), tree.name, workload, window, seed)
     points: dict[int, LoadPoint] = {}
-    with crew(scheduler) as workers:
+    with crew(scheduler, executor) as workers:
         for number, point in workers.each(_point, study, rates, _lost):
             points[rates[number]] = point
             if progress is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distributed import Client, Future
 
-    from peerlane.varying.spread import Watch
+    Watch = Callable[[float], object]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Cluster:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """As `peerlane.varying.spread.Crew.each`.
+        """As `peerlane.varying.crew.Crew.each`.
 
         A piece whose worker dies is done by another one.
 

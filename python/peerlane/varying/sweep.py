@@ -29,6 +29,7 @@ from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_poin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Executor
     from os import PathLike
 
     from matplotlib.figure import Figure
@@ -164,6 +165,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     sample: str | Sample | None = None,
     seed: int | None = None,
     scheduler: str | None = None,
+    executor: Executor | None = None,
     out: str | PathLike[str] | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
@@ -182,6 +184,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
         seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
             points are in a journal beside it.
         resume: Whether to go on with the journal of an interrupted sweep, if there is one.
@@ -214,7 +217,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         journal = None
         if table is not None:
             journal = stack.enter_context(Journal(journal_of(table), study, keys, resume=resume))
-        workers = stack.enter_context(crew(scheduler))
+        workers = stack.enter_context(crew(scheduler, executor))
         began = perf_counter()
         done = {n: one for n, p in enumerate(points) if journal and (one := journal.take(p))}
         resumed = len(done)

@@ -10,7 +10,7 @@ mod target;
 mod translations;
 
 use coherence::Agent;
-use kernel::{Component, Effects, Port, Span, Time};
+use kernel::{Component, Effects, Port, Time};
 use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
@@ -25,7 +25,8 @@ use transaction::{
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
 use crate::leaf::abandon;
 use crate::{
-    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, leaf,
+    Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, Properties,
+    leaf,
 };
 use engine::Engine;
 pub use lines::CacheCounters;
@@ -115,24 +116,11 @@ impl Component for Accelerator {
 }
 
 impl LeafParameters for AcceleratorParameters {
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain([REGISTERS]).collect()
     }
 
-    fn tags(&self) -> u32 {
-        self.translation_requests
-    }
-
-    /// One for the end of an access that software has started.
-    fn interrupts(&self) -> u32 {
-        1
-    }
-
-    fn address_translation(&self) -> Option<AddressTranslation> {
+    fn properties(&self) -> Properties {
         let ats = Ats {
             invalidate_queue_depth: 32,
             global_invalidate: true,
@@ -140,30 +128,26 @@ impl LeafParameters for AcceleratorParameters {
         let requests = PageRequests {
             capacity: self.page_requests,
         };
-        self.virtual_addresses.then(|| AddressTranslation {
-            ats,
-            page_requests: (self.page_requests > 0).then_some(requests),
-        })
-    }
-
-    fn has_virtual_addresses(&self) -> bool {
-        self.virtual_addresses
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
-    }
-
-    fn is_coherent(&self) -> bool {
-        true
+        Properties {
+            tags: self.translation_requests,
+            completion_timeout: Some(self.completion_timeout),
+            // For the end of an access that software has started.
+            interrupts: 1,
+            address_translation: self.virtual_addresses.then(|| AddressTranslation {
+                ats,
+                page_requests: (self.page_requests > 0).then_some(requests),
+            }),
+            has_virtual_addresses: self.virtual_addresses,
+            needs_driver: true,
+            is_coherent: true,
+            ..Properties::default()
+        }
     }
 }
 
 leaf::has_endpoint!(Accelerator);
 
 impl Leaf for Accelerator {
-    type Parameters = AcceleratorParameters;
-
     /// Accesses that have begun end with an error; work under locks waits until the function may send requests again. The cache is no
     /// part of the function: it keeps its lines, and answers the home agent.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {

@@ -14,7 +14,7 @@ use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Memory};
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
 use crate::leaf::{abandon, one_port};
 use crate::requests::{Mark, Posted, Requests, Sent};
-use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, Properties};
 use transfer::{Stage, Transfer};
 
 kernel::parameters! {
@@ -65,35 +65,24 @@ pub struct BlockDma {
 one_port!(BlockDma);
 
 impl LeafParameters for BlockDmaParameters {
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain([REGISTERS]).collect()
     }
 
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    /// One for the end of an access that software has started.
-    fn interrupts(&self) -> u32 {
-        1
-    }
-
-    fn has_virtual_addresses(&self) -> bool {
-        self.virtual_addresses
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            // For the end of an access that software has started.
+            interrupts: 1,
+            has_virtual_addresses: self.virtual_addresses,
+            needs_driver: true,
+            ..Properties::default()
+        }
     }
 }
 
 impl Leaf for BlockDma {
-    type Parameters = BlockDmaParameters;
-
     fn deadline(&mut self, now: Time) -> Time {
         self.requests.deadline(now)
     }

@@ -58,7 +58,6 @@ impl CircuitError {
 }
 
 /// Records an error of the kind `code` that the circuit has reported with the header of a packet.
-#[cold]
 pub(super) fn record(
     (code, header): (u32, &[u8]),
     endpoint: &mut Endpoint,

@@ -15,12 +15,14 @@ use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp};
+use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp, Why};
 use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
-use crate::leaf::{Engine, one_port};
-use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites};
+use crate::leaf::one_port;
+use crate::{
+    CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites, Properties,
+};
 use arrivals::{Arrivals, Held, Request};
 pub use errors::CircuitError;
 use labels::{Labels, flow_of, label_of};
@@ -50,13 +52,11 @@ pub struct Circuit {
 one_port!(Circuit);
 
 impl Leaf for Circuit {
-    type Parameters = CircuitParameters;
-
-    fn engine(&self, _: Time) -> Engine {
+    fn engine(&self, _: Time) -> Why {
         if self.core.is_active() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 
@@ -377,7 +377,6 @@ impl Circuit {
 
     /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
     /// their end.
-    #[cold]
     fn write_waves(&mut self, until: u64) -> Result<(), Failure> {
         let Some((path, bounds)) = &mut self.waves else {
             return Ok(());
@@ -408,7 +407,6 @@ impl Circuit {
 }
 
 /// Reports that a circuit has stopped; returns its time and reason.
-#[cold]
 fn stopped(failure: Failure, period: Span, fx: &mut Effects<'_, Circuit>) -> (Time, Failure) {
     fx.observe(Observation::Stopped);
     (Time::ZERO + period * failure.cycle, failure)
@@ -487,4 +485,8 @@ kernel::parameters! {
     pub struct CircuitParameters {}
 }
 
-impl LeafParameters for CircuitParameters {}
+impl LeafParameters for CircuitParameters {
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+}

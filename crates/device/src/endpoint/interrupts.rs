@@ -4,13 +4,14 @@
 //! masks that software has read back. Messages that a mask has held back are sent by the endpoint itself.
 
 use kernel::Effects;
-use packet::{Packet, PacketId, Stamp};
+use packet::{PacketId, Stamp};
 use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
 use protocol::{Header, Kind, MemoryRequest, TrafficClass};
 use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
 use super::{BOUNDARY, CLOSED, Device, Endpoint};
+use crate::requests::{number_of, place_of};
 
 /// The MSI-X tables of an endpoint with that capability.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl Endpoint {
         let Some(tables) = &mut self.tables else {
             return self.msi_of(place, u8::try_from(vector).ok()?);
         };
-        let table = tables.all.get_mut(number(place))?;
+        let table = tables.all.get_mut(number_of(place))?;
         if !table.is_there || vector >= table.vectors.place().vectors {
             return None;
         }
@@ -94,7 +95,7 @@ impl Endpoint {
     /// Clears the pending bit of `vector`, because software has served the cause of the interrupt (PCIe Base 6.1.4).
     pub(crate) fn withdraw_interrupt(&mut self, place: FunctionPlace, vector: u16) {
         let tables = self.tables.as_mut();
-        let table = tables.and_then(|tables| tables.all.get_mut(number(place)));
+        let table = tables.and_then(|tables| tables.all.get_mut(number_of(place)));
         if let Some(table) = table.filter(|table| vector < table.vectors.place().vectors) {
             table.vectors.withdraw(vector);
         }
@@ -163,7 +164,7 @@ impl Endpoint {
                 continue;
             }
             let bar = table.vectors.place().bar;
-            let place = place(number);
+            let place = place_of(number);
             table.base = match place {
                 FunctionPlace::Virtual(number) if own.virtual_memory_enable() => {
                     let bar = own.virtual_bar(bar);
@@ -182,7 +183,7 @@ impl Endpoint {
     pub(super) fn reset_tables(&mut self, place: FunctionPlace) {
         let tables = self.tables.iter_mut().flat_map(|tables| &mut tables.all);
         for (index, table) in tables.enumerate() {
-            if place == FunctionPlace::Own || index == number(place) {
+            if place == FunctionPlace::Own || index == number_of(place) {
                 table.vectors.reset();
             }
         }
@@ -224,8 +225,11 @@ impl Endpoint {
         let header = *content.header();
         match &header.kind {
             Kind::MemoryWrite(request) => {
-                for (at, value) in enabled_bytes(content, request) {
-                    table.vectors.write(at - table.base, value);
+                let first = request.first_byte() - table.base;
+                for (at, value) in written(content, request).iter().enumerate() {
+                    if is_enabled(request, at) {
+                        table.vectors.write(first + at as u64, *value);
+                    }
                 }
                 let told = arrived(content, request, &self.patterns);
                 fx.store().release(packet);
@@ -239,7 +243,7 @@ impl Endpoint {
                     (0..u64::from(len)).map(|at| table.vectors.read(first - table.base + at));
                 let mut copy = Memory::new(len.into());
                 copy.write(0, &bytes.collect::<Vec<u8>>());
-                let completer = self.functions.id_of(place(number));
+                let completer = self.functions.id_of(place_of(number));
                 let answers = Completions::of(&header, completer, self.max_payload, BOUNDARY);
                 let due = fx.now() + self.parameters.read_latency;
                 let answers = answers.packets(packet, &copy, first, fx.store());
@@ -256,7 +260,7 @@ impl Endpoint {
         let mut all = tables.all.iter_mut().enumerate();
         let found = all.find_map(|(number, table)| {
             let message = table.vectors.release()?;
-            Some((place(number), message))
+            Some((place_of(number), message))
         });
         let Some((place, message)) = found else {
             let mut all = tables.all.iter();
@@ -297,37 +301,13 @@ impl Table {
     }
 }
 
-/// The bytes of a write that its byte enables select, each with its address.
-fn enabled_bytes<'p>(
-    content: &'p Packet,
-    request: &MemoryRequest,
-) -> impl Iterator<Item = (u64, u8)> + use<'p> {
-    let (first_be, last_be) = (request.first_be(), request.last_be());
-    let dwords = u64::from(request.dwords());
-    let (start, base) = (request.first_byte(), request.address());
-    let bytes = (start..).zip(written(content, request).iter().copied());
-    bytes.filter(move |(at, _)| {
-        let (dword, byte) = ((at - base) / 4, (at - base) % 4);
-        let enables = match dword {
-            0 => first_be,
-            last if last + 1 == dwords => last_be,
-            _ => 0xf,
-        };
-        enables >> byte & 1 != 0
-    })
-}
-
-/// The number of the function at `place`.
-fn number(place: FunctionPlace) -> usize {
-    match place {
-        FunctionPlace::Virtual(number) => number + 1,
-        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
-    }
-}
-
-/// The place of function `number`.
-fn place(number: usize) -> FunctionPlace {
-    number
-        .checked_sub(1)
-        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
+/// Whether byte `at` of a write, counted from its first one, is enabled.
+pub(crate) fn is_enabled(request: &MemoryRequest, at: usize) -> bool {
+    let at = request.first_byte() - request.address() + at as u64;
+    let enables = match at / 4 {
+        0 => request.first_be(),
+        last if last + 1 == u64::from(request.dwords()) => request.last_be(),
+        _ => 0xf,
+    };
+    enables >> (at % 4) & 1 != 0
 }

@@ -8,7 +8,7 @@ use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
 use super::Behaviour;
-use crate::{EndpointParameters, LeafParameters};
+use crate::{EndpointParameters, LeafParameters, Properties};
 
 /// Makes devices of one model.
 pub trait Maker: Send + Sync {
@@ -198,39 +198,24 @@ impl LeafParameters for ForeignParameters {
         self.model.bars().collect()
     }
 
-    fn bar_registers(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn keeps_registers(&self) -> bool {
-        true
-    }
-
-    fn tags(&self) -> u32 {
-        self.model.description().tags.into()
-    }
-
-    fn most_virtual_functions(&self) -> u32 {
-        self.model.description().virtual_functions.into()
-    }
-
-    /// The number of vectors for MSI, which has at most 32; MSI-X has all vectors of the model.
-    fn interrupts(&self) -> u32 {
-        u32::from(self.model.description().vectors).min(MOST_MSI)
-    }
-
-    fn identity(&self) -> Identity {
+    fn properties(&self) -> Properties {
         let description = self.model.description();
-        Identity {
-            vendor: description.vendor,
-            device: description.device,
-            revision: description.revision,
-            class: description.class,
+        Properties {
+            tags: description.tags.into(),
+            most_virtual_functions: description.virtual_functions.into(),
+            // For MSI, which has at most 32; MSI-X has all vectors of the model.
+            interrupts: u32::from(description.vectors).min(MOST_MSI),
+            identity: Identity {
+                vendor: description.vendor,
+                device: description.device,
+                revision: description.revision,
+                class: description.class,
+            },
+            needs_driver: true,
+            bar_registers: u64::MAX,
+            keeps_registers: true,
+            ..Properties::default()
         }
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
     }
 }
 

@@ -9,6 +9,7 @@ use transaction::{FunctionPlace, Memory, written};
 use super::core::{Open, Read};
 use super::defect::with_defect;
 use super::{Behaviour, Foreign, PAGE};
+use crate::endpoint::is_enabled;
 use crate::requests::number_of;
 
 /// The registers that a request is for.
@@ -104,24 +105,24 @@ impl<M: Behaviour> Foreign<M> {
         bytes.clear();
         bytes.extend_from_slice(written(&fx.store()[packet], request));
         self.endpoint.end_write(packet, request, fx);
-        let now = fx.now();
+        let (now, has_gaps) = (fx.now(), has_gaps(request));
         let mut piece = |from: usize, to: usize| {
             let access = access(target, from, to - from, Ticket(0));
             let bytes = &bytes[from..to];
             self.call(now, |model, shell| model.write(access, bytes, shell));
         };
-        match gaps(request) {
-            None => piece(0, bytes.len()),
-            Some(is_enabled) => {
-                let mut from = 0;
-                while from < bytes.len() {
-                    let run = (from..bytes.len()).take_while(|at| is_enabled(*at)).count();
-                    if run > 0 {
-                        piece(from, from + run);
-                    }
-                    from += run.max(1);
-                }
+        let mut from = 0;
+        while from < bytes.len() {
+            let enabled = (from..bytes.len()).take_while(|at| is_enabled(request, *at));
+            let run = if has_gaps {
+                enabled.count()
+            } else {
+                bytes.len()
+            };
+            if run > 0 {
+                piece(from, from + run);
             }
+            from += run.max(1);
         }
         self.bytes = bytes;
     }
@@ -222,23 +223,9 @@ fn access(target: Target, from: usize, len: usize, ticket: Ticket) -> Access {
     }
 }
 
-/// Whether a byte of a write is enabled, by its offset from the first one; none if all are.
-fn gaps(request: &MemoryRequest) -> Option<impl Fn(usize) -> bool> {
-    let (first_be, last_be) = (request.first_be(), request.last_be());
-    let dwords = u64::from(request.dwords());
-    let lead = request.first_byte() - request.address();
-    let is_enabled = move |at: usize| {
-        let at = at as u64 + lead;
-        let enables = match at / 4 {
-            0 => first_be,
-            last if last + 1 == dwords => last_be,
-            _ => 0xf,
-        };
-        enables >> (at % 4) & 1 != 0
-    };
+/// Whether bytes of a write are not enabled, which only those of its first and its last dword can be.
+fn has_gaps(request: &MemoryRequest) -> bool {
     let len = request.byte_len() as usize;
-    (!(0..len.min(4))
-        .chain(len.saturating_sub(4)..len)
-        .all(is_enabled))
-    .then_some(is_enabled)
+    let mut ends = (0..len.min(4)).chain(len.saturating_sub(4)..len);
+    !ends.all(|at| is_enabled(request, at))
 }

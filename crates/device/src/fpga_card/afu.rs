@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use super::{AfuId, ReadError, Shell};
+use peerlane_device::Failure;
+
+use super::{AfuId, Shell};
 
 /// An accelerator functional unit (AFU): the user's design in the slot of an FPGA card.
 ///
@@ -35,7 +37,7 @@ pub trait Afu: Debug + Send {
     fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>);
 
     /// The read with this tag has ended: all of its data, or the reason why there is none.
-    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>);
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>);
 
     /// The write with this tag was transmitted; writes have no completion.
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>);

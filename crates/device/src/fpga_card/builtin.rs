@@ -1,44 +1,33 @@
 //! The accelerator functional units that are part of the model.
 
 use super::dma::DmaAfu;
-use super::nlb::Nlb;
+use super::nlb::{Design, Nlb};
 use super::streaming::StreamingAfu;
 use super::{Afu, AfuId};
 
-/// The configuration of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuiltInAfu {
-    /// An empty slot.
-    None,
-    /// The native loopback, mode 0: copies host memory.
-    NlbMode0,
-    /// The native loopback, mode 3: reads or writes host memory, or both.
-    NlbMode3,
-    /// The native loopback, mode 7: exchanges data with software.
-    NlbMode7,
-    /// The host exerciser for loopback, HE-LB, of the later cards.
-    HostExerciser,
-    /// The host exerciser with local memory, HE-MEM, of the later cards.
-    MemoryExerciser,
-    /// The memory-mapped DMA: transfers data between host memory and the card's memory.
-    Dma,
-    /// The streaming DMA: transfers data between host memory and streams.
-    StreamingDma,
+kernel::choices! {
+    /// The configuration of a slot.
+    pub enum BuiltInAfu {
+        /// An empty slot.
+        None = "none",
+        /// The native loopback, mode 0: copies host memory.
+        NlbMode0 = "nlb_mode_0",
+        /// The native loopback, mode 3: reads or writes host memory, or both.
+        NlbMode3 = "nlb_mode_3",
+        /// The native loopback, mode 7: exchanges data with software.
+        NlbMode7 = "nlb_mode_7",
+        /// The host exerciser for loopback, HE-LB, of the later cards.
+        HostExerciser = "he_lb",
+        /// The host exerciser with local memory, HE-MEM, of the later cards.
+        MemoryExerciser = "he_mem",
+        /// The memory-mapped DMA: transfers data between host memory and the card's memory.
+        Dma = "dma_afu",
+        /// The streaming DMA: transfers data between host memory and streams.
+        StreamingDma = "streaming_dma_afu",
+    }
 }
 
 impl BuiltInAfu {
-    /// All configurations, with the names of their images.
-    pub const NAMES: [(&str, Self); 8] = [
-        ("none", Self::None),
-        ("nlb_mode_0", Self::NlbMode0),
-        ("nlb_mode_3", Self::NlbMode3),
-        ("nlb_mode_7", Self::NlbMode7),
-        ("he_lb", Self::HostExerciser),
-        ("he_mem", Self::MemoryExerciser),
-        ("dma_afu", Self::Dma),
-        ("streaming_dma_afu", Self::StreamingDma),
-    ];
-
     /// The AFU with the ID `id`, as in the metadata of an image.
     pub fn of(id: AfuId) -> Option<Self> {
         let mut all = Self::NAMES.iter().map(|(_, afu)| *afu);
@@ -47,34 +36,24 @@ impl BuiltInAfu {
 
     /// The AFU's ID.
     pub fn id(self) -> Option<AfuId> {
-        self.unit().map(|(id, _)| id)
+        self.make().map(|afu| afu.id())
     }
 
-    /// A new instance of the AFU.
+    /// A new instance of the AFU; none for an empty slot.
     pub fn make(self) -> Option<Box<dyn Afu>> {
-        self.unit().map(|(_, make)| make())
-    }
-
-    /// The AFU's ID and its maker; none for an empty slot.
-    fn unit(self) -> Option<(AfuId, Maker)> {
-        let unit: (AfuId, Maker) = match self {
+        let design = match self {
             Self::None => return None,
-            Self::NlbMode0 => (Nlb::MODE_0, || Box::new(Nlb::mode_0())),
-            Self::NlbMode3 => (Nlb::MODE_3, || Box::new(Nlb::mode_3())),
-            Self::NlbMode7 => (Nlb::MODE_7, || Box::new(Nlb::mode_7())),
-            Self::HostExerciser => (Nlb::HOST_EXERCISER, || Box::new(Nlb::host_exerciser())),
-            Self::MemoryExerciser => (Nlb::MEMORY_EXERCISER, || Box::new(Nlb::memory_exerciser())),
-            Self::Dma => (DmaAfu::ID, || Box::new(DmaAfu::default())),
-            Self::StreamingDma => (StreamingAfu::ID, || Box::new(StreamingAfu::default())),
+            Self::Dma => return Some(Box::new(DmaAfu::default())),
+            Self::StreamingDma => return Some(Box::new(StreamingAfu::default())),
+            Self::NlbMode0 => Design::Mode0,
+            Self::NlbMode3 => Design::Mode3,
+            Self::NlbMode7 => Design::Mode7,
+            Self::HostExerciser => Design::HostExerciser,
+            Self::MemoryExerciser => Design::MemoryExerciser,
         };
-        Some(unit)
+        Some(Box::new(Nlb::new(design)))
     }
 }
-
-/// Makes an AFU.
-type Maker = fn() -> Box<dyn Afu>;
-
-kernel::choices!(BuiltInAfu);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! The error registers of a card: those of its port, for violations by an AFU, and those of the management engine. Each alerts the
 //! host's driver of new errors by an interrupt.
 
-use super::ReadError;
+use peerlane_device::Failure;
+
 use super::misuse::Misuse;
 
 /// The value of a capability register that gives software the vector of an alert.
@@ -92,11 +93,11 @@ pub(super) enum LinkError {
     CompletionTimeout = 7,
 }
 
-impl From<ReadError> for LinkError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::UnsupportedRequest | ReadError::CompleterAbort => Self::CompletionStatus,
-            ReadError::TimedOut => Self::CompletionTimeout,
+impl From<Failure> for LinkError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::TimedOut => Self::CompletionTimeout,
+            _ => Self::CompletionStatus,
         }
     }
 }

@@ -2,16 +2,6 @@
 
 use super::AfuId;
 
-/// The fields of a device feature header (DFH).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FeatureHeader {
-    pub(super) kind: FeatureKind,
-    /// Number of the feature, within its kind.
-    pub(super) id: u16,
-    /// Distance to the next header in bytes; none at the last one.
-    pub(super) next: Option<u32>,
-}
-
 /// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FeatureKind {
@@ -25,12 +15,20 @@ pub(super) enum FeatureKind {
     InterfaceUnit = 4,
 }
 
-impl FeatureHeader {
-    /// The value of the register.
-    pub(super) fn bits(self) -> u64 {
-        let next = u64::from(self.next.unwrap_or(0) & 0xff_ffff);
-        let is_last = u64::from(self.next.is_none());
-        (self.kind as u64) << 60 | is_last << 40 | next << 16 | u64::from(self.id & 0xfff)
+/// A device feature header (DFH): kind and number of the feature, and the distance to the next header in bytes, none at the last one.
+pub(super) fn header(kind: FeatureKind, number: u16, next: Option<u64>) -> u64 {
+    let is_last = u64::from(next.is_none());
+    let next = next.unwrap_or(0) & 0xff_ffff;
+    (kind as u64) << 60 | is_last << 40 | next << 16 | u64::from(number & 0xfff)
+}
+
+/// The register at `offset` from the beginning of a feature with this header and ID; 0 if it is neither of them.
+pub(super) fn feature_register(offset: u64, header: u64, id: AfuId) -> u64 {
+    match offset {
+        0x00 => header,
+        0x08 => id.low(),
+        0x10 => id.high(),
+        _ => 0,
     }
 }
 
@@ -43,16 +41,8 @@ mod tests {
 
     #[test]
     fn a_header_has_its_fields_where_software_looks() {
-        let header = FeatureHeader {
-            kind: FeatureKind::BuildingBlock,
-            id: 0x765,
-            next: Some(0x100),
-        };
-        assert_eq!(header.bits(), 0x2000_0000_0100_0765);
-        let last = FeatureHeader {
-            next: None,
-            ..header
-        };
-        assert_eq!(last.bits(), 0x2000_0100_0000_0765);
+        let header = |next| header(FeatureKind::BuildingBlock, 0x765, next);
+        assert_eq!(header(Some(0x100)), 0x2000_0000_0100_0765);
+        assert_eq!(header(None), 0x2000_0100_0000_0765);
     }
 }

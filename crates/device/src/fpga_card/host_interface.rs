@@ -10,7 +10,7 @@ use protocol::AtomicOperation;
 use transaction::{AnsweredPart, FunctionPlace};
 
 use super::misuse::{LINE, Misuse, check};
-use super::{FpgaCard, ReadError, first_vector};
+use super::{FpgaCard, first_vector};
 use crate::Endpoint;
 use crate::requests::{Atomic, Ended, Lane, Mark, Part, Posted, Tags};
 
@@ -325,14 +325,5 @@ impl HostInterface {
         self.alarm = Time::NEVER;
         self.write_alarm = Time::NEVER;
         self.departure = Departure::Unasked;
-    }
-}
-
-/// The error of a read that has failed, as an AFU gets it.
-pub(super) fn error(failure: Failure) -> ReadError {
-    match failure {
-        Failure::Unsupported => ReadError::UnsupportedRequest,
-        Failure::TimedOut => ReadError::TimedOut,
-        Failure::Aborted | Failure::Poisoned | Failure::NotEnabled => ReadError::CompleterAbort,
     }
 }

@@ -4,7 +4,7 @@ use kernel::{Span, Time};
 
 use super::AfuId;
 use super::errors::{CardErrors, alert_capability};
-use super::features::{FeatureHeader, FeatureKind};
+use super::features::{FeatureKind, header};
 use super::interrupts::management_alert;
 use super::performance::{self, Performance};
 use super::port;
@@ -153,11 +153,6 @@ impl Management {
         };
         *register = merged(*register, offset, bytes).0;
     }
-}
-
-fn header(kind: FeatureKind, id: u16, next: Option<u64>) -> u64 {
-    let next = next.map(|next| next as u32);
-    FeatureHeader { kind, id, next }.bits()
 }
 
 /// Version 1.2.1, without a build number.

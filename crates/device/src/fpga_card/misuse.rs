@@ -1,4 +1,4 @@
-//! Reasons why a read has no data and why the shell rejects a request, and the rules for requests.
+//! The rules for requests of a unit, and the reasons why the shell rejects a request.
 
 use std::error::Error;
 use std::fmt;
@@ -8,20 +8,6 @@ pub(super) const LINE: u64 = 64;
 
 /// Largest request in bytes.
 pub(super) const LONGEST: usize = 256;
-
-/// The reason why a read of host memory has no data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
-    /// No completer serves the address.
-    #[error("unsupported request")]
-    UnsupportedRequest,
-    /// The completer could not carry out the read.
-    #[error("completer abort")]
-    CompleterAbort,
-    /// No completion arrived in time.
-    #[error("completion timeout")]
-    TimedOut,
-}
 
 /// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register, and is an incident of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

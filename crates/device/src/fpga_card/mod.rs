@@ -43,8 +43,8 @@ use protocol::{Bar, Identity};
 use transaction::{FunctionPlace, Memory};
 
 use crate::requests::{Ended, Tags};
-use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, leaf};
-use host_interface::{HostInterface, Outgoing, Purpose, Read, error};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, Properties, leaf};
+use host_interface::{HostInterface, Outgoing, Purpose, Read};
 use management::Management;
 use performance::Event;
 use port::{PortRegisters, ResetChange};
@@ -56,7 +56,7 @@ pub use builtin::BuiltInAfu;
 pub use interrupts::{INTERRUPTS, first_vector, management_alert, port_alert};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
-pub use misuse::{Misuse, ReadError};
+pub use misuse::Misuse;
 pub use parameters::FpgaCardParameters;
 pub use shell::{MemoryPort, Shell};
 
@@ -98,10 +98,6 @@ struct Idle {
 }
 
 impl LeafParameters for FpgaCardParameters {
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
     /// The BARs of management, and of the ports with their slots.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         let ports = ports_size(self.slot_count());
@@ -113,30 +109,22 @@ impl LeafParameters for FpgaCardParameters {
         bars.into()
     }
 
-    fn bar_registers(&self) -> u64 {
-        management::SIZE
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    fn interrupts(&self) -> u32 {
-        interrupts::vectors(self.slot_count()).into()
-    }
-
-    /// An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
-    fn identity(&self) -> Identity {
-        Identity {
-            vendor: 0x8086,
-            device: 0x09c4,
-            revision: 0,
-            class: 0x12_0000,
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            interrupts: interrupts::vectors(self.slot_count()).into(),
+            // An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
+            identity: Identity {
+                vendor: 0x8086,
+                device: 0x09c4,
+                revision: 0,
+                class: 0x12_0000,
+            },
+            needs_driver: true,
+            bar_registers: management::SIZE,
+            ..Properties::default()
         }
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
     }
 }
 
@@ -154,8 +142,6 @@ fn ports_size(slots: u8) -> u64 {
 leaf::one_port!(FpgaCard);
 
 impl Leaf for FpgaCard {
-    type Parameters = FpgaCardParameters;
-
     fn deadline(&mut self, now: Time) -> Time {
         self.tags.next_change(now)
     }
@@ -452,7 +438,7 @@ impl FpgaCard {
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((_, part)) = self.tags.give_up(|_, _| None, &mut self.endpoint, fx) {
-            self.management.errors.record(ReadError::TimedOut.into());
+            self.management.errors.record(Failure::TimedOut.into());
             let slot = usize::from(part.what.slot);
             let ended = self.slots[slot].host.put(&part, Err(Failure::TimedOut));
             if let Some(ended) = ended {
@@ -464,7 +450,7 @@ impl FpgaCard {
     /// Reports the end of a read to the unit in a slot.
     fn report(&mut self, slot: usize, ended: &Ended<Read>, fx: &mut Effects<'_, Self>) {
         let read = &ended.what;
-        let data = ended.failed.map_or(Ok(&*read.data), |why| Err(error(why)));
+        let data = ended.failed.map_or(Ok(&*read.data), Err);
         self.with_afu(slot, fx, |afu, shell| afu.read_done(read.tag, data, shell));
     }
 

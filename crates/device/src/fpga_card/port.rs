@@ -3,7 +3,7 @@
 use super::AfuId;
 use super::afu::MMIO_SIZE;
 use super::errors::{PortErrors, alert_capability};
-use super::features::{FeatureHeader, FeatureKind};
+use super::features::{FeatureKind, header};
 use super::interrupts::{INTERRUPTS, first_vector, port_alert};
 use super::words::{merged, part_of};
 
@@ -127,11 +127,6 @@ impl PortRegisters {
         }
         None
     }
-}
-
-fn header(kind: FeatureKind, id: u16, next: Option<u64>) -> u64 {
-    let next = next.map(|next| next as u32);
-    FeatureHeader { kind, id, next }.bits()
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use protocol::{Completion, Kind, MemoryRequest};
 use transaction::written;
 
 use super::errors::{LinkError, PortError};
-use super::features::{FeatureHeader, FeatureKind};
-use super::host_interface::error;
+use super::features::{FeatureKind, feature_register, header};
 use super::performance::Event;
 use super::slot::Unit;
 use super::words::{load_pieces, part_of, store_pieces};
@@ -76,7 +75,7 @@ impl FpgaCard {
         fx.store().release(packet);
         if let Some(ended) = ended {
             if let Some(why) = ended.failed {
-                self.management.errors.record(error(why).into());
+                self.management.errors.record(why.into());
             }
             self.report(slot, &ended, fx);
         }
@@ -118,7 +117,6 @@ impl FpgaCard {
     }
 
     // It needs space for the longest write, which completions do not have to make.
-    #[inline(never)]
     fn write(
         &mut self,
         packet: PacketId,
@@ -208,26 +206,17 @@ impl FpgaCard {
     }
 }
 
+/// Size in bytes of the registers that every unit has at its beginning: header, ID, and two reserved ones.
+const HEADER: u64 = 0x28;
+
 /// Longest write in bytes: the largest payload.
 const LONGEST_STORE: usize = 4096;
 
 impl Unit {
     /// The registers that every AFU has at its beginning.
     fn header(&self, offset: u64) -> Option<u64> {
-        let id = self.id?;
-        match offset {
-            0x00 => Some(
-                FeatureHeader {
-                    kind: FeatureKind::Afu,
-                    id: 0,
-                    next: self.next_feature,
-                }
-                .bits(),
-            ),
-            0x08 => Some(id.low()),
-            0x10 => Some(id.high()),
-            0x18 | 0x20 => Some(0),
-            _ => None,
-        }
+        let id = self.id.filter(|_| offset < HEADER)?;
+        let header = header(FeatureKind::Afu, 0, self.next_feature.map(u64::from));
+        Some(feature_register(offset, header, id))
     }
 }

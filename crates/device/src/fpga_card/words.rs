@@ -55,12 +55,17 @@ pub(super) fn load_dwords(offset: u64, len: u32, mut load: impl FnMut(u64) -> u3
     low | u64::from(load(offset + 4)) << 32
 }
 
+/// The half of a 64-bit register that a load of a dword at `offset` returns.
+pub(super) fn half(value: u64, offset: u64) -> u32 {
+    (value >> (8 * (offset & 4))) as u32
+}
+
 /// The half or the whole of a 64-bit register, for a load of `len` bytes at `offset`.
 pub(super) fn part_of(value: u64, offset: u64, len: u32) -> u64 {
     if len == 8 {
         value
     } else {
-        value >> (8 * (offset & 4)) & 0xffff_ffff
+        half(value, offset).into()
     }
 }
 

@@ -24,12 +24,12 @@ mod window;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
+use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Why};
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
 use crate::{
-    Endpoint, EndpointConfig, EndpointTimer, Engine, HasEndpoint, Leaf, LeafParameters, leaf,
+    Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
 };
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
@@ -156,24 +156,15 @@ impl Component for Nic {
 }
 
 impl LeafParameters for NicParameters {
-    fn bar_registers(&self) -> u64 {
-        registers::PAGE
-    }
-
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    fn joins_hosts(&self) -> bool {
-        true
-    }
-
-    fn most_virtual_functions(&self) -> u32 {
-        FUNCTIONS as u32 - 1
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            most_virtual_functions: FUNCTIONS as u32 - 1,
+            joins_hosts: true,
+            bar_registers: registers::PAGE,
+            ..Properties::default()
+        }
     }
 }
 
@@ -188,13 +179,11 @@ impl HasEndpoint for Nic {
 }
 
 impl Leaf for Nic {
-    type Parameters = NicParameters;
-
-    fn engine(&self, _now: Time) -> Engine {
+    fn engine(&self, _now: Time) -> Why {
         if self.doorbells.is_empty() && self.sender.is_idle() {
-            Engine::Idle
+            Why::Software
         } else {
-            Engine::Busy
+            Why::Datapath
         }
     }
 

@@ -103,8 +103,6 @@ impl Local {
 leaf::has_endpoint!(Router);
 
 impl Leaf for Router {
-    type Parameters = RouterParameters;
-
     /// The requester of the user logic; its flows have addresses of the network.
     fn requester(&self, function: u8) -> Option<&Requester> {
         (function == 0).then_some(&self.local.source)

@@ -12,8 +12,8 @@ mod parameters;
 mod passing;
 pub mod program;
 pub mod routing;
-mod standing;
 mod timer;
+mod why;
 mod window;
 
 use std::mem::offset_of;
@@ -24,14 +24,13 @@ use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalPa
 use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, leaf};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties, leaf};
 use crossbar::{Entry, Exits, Input, Output, Queue, members};
 
 pub use crossbar::Arbitration;
 use local::Local;
 pub use parameters::RouterParameters;
 use routing::Routing;
-pub use standing::RouterHold;
 pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};
@@ -159,12 +158,10 @@ impl Component for Router {
         self.run_on(fx);
     }
 
-    #[inline]
     fn prefetch(&self, _: &Action<Frame>) {
         kernel::prefetch(self, 0..offset_of!(Router, local));
     }
 
-    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, _: &Packets) {
         let fibre = match action {
             Action::Receive(port, _) => port.checked_sub(1).map(|fibre| fibre as usize),
@@ -190,12 +187,12 @@ impl Component for Router {
 }
 
 impl LeafParameters for RouterParameters {
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn joins_hosts(&self) -> bool {
-        true
+    fn properties(&self) -> Properties {
+        Properties {
+            joins_hosts: true,
+            begins_flows: true,
+            ..Properties::default()
+        }
     }
 }
 

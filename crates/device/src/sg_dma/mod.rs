@@ -17,13 +17,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Bytes, Effects, Span, Time};
-use packet::{FlowId, Observation, PacketId};
+use packet::{FlowId, Observation, PacketId, Why};
 use protocol::Bar;
 use transaction::{FunctionPlace, Pattern};
 
-use crate::leaf::{Engine, one_port};
+use crate::leaf::one_port;
 use crate::requests::Tags;
-use crate::{CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
+use crate::{
+    CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, Properties,
+};
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
@@ -99,10 +101,6 @@ const ACCEPTANCE_CYCLES: u64 = 512;
 one_port!(SgDma);
 
 impl LeafParameters for SgDmaParameters {
-    fn completion_timeout(&self) -> Option<Span> {
-        Some(self.completion_timeout)
-    }
-
     fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         let registers = Bar {
             index: REGISTERS as u8,
@@ -112,25 +110,17 @@ impl LeafParameters for SgDmaParameters {
         endpoint.bar().into_iter().chain([registers]).collect()
     }
 
-    fn begins_flows(&self) -> bool {
-        true
-    }
-
-    fn tags(&self) -> u32 {
-        self.tags
-    }
-
-    /// A vector for each unit.
-    fn interrupts(&self) -> u32 {
-        Unit::ALL.len() as u32
-    }
-
-    fn needs_driver(&self) -> bool {
-        true
-    }
-
-    fn has_fifo(&self) -> bool {
-        !self.user.never_stalls()
+    fn properties(&self) -> Properties {
+        Properties {
+            tags: self.tags,
+            completion_timeout: Some(self.completion_timeout),
+            // One for each unit.
+            interrupts: Unit::ALL.len() as u32,
+            begins_flows: true,
+            needs_driver: true,
+            has_fifo: !self.user.never_stalls(),
+            ..Properties::default()
+        }
     }
 
     fn circuit(
@@ -142,15 +132,13 @@ impl LeafParameters for SgDmaParameters {
 }
 
 impl Leaf for SgDma {
-    type Parameters = SgDmaParameters;
-
-    fn engine(&self, now: Time) -> Engine {
+    fn engine(&self, now: Time) -> Why {
         if self.reader.is_none() && self.writer.is_none() && self.peer.is_none() {
-            Engine::Idle
+            Why::Software
         } else if !self.tags.is_open(FunctionPlace::Own, now) {
-            Engine::Tags
+            Why::Tags
         } else {
-            Engine::Busy
+            Why::Datapath
         }
     }
 

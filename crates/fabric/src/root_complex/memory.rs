@@ -204,7 +204,6 @@ impl MemoryController {
     }
 
     /// The socket of the memory that a request accesses; the request must be for this memory.
-    #[inline]
     pub(super) fn socket_of(&self, request: &MemoryRequest) -> usize {
         let offset = request.first_byte() - self.base;
         // The comparison avoids a slower division where there is one socket.
@@ -284,7 +283,7 @@ impl MemoryController {
         }
     }
 
-    /// Performs a write that arrives at `there`; returns the time of its end, and what to report of its flow.
+    /// Performs a write that arrives at `there`, and marks poisoned data; returns the time of its end, and what to report of its flow.
     ///
     /// The end is known once the lines are reserved. The bytes are visible at once: an outstanding read that began earlier may
     /// return them, as in a memory with several banks.
@@ -297,27 +296,18 @@ impl MemoryController {
         patterns: &[Pattern],
     ) -> (Time, Option<Observation>) {
         let done = self.take_write(request, there);
-        let told = deliver(packet, request, &mut self.bytes, self.base, patterns);
+        let told = if packet.header().poisoned {
+            deliver_poisoned(packet, request, &mut self.bytes, self.base)
+        } else {
+            deliver(packet, request, &mut self.bytes, self.base, patterns)
+        };
         (done, told)
     }
 
     /// Begins to load the bytes that a write changes.
-    #[inline]
     pub(super) fn prefetch(&self, request: &MemoryRequest) {
         let place = request.first_byte().wrapping_sub(self.base);
         self.bytes.prefetch(place, request.byte_len());
-    }
-
-    /// Performs a write of poisoned data, as [`Self::write`] does, and marks it.
-    pub(super) fn write_poisoned(
-        &mut self,
-        packet: &Packet,
-        request: &MemoryRequest,
-        there: Time,
-    ) -> (Time, Option<Observation>) {
-        let done = self.take_write(request, there);
-        let told = deliver_poisoned(packet, request, &mut self.bytes, self.base);
-        (done, told)
     }
 
     /// Performs a store of the CPU. Later loads of the CPU read its bytes at once, from the caches, wherever the memory is.
@@ -356,20 +346,17 @@ impl MemoryController {
     }
 
     /// Whether the bytes of the next read go bad.
-    #[inline]
     pub(super) fn has_bad_reads(&self) -> bool {
         self.bad_reads > 0
     }
 
     /// Whether a request is for poisoned bytes; it must be for this memory.
-    #[inline]
     pub(super) fn is_poisoned(&self, request: &MemoryRequest) -> bool {
         let offset = request.first_byte() - self.base;
         self.bytes.is_poisoned(offset, request.byte_len().into())
     }
 
     /// Poisons the bytes that a read asks for.
-    #[cold]
     pub(super) fn spoil(&mut self, request: &Header) {
         if let Kind::MemoryRead(read) = &request.kind {
             let offset = read.first_byte() - self.base;

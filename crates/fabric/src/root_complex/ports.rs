@@ -1,7 +1,7 @@
 //! The root ports: the ends of their links, and what their registers let in from below.
 
 use kernel::{Bytes, Effects, Port, Time};
-use link::{Arrival, At, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Finished, LinkCommand, LinkEnd, Waiting};
 use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
@@ -53,7 +53,6 @@ struct RootPort {
 impl RootPort {
     /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), there is a prefix that the
     /// port does not support (2.2.10.2), or the ECRC is wrong.
-    #[cold]
     fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
         let header = packet.header();
         if header.payload_len() as u32 > self.max_payload
@@ -125,7 +124,6 @@ impl RootPorts {
     }
 
     /// Begins to load what a packet needs that arrives at `port`.
-    #[inline]
     pub(super) fn prefetch(&self, port: Port) {
         if let Some(port) = self.ports.get(port.index()) {
             port.link.prefetch(true);
@@ -184,19 +182,6 @@ impl RootPorts {
         self.held.is_some()
     }
 
-    /// Begins the initialisation of channels that a configuration request has enabled.
-    pub(super) fn initialize_channels<K: RootComponent>(
-        &mut self,
-        fx: &mut Effects<'_, K>,
-    ) -> Vec<Sent> {
-        let ports = self.numbers();
-        let begin = |port: Port| {
-            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
-            self.settle(port, finished, fx)
-        };
-        ports.filter_map(begin).collect()
-    }
-
     /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
     #[inline]
     pub(super) fn pass_in(&mut self, port: Port, bytes: usize, now: Time) -> Time {
@@ -221,7 +206,6 @@ impl RootPorts {
     }
 
     /// Whether the link of `port` has failed by `now`.
-    #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
         self.ports[port.index()].link.has_failed(now)
     }
@@ -265,29 +249,6 @@ impl RootPorts {
             .command_later(command, &mut At::new(fx, port));
     }
 
-    /// Gives the end of the link at `port` a command.
-    #[cold]
-    pub(super) fn command<K: RootComponent>(
-        &mut self,
-        port: Port,
-        command: LinkCommand,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).command(command, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
-    /// Retrains the link of `port`, whose Retrain Link has been written.
-    #[cold]
-    pub(super) fn retrain<K: RootComponent>(
-        &mut self,
-        port: Port,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
     pub(super) fn refusal(
@@ -311,7 +272,6 @@ impl RootPorts {
 
     /// The reason to refuse a packet that came in at `from` and is routed to `to`, if Access Control Services do not let it pass. A
     /// redirected request passes: what comes before is the validation of redirected requests (PCIe Base 6.12.1.1).
-    #[inline]
     pub(super) fn peer_refusal(
         &self,
         (from, to): (Port, Port),
@@ -323,15 +283,6 @@ impl RootPorts {
         } else {
             None
         }
-    }
-
-    pub(super) fn start<K: RootComponent>(
-        &mut self,
-        port: Port,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).start(&mut At::new(fx, port));
-        self.settle(port, finished, fx)
     }
 
     /// The packet of a frame from the wire that is only [accepted](LinkEnd::accept_next).
@@ -359,27 +310,6 @@ impl RootPorts {
             Some(Arrival::Packet(delivery)) => (Some(delivery.packet), sent),
             _ => (None, sent),
         }
-    }
-
-    pub(super) fn expire<K: RootComponent>(
-        &mut self,
-        port: Port,
-        timer: LinkTimer,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
-    /// Frees the receive buffer of a packet that came in at `port`.
-    pub(super) fn free<K: RootComponent>(
-        &mut self,
-        port: Port,
-        charge: Charge,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).free(charge, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
     }
 
     /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
@@ -415,23 +345,8 @@ impl RootPorts {
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 
-    /// Sends a packet that came in at root port `from` by `to`, not before `ready`.
+    /// Sends a packet that came in at root port `from` with `charge` by `to`: its parts, each not before its time.
     pub(super) fn forward<K: RootComponent>(
-        &mut self,
-        (from, to): (Port, Port),
-        packet: PacketId,
-        ready: Time,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        if let Some(held) = &mut self.held {
-            held.enter((from, to), fx.store()[packet].charge(), 1);
-        }
-        self.peers += 1;
-        self.enqueue(from.0, to, packet, ready, fx)
-    }
-
-    /// Sends the parts of a packet that came in at root port `from` with `charge` by `to`, each not before its time.
-    pub(super) fn forward_parts<K: RootComponent>(
         &mut self,
         (from, to): (Port, Port),
         charge: Charge,
@@ -464,9 +379,17 @@ impl RootPorts {
             begins
         };
         let waiting = Waiting::new(packet, fx.store(), ready);
-        let finished = self
-            .link(port)
-            .enqueue(source, waiting, &mut At::new(fx, port));
+        self.on_link(port, fx, |link, at| link.enqueue(source, waiting, at))
+    }
+
+    /// Lets the end of the link at `port` act. Returns the packet of the host itself that was sent as a result, if any.
+    pub(super) fn on_link<K: RootComponent>(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, K>,
+        act: impl FnOnce(&mut LinkEnd, &mut At<'_>) -> Option<Finished>,
+    ) -> Option<Sent> {
+        let finished = act(self.link(port), &mut At::new(fx, port));
         self.settle(port, finished, fx)
     }
 
@@ -487,7 +410,6 @@ impl RootPorts {
 
     /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
     /// which may end another transmission.
-    #[inline(never)]
     fn end_transmission<K: RootComponent>(
         &mut self,
         mut port: Port,
@@ -518,7 +440,6 @@ impl RootPorts {
 
 /// The reason why the root port with the registers `space` refuses a packet from below with `header`, if it does. An ACS Violation comes
 /// before an unsupported request (PCIe Base 6.2.3.2.3).
-#[cold]
 fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
     if is_violation(space, header) {
         Some(Refusal::AcsViolation)
@@ -529,7 +450,6 @@ fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
     }
 }
 
-#[cold]
 fn peer_restriction(
     (from, to): (Port, Port),
     header: &Header,

@@ -52,7 +52,6 @@ impl ConfigSpace {
     }
 
     /// The dword `register`; 0 beyond the last register.
-    #[inline]
     pub fn read(&self, register: u16) -> u32 {
         self.dwords
             .get(usize::from(register))
@@ -204,6 +203,11 @@ impl ConfigSpace {
     pub(super) fn raise(&mut self, register: u16, bits: u32) {
         self.update(register, bits, bits);
     }
+}
+
+/// The `bits` of a register that has them only under a condition.
+pub(super) const fn bits_if(condition: bool, bits: u32) -> u32 {
+    if condition { bits } else { 0 }
 }
 
 /// The bits in the bytes that `enables` selects.

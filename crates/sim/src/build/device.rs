@@ -1,6 +1,6 @@
 //! Construction of each device model, generated from the registry.
 
-use device::{EndpointConfig, Foreign, Leaf};
+use device::{EndpointConfig, Foreign};
 
 use crate::model::Model;
 use crate::registry::registry;
@@ -41,11 +41,11 @@ macro_rules! built {
 registry!(builders);
 
 /// Calls `builder`; this signature gives the types of a closure's parameters.
-fn with_plan<L: Leaf>(
-    builder: impl FnOnce(LeafContext<'_>, EndpointConfig, &L::Parameters) -> L,
+fn with_plan<L, P>(
+    builder: impl FnOnce(LeafContext<'_>, EndpointConfig, &P) -> L,
     context: LeafContext<'_>,
     endpoint: EndpointConfig,
-    parameters: &L::Parameters,
+    parameters: &P,
 ) -> L {
     builder(context, endpoint, parameters)
 }

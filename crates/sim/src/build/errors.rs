@@ -97,10 +97,7 @@ pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     let NodeKind::Host(_, costs) = &plan.nodes[planned.root].kind else {
         return None;
     };
-    let NodeKind::Device(_, device) = &planned.kind else {
-        return None;
-    };
-    let interrupts = 0..device.parameters().interrupts() as u16;
+    let interrupts = 0..planned.kind.properties().interrupts as u16;
     has_driver(planned).then(|| Informed {
         function: planned.functions.id_of(FunctionPlace::Own),
         messages: interrupts
@@ -135,10 +132,7 @@ fn recovered_links(
     let lower = plan.nodes_below(plan.links[link].downstream.0).into_iter();
     let recovered = lower.filter_map(|node| {
         let link = plan.nodes[node].upstream?;
-        let is_coherent = |node: &usize| match &plan.nodes[*node].kind {
-            NodeKind::Device(_, device) => device.parameters().is_coherent(),
-            _ => false,
-        };
+        let is_coherent = |node: &usize| plan.nodes[*node].kind.properties().is_coherent;
         if plan.nodes_below(node).iter().any(is_coherent) {
             return None;
         }

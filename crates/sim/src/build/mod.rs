@@ -283,7 +283,7 @@ fn link_end(
         NodeKind::Device(_, device) => LinkConfig {
             infinite_completions: true,
             report_finished: false,
-            own: (!device.parameters().joins_hosts()).then_some(0),
+            own: (!device.properties().joins_hosts).then_some(0),
             ..config
         },
     };

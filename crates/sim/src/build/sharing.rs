@@ -55,8 +55,7 @@ pub fn translation(plan: &FabricPlan, index: usize) -> Option<TranslationConfig>
 
 /// Whether a link carries coherence messages, on a virtual channel of their own.
 pub fn is_shared(plan: &FabricPlan, link: &LinkPlan) -> bool {
-    let below = &plan.nodes[link.downstream.0].kind;
-    matches!(below, NodeKind::Device(_, device) if device.parameters().is_coherent())
+    plan.nodes[link.downstream.0].kind.properties().is_coherent
 }
 
 /// Builds the accelerator at node `index`.

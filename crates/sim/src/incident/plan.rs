@@ -96,9 +96,7 @@ impl<'a> Place<'a> {
     /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
     pub fn without_coherence(&self) -> Result<(), Misplaced> {
         for node in self.below() {
-            if let NodeKind::Device(_, device) = &node.kind
-                && device.parameters().is_coherent()
-            {
+            if node.kind.properties().is_coherent {
                 let message = format!(
                     "{} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device",
                     node.name

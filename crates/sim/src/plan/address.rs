@@ -40,7 +40,7 @@ pub(crate) fn check_bar(scenario: &FabricScenario, node: &Node) -> Result<(), Sc
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
-    let most = device.parameters().most_virtual_functions();
+    let most = device.properties().most_virtual_functions;
     if endpoint.virtual_functions > most {
         let message = format!(
             "{}.virtual_functions: {} is too many for model {:?}, whose packets have space for the numbers of {most}; write {most} at most",
@@ -92,7 +92,7 @@ fn check_table(
     let error = |key: &str, message: String| {
         scenario.error(node.lines.of(key), format!("{name}.{key}: {message}"))
     };
-    let sources = device.parameters().interrupts();
+    let sources = device.properties().interrupts;
     if node.lines.has("msi_vectors") && endpoint.msi_vectors < sources {
         let message = format!(
             "{} is too few for a device with {sources} interrupts; write {} at least, or leave it out",
@@ -118,7 +118,7 @@ fn check_table(
     }
     let mut bars = device.parameters().bars(endpoint, None);
     // The window of a router or a network interface controller, whose size is not known yet.
-    if device.parameters().joins_hosts() {
+    if device.properties().joins_hosts {
         bars.push(Bar {
             index: 2,
             size: 1 << 20,

@@ -331,8 +331,7 @@ fn check_link(ends: [&Node; 2], link: &LinkParameters) -> Result<(), String> {
             ));
         }
     }
-    let is_coherent =
-        matches!(&ends[1].kind, NodeKind::Device(_, device) if device.parameters().is_coherent());
+    let is_coherent = ends[1].kind.properties().is_coherent;
     let has_capability =
         ends.iter().any(|end| end.port.extended_vc_count > 0) || link.tc_vc_map.is_some();
     let alone = link.tc_vc_map.is_some_and(

@@ -60,9 +60,9 @@ pub(crate) fn functions(
         ),
         NodeKind::Device(endpoint, device) => {
             let bars = bars(endpoint, device, window);
-            let device = device.parameters();
-            let identity = identity(node, device.identity());
-            let msi_vectors = endpoint.msi_vectors.max(device.interrupts()) as u8;
+            let device = device.properties();
+            let identity = identity(node, device.identity);
+            let msi_vectors = endpoint.msi_vectors.max(device.interrupts) as u8;
             Functions::device(&EndpointFunction {
                 identity,
                 msix: endpoint.msix(&bars),
@@ -71,7 +71,7 @@ pub(crate) fn functions(
                 express: express(node, PortType::Endpoint, (node, above), 0, 0),
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
-                address_translation: device.address_translation(),
+                address_translation: device.address_translation,
                 address_spaces: endpoint.address_spaces(),
             })
         }

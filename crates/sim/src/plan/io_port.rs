@@ -93,10 +93,10 @@ fn plan_one(
 fn check_endpoint(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let what = match &node.kind {
         NodeKind::Device(_, device) => {
-            let device = device.parameters();
-            if device.joins_hosts() {
+            let device = device.properties();
+            if device.joins_hosts {
                 "joins hosts itself"
-            } else if device.needs_driver() {
+            } else if device.needs_driver {
                 "needs a driver on the host above it"
             } else {
                 return Ok(());

@@ -78,18 +78,12 @@ pub struct NodePlan {
 impl NodePlan {
     /// Whether the node's requests carry virtual addresses.
     pub fn has_virtual_addresses(&self) -> bool {
-        match &self.kind {
-            NodeKind::Device(_, device) => device.parameters().has_virtual_addresses(),
-            _ => false,
-        }
+        self.kind.properties().has_virtual_addresses
     }
 
     /// Whether the node requests address translations itself (ATS).
     pub fn asks_for_translations(&self) -> bool {
-        match &self.kind {
-            NodeKind::Device(_, device) => device.parameters().address_translation().is_some(),
-            _ => false,
-        }
+        self.kind.properties().address_translation.is_some()
     }
 
     /// The parameters of a scatter/gather engine, whose flows a driver moves; none for any other node.
@@ -156,20 +150,17 @@ impl NodePlan {
 
     /// Whether the node is a device whose model keeps its registers itself.
     pub fn keeps_registers(&self) -> bool {
-        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().keeps_registers())
+        self.kind.properties().keeps_registers
     }
 
     /// Bytes of registers at the beginning of BAR 0 of a device.
     pub(crate) fn bar_registers(&self) -> u64 {
-        match &self.kind {
-            NodeKind::Device(_, device) => device.parameters().bar_registers(),
-            _ => 0,
-        }
+        self.kind.properties().bar_registers
     }
 
     /// Whether a FIFO of a device takes what is written to BAR 0.
     pub(crate) fn has_fifo(&self) -> bool {
-        matches!(&self.kind, NodeKind::Device(_, device) if device.parameters().has_fifo())
+        self.kind.properties().has_fifo
     }
 
     /// The node's own addresses: a host's memory, or a device's BAR 0 up to an MSI-X table in it.
@@ -210,12 +201,9 @@ impl NodePlan {
 
     /// The entries of the MSI-X table of a device's physical function that its driver writes, if there are any.
     pub(crate) fn vector_entries(&self) -> Option<VectorEntries> {
-        let NodeKind::Device(_, device) = &self.kind else {
-            return None;
-        };
         let entries = VectorEntries {
             address: self.vector_table()?,
-            count: device.parameters().interrupts() as u16,
+            count: self.kind.properties().interrupts as u16,
             first: *self.vectors.first()?,
         };
         (entries.count > 0).then_some(entries)

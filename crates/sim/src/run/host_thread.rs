@@ -301,13 +301,11 @@ impl Simulation {
 
     /// Whether nothing is under way in the fabric: no packet, and no event soon. Refreshes of limits on an idle link do not count, whether
     /// they are sent, for a trace, or counted afterwards.
-    #[inline]
     pub fn is_at_rest(&mut self) -> bool {
         self.packets_in_use() == 0 && self.expects_only_refreshes()
     }
 
     /// Whether no event is due soon that is not a refresh of limits.
-    #[cold]
     fn expects_only_refreshes(&mut self) -> bool {
         let now = self.now();
         let counts = |model: &Model, what: &_| !model.only_refreshes(what, now);

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use cosim::Missing;
-use device::{CircuitChoice, EndpointParameters, ForeignParameters, LeafParameters};
+use device::{CircuitChoice, EndpointParameters, ForeignParameters, LeafParameters, Properties};
 use kernel::{Declaration, Parameters};
 
 use crate::registry::registry;
@@ -81,6 +81,11 @@ pub struct LeafModel {
 pub type ChosenCircuit = (CircuitChoice, cosim::Circuit);
 
 impl DeviceParameters {
+    /// The properties of the device.
+    pub fn properties(&self) -> Properties {
+        self.parameters().properties()
+    }
+
     /// The circuit that takes the place of the model, if the parameters of the core ask for one; the key that is wrong and a message
     /// where there is none.
     pub fn circuit(

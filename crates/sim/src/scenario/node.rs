@@ -1,6 +1,6 @@
 //! The nodes of a scenario: hosts, I/O ports, switches and devices.
 
-use device::{EndpointParameters, LeafParameters, RouterParameters};
+use device::{EndpointParameters, LeafParameters, Properties, RouterParameters};
 use fabric::{
     CoherenceParameters, IoPortParameters, IommuParameters, RootComplexParameters, SwitchParameters,
 };
@@ -49,7 +49,15 @@ impl NodeKind {
             Self::Host(host, _) => host.tags,
             Self::IoPort(port) => port.tags,
             Self::Switch(_) => 0,
-            Self::Device(_, device) => device.parameters().tags(),
+            Self::Device(_, device) => device.properties().tags,
+        }
+    }
+
+    /// The properties of a device; those of a plain one for any other node.
+    pub fn properties(&self) -> Properties {
+        match self {
+            Self::Device(_, device) => device.properties(),
+            _ => Properties::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use protocol::FunctionId;
 use protocol::register::{
     BUS_MASTER, COMMAND, MEMORY_SPACE, MSIX, MSIX_ENABLE, MSIX_FUNCTION_MASK,
 };
-use sim::{Afu, AfuId, ReadError, Shell, Simulation};
+use sim::{Afu, AfuId, Failure, Shell, Simulation};
 use transaction::FunctionPlace;
 
 use crate::cases::cases;
@@ -292,7 +292,7 @@ impl Afu for Bell {
     fn store(&mut self, _: u64, bytes: &[u8], shell: &mut Shell<'_>) {
         let _ = shell.interrupt(bytes[0]);
     }
-    fn read_done(&mut self, _: u32, _: Result<&[u8], ReadError>, _: &mut Shell<'_>) {}
+    fn read_done(&mut self, _: u32, _: Result<&[u8], Failure>, _: &mut Shell<'_>) {}
     fn write_done(&mut self, _: u32, _: &mut Shell<'_>) {}
     fn wake(&mut self, _: &mut Shell<'_>) {}
 }

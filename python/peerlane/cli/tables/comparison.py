@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from peerlane.cli.tables.cells import blank, numbers
-from peerlane.cli.tables.cells import number as number_of
+from peerlane.formats import number as number_of
 
 if TYPE_CHECKING:
     from peerlane.varying.comparison import Change, Comparison

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, gigabytes, numbers
+from peerlane.cli.tables.cells import blank, numbers
+from peerlane.formats import gigabytes, percent
 from peerlane.results.explanation import (
     MOST_LIMITED_ALIKE,
     limited_alike,
-    percent,
     slowest,
     told,
     without_numbers,

@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from peerlane.cli.tables.cells import Phrases, blank, duration, number, numbers, size
+from peerlane.cli.tables.cells import Phrases, blank, numbers
 from peerlane.cli.tables.run import MOST_FIBRES
+from peerlane.formats import duration, number, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, number, numbers
+from peerlane.cli.tables.cells import blank, numbers
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from peerlane.cli.tables.cells import blank, numbers
-from peerlane.cli.tables.cells import number as number_of
 from peerlane.cli.tables.points import MOST_ALIKE
+from peerlane.formats import number as number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import STYLE, blank, number, numbers
+from peerlane.cli.tables.cells import STYLE, blank, numbers
 from peerlane.fabric.variant import told
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

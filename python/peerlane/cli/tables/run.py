@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import (
-    STYLE,
-    blank,
-    cell,
-    duration,
-    gigabytes,
-    numbers,
-    size,
-)
+from peerlane.cli.tables.cells import STYLE, blank, cell, numbers
+from peerlane.formats import duration, gigabytes, size
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from peerlane.benchmark.shapes.measure import UNITS
-from peerlane.cli.tables.cells import amount, blank, duration, numbers, size
+from peerlane.cli.tables.cells import blank, numbers
+from peerlane.formats import amount, duration, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

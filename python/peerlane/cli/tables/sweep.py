@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, duration, gigabytes, number, numbers
+from peerlane.cli.tables.cells import blank, numbers
+from peerlane.formats import duration, gigabytes, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

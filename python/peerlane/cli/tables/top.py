@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import amount, duration, gigabytes, numbers, size, wall_time
+from peerlane.cli.tables.cells import numbers
 from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import amount, duration, gigabytes, size, wall_time
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:

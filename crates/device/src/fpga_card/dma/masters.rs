@@ -4,45 +4,29 @@
 //! arrived data in order. An entry of the FIFO is one burst of both: at most as long as the descriptor allows, and without crossing
 //! a multiple of this length in host memory.
 
-use std::collections::VecDeque;
-
 use kernel::Time;
 
 use super::INTERRUPT;
-use super::address::{MAGIC, MemoryAddress};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LINE;
-use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher, ReadFifo};
+use crate::fpga_card::msgdma::{
+    Descriptor, Dispatcher, Endings, Engine, MemoryAddress, Outcome, Prefetcher, ReadFifo,
+};
 
 /// The two masters.
 #[derive(Debug)]
 pub(super) struct Masters {
     fifo: ReadFifo<MemoryAddress>,
-    /// Descriptors with all data written, and when each write ends.
-    ending: VecDeque<Ending>,
+    ending: Endings<Descriptor>,
     /// The time at which the write master has finished its last burst.
     write_free: Time,
-}
-
-/// A descriptor with its last byte written.
-#[derive(Clone, Copy, Debug)]
-struct Ending {
-    done: Done,
-    descriptor: Descriptor,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
-    At(Time),
-    /// The descriptor ends when the write with this tag is transmitted.
-    With(u32),
 }
 
 impl Default for Masters {
     fn default() -> Self {
         Masters {
             fifo: ReadFifo::new(MemoryAddress::Magic),
-            ending: VecDeque::new(),
+            ending: Endings::default(),
             write_free: Time::ZERO,
         }
     }
@@ -75,13 +59,7 @@ impl Masters {
 
     /// Handles the transmission of the write of burst `number`; returns whether a descriptor ends with it.
     pub(super) fn written(&mut self, number: u32) -> bool {
-        let mut endings = self.ending.iter_mut();
-        let ending = endings.find(|ending| ending.done == Done::With(number));
-        let found = ending.is_some();
-        if let Some(ending) = ending {
-            ending.done = Done::At(Time::ZERO);
-        }
-        found
+        self.ending.written(number)
     }
 
     /// Continues all work that can continue now.
@@ -119,22 +97,8 @@ impl Masters {
         let left = u64::from(whole - offset);
         let len = burst(&descriptor, from, to).min(left);
         let (number, data) = self.fifo.room(len as usize);
-        let ready = match from {
-            _ if len == 0 => shell.now(),
-            MemoryAddress::Host(_) if !shell.can_read() => return false,
-            MemoryAddress::Host(address) => match shell.read(address, len as usize, number) {
-                Ok(()) => Time::NEVER,
-                Err(_) => nothing(data, shell.now()),
-            },
-            MemoryAddress::Local(address) => match shell.memory().read(address, data) {
-                Ok(done) => done,
-                Err(_) => nothing(data, shell.now()),
-            },
-            MemoryAddress::Magic => {
-                let (words, _) = data.as_chunks_mut::<8>();
-                words.fill(MAGIC.to_le_bytes());
-                shell.now()
-            }
+        let Some(ready) = from.read(data, number, shell) else {
+            return false;
         };
         self.fifo.push(to, (len, ready), len == left, dispatcher);
         true
@@ -156,23 +120,14 @@ impl Masters {
             return false;
         }
         let data = burst.data();
-        let done = match burst.what {
-            _ if data.is_empty() => Done::At(now),
-            MemoryAddress::Host(_) if !shell.can_write() => return false,
-            MemoryAddress::Host(address) => match shell.write(address, data, number) {
-                Ok(()) => Done::With(number),
-                Err(_) => Done::At(now),
-            },
-            // Without a memory there, the write has no effect.
-            MemoryAddress::Local(address) => {
-                Done::At(shell.memory().write(address, data).unwrap_or(now))
-            }
-            MemoryAddress::Magic => Done::At(now),
-        };
+        if burst.what.is_host() && !data.is_empty() && !shell.can_write() {
+            return false;
+        }
+        let done = burst.what.write(data, number, shell);
         self.write_free = now + shell.cycle() * (data.len() as u64).div_ceil(LINE);
         if let Some(descriptor) = self.fifo.pop() {
             dispatcher.sequence[1] = descriptor.sequence;
-            self.ending.push_back(Ending { done, descriptor });
+            self.ending.push(done, descriptor);
         }
         true
     }
@@ -184,13 +139,7 @@ impl Masters {
         prefetcher: &mut Prefetcher,
         shell: &mut Shell<'_>,
     ) {
-        while let Some(ending) = self.ending.front() {
-            match ending.done {
-                Done::With(_) => return,
-                Done::At(time) if time > shell.now() => return shell.wake_at(time),
-                Done::At(_) => {}
-            }
-            let Descriptor { control, len, .. } = ending.descriptor;
+        while let Some(Descriptor { control, len, .. }) = self.ending.next(shell) {
             let outcome = Outcome {
                 control,
                 len,
@@ -200,7 +149,6 @@ impl Masters {
             if !prefetcher.end(outcome) && control.interrupts() {
                 dispatcher.raise();
             }
-            self.ending.pop_front();
         }
     }
 }
@@ -216,11 +164,7 @@ fn burst(descriptor: &Descriptor, from: MemoryAddress, to: MemoryAddress) -> u64
             2 | 3 => 2,
             1 => 1,
         };
-        let longest = LINE * lines;
-        match place {
-            MemoryAddress::Host(address) => longest - address % longest,
-            MemoryAddress::Local(_) | MemoryAddress::Magic => longest,
-        }
+        place.burst(LINE * lines)
     };
     let [read, write] = descriptor.bursts;
     // The host's limits decide the burst of a transfer with the card's memory, as its bursts cost more.
@@ -229,10 +173,4 @@ fn burst(descriptor: &Descriptor, from: MemoryAddress, to: MemoryAddress) -> u64
         (false, true) => within(to, write),
         _ => within(from, read).min(within(to, write)),
     }
-}
-
-/// The data of a failed read: all ones.
-fn nothing(data: &mut [u8], now: Time) -> Time {
-    data.fill(0xff);
-    now
 }

@@ -5,13 +5,14 @@
 //! space of 50 bits contains both memories, and a word that software uses to wait. The prefetcher of the later design, for
 //! descriptors in host memory, has registers that the earlier one does not use.
 
-mod address;
 mod masters;
 
-use super::features::{FeatureHeader, FeatureKind};
+use peerlane_device::Failure;
+
+use super::features::{FeatureKind, feature_register, header};
 use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
-use super::words::{dwords, load_dwords};
-use super::{Afu, AfuId, ReadError, Shell};
+use super::words::{dwords, half, load_dwords};
+use super::{Afu, AfuId, Shell};
 use masters::Masters;
 
 /// The memory-mapped DMA unit.
@@ -26,8 +27,7 @@ pub(super) struct DmaAfu {
 
 /// The building block in the registers of the unit.
 const BLOCK: u64 = 0x2_0000;
-const BLOCK_LOW: u64 = BLOCK + 0x08;
-const BLOCK_HIGH: u64 = BLOCK + 0x10;
+const BLOCK_END: u64 = BLOCK + 0x18;
 const CSR: u64 = BLOCK + 0x40;
 const CSR_END: u64 = CSR + 0x20;
 const DESCRIPTOR: u64 = BLOCK + 0x60;
@@ -42,13 +42,6 @@ const WINDOW_SIZE: u64 = 4096;
 
 /// The UUID of the building block.
 const BLOCK_ID: AfuId = AfuId(0xef82_def7_f6ec_40fc_a914_9a35_bace_01ea);
-
-/// The feature header of the building block, the last one.
-const BLOCK_HEADER: FeatureHeader = FeatureHeader {
-    kind: FeatureKind::BuildingBlock,
-    id: 0x765,
-    next: None,
-};
 
 /// The interrupt at the end of a descriptor.
 const INTERRUPT: u8 = 0;
@@ -65,22 +58,18 @@ impl Default for DmaAfu {
 }
 
 impl DmaAfu {
-    /// The ID of the AFU.
-    pub(super) const ID: AfuId = AfuId(0x331d_b30c_9885_41ea_9081_f88b_8f65_5caa);
-
     fn load_dword(&self, offset: u64, shell: &mut Shell<'_>) -> u32 {
-        let header = BLOCK_HEADER.bits();
         match offset {
-            BLOCK => header as u32,
-            0x2_0004 => (header >> 32) as u32,
-            BLOCK_LOW => BLOCK_ID.low() as u32,
-            0x2_000c => (BLOCK_ID.low() >> 32) as u32,
-            BLOCK_HIGH => BLOCK_ID.high() as u32,
-            0x2_0014 => (BLOCK_ID.high() >> 32) as u32,
+            BLOCK..BLOCK_END => {
+                let header = header(FeatureKind::BuildingBlock, 0x765, None);
+                half(
+                    feature_register((offset & !7) - BLOCK, header, BLOCK_ID),
+                    offset,
+                )
+            }
             CSR..CSR_END => self.dispatcher.load(offset - CSR, self.masters.state()),
             PREFETCHER..PREFETCHER_END => self.prefetcher.load(offset - PREFETCHER),
-            WINDOW_PAGE => self.page as u32,
-            WINDOW_PAGE_HIGH => (self.page >> 32) as u32,
+            WINDOW_PAGE | WINDOW_PAGE_HIGH => half(self.page, offset),
             WINDOW..WINDOW_END => {
                 let mut bytes = [0xff; 4];
                 // Without a memory there, the load has no answer.
@@ -138,7 +127,7 @@ impl DmaAfu {
 
 impl Afu for DmaAfu {
     fn id(&self) -> AfuId {
-        Self::ID
+        AfuId(0x331d_b30c_9885_41ea_9081_f88b_8f65_5caa)
     }
 
     fn next_feature(&self) -> Option<u32> {
@@ -159,7 +148,7 @@ impl Afu for DmaAfu {
         }
     }
 
-    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         if tag >= prefetcher::TAGS {
             self.prefetcher.answered(tag, data.ok(), shell);
             return self.go_on(shell);

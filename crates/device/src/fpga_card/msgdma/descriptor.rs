@@ -2,29 +2,29 @@
 
 /// A transfer, with its control bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::fpga_card) struct Descriptor {
-    pub(in crate::fpga_card) from: u64,
-    pub(in crate::fpga_card) to: u64,
+pub(crate) struct Descriptor {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
     /// Length in bytes.
-    pub(in crate::fpga_card) len: u32,
-    pub(in crate::fpga_card) sequence: u16,
+    pub(crate) len: u32,
+    pub(crate) sequence: u16,
     /// Longest bursts of reads and of writes, in lines.
-    pub(in crate::fpga_card) bursts: [u8; 2],
-    pub(in crate::fpga_card) control: Control,
+    pub(crate) bursts: [u8; 2],
+    pub(crate) control: Control,
     /// Distances of the words that are read and written, in words.
-    pub(in crate::fpga_card) strides: [u16; 2],
+    pub(crate) strides: [u16; 2],
 }
 
 /// The last dword of a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::fpga_card) struct Control(pub(in crate::fpga_card) u32);
+pub(crate) struct Control(pub(crate) u32);
 
 /// Number of dwords of a descriptor.
-pub(in crate::fpga_card) const DWORDS: usize = 8;
+pub(crate) const DWORDS: usize = 8;
 
 impl Descriptor {
     /// Reads a descriptor.
-    pub(in crate::fpga_card) fn parse(dwords: &[u32; DWORDS]) -> Self {
+    pub(crate) fn parse(dwords: &[u32; DWORDS]) -> Self {
         let [from, to, len, numbers, strides, from_high, to_high, control] = *dwords;
         let [low, high, read_burst, write_burst] = numbers.to_le_bytes();
         Descriptor {
@@ -39,7 +39,7 @@ impl Descriptor {
     }
 
     /// A feature that the descriptor asks for and no engine has.
-    pub(in crate::fpga_card) fn missing(&self) -> Option<&'static str> {
+    pub(crate) fn missing(&self) -> Option<&'static str> {
         match self.strides {
             _ if self.control.parks() => Some("parked descriptors"),
             [0 | 1, 0 | 1] => None,
@@ -50,12 +50,12 @@ impl Descriptor {
 
 impl Control {
     /// Generate SOP: the first bytes of the transfer start a packet of the stream.
-    pub(in crate::fpga_card) fn generates_start_of_packet(self) -> bool {
+    pub(crate) fn generates_start_of_packet(self) -> bool {
         self.has(8)
     }
 
     /// Generate EOP: the last bytes of the transfer end a packet of the stream.
-    pub(in crate::fpga_card) fn generates_end_of_packet(self) -> bool {
+    pub(crate) fn generates_end_of_packet(self) -> bool {
         self.has(9)
     }
 
@@ -65,27 +65,27 @@ impl Control {
     }
 
     /// End on EOP: the descriptor ends with the end of a packet, wherever that is.
-    pub(in crate::fpga_card) fn ends_on_end_of_packet(self) -> bool {
+    pub(crate) fn ends_on_end_of_packet(self) -> bool {
         self.has(12)
     }
 
     /// The end of a packet signals an interrupt.
-    pub(in crate::fpga_card) fn end_of_packet_interrupts(self) -> bool {
+    pub(crate) fn end_of_packet_interrupts(self) -> bool {
         self.has(13)
     }
 
     /// The end of the descriptor signals an interrupt.
-    pub(in crate::fpga_card) fn interrupts(self) -> bool {
+    pub(crate) fn interrupts(self) -> bool {
         self.has(14)
     }
 
     /// Early Done: the next descriptor may begin before all answers have arrived.
-    pub(in crate::fpga_card) fn is_done_early(self) -> bool {
+    pub(crate) fn is_done_early(self) -> bool {
         self.has(24)
     }
 
     /// Go: the descriptor is complete.
-    pub(in crate::fpga_card) fn goes(self) -> bool {
+    pub(crate) fn goes(self) -> bool {
         self.has(31)
     }
 

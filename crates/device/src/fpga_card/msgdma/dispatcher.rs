@@ -7,7 +7,7 @@ use crate::fpga_card::Shell;
 
 /// The dispatcher of one engine.
 #[derive(Clone, Debug, Default)]
-pub(in crate::fpga_card) struct Dispatcher {
+pub(crate) struct Dispatcher {
     control: u32,
     /// Whether it has stopped on an error, or on an early end.
     stopped_on: [bool; 2],
@@ -15,7 +15,7 @@ pub(in crate::fpga_card) struct Dispatcher {
     dwords: [u32; DWORDS],
     waiting: VecDeque<Descriptor>,
     /// Sequence numbers of the descriptors that were read and written last.
-    pub(in crate::fpga_card) sequence: [u16; 2],
+    pub(crate) sequence: [u16; 2],
     /// Number of interrupts still to send.
     interrupts: u32,
     /// Name of a feature that a descriptor asked for and no engine has.
@@ -24,23 +24,23 @@ pub(in crate::fpga_card) struct Dispatcher {
 
 /// The state of the engine that the status registers show.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::fpga_card) struct Engine {
+pub(crate) struct Engine {
     /// Number of descriptors in progress.
-    pub(in crate::fpga_card) begun: usize,
+    pub(crate) begun: usize,
     /// Number of descriptors that are read but not written.
-    pub(in crate::fpga_card) unwritten: usize,
+    pub(crate) unwritten: usize,
     /// Whether answers to reads are outstanding, for current or discarded work.
-    pub(in crate::fpga_card) awaited: bool,
+    pub(crate) awaited: bool,
     /// Whether a reset is in progress.
-    pub(in crate::fpga_card) resetting: bool,
+    pub(crate) resetting: bool,
     /// Number of waiting responses, and whether their queue is full.
-    pub(in crate::fpga_card) responses: usize,
-    pub(in crate::fpga_card) responses_full: bool,
+    pub(crate) responses: usize,
+    pub(crate) responses_full: bool,
 }
 
 /// The effect of a store on the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fpga_card) enum Command {
+pub(crate) enum Command {
     /// The engine should continue if it can.
     Continue,
     /// The engine must discard all work.
@@ -74,7 +74,7 @@ const IRQ: u32 = 1 << 9;
 
 impl Dispatcher {
     /// Loads the dword at `offset` of the registers.
-    pub(in crate::fpga_card) fn load(&self, offset: u64, engine: Engine) -> u32 {
+    pub(crate) fn load(&self, offset: u64, engine: Engine) -> u32 {
         match offset {
             STATUS => self.status(engine),
             CONTROL => self.control,
@@ -114,7 +114,7 @@ impl Dispatcher {
     }
 
     /// Stores a dword at `offset` of the registers.
-    pub(in crate::fpga_card) fn store(&mut self, offset: u64, value: u32) -> Option<Command> {
+    pub(crate) fn store(&mut self, offset: u64, value: u32) -> Option<Command> {
         match offset {
             STATUS => {
                 self.irq &= value & IRQ == 0;
@@ -145,7 +145,7 @@ impl Dispatcher {
 
     /// Stores a dword of the descriptor; the last dword, with `go`, completes it. While the status says that the queue is full, it
     /// is lost.
-    pub(in crate::fpga_card) fn store_descriptor(&mut self, offset: u64, value: u32) -> bool {
+    pub(crate) fn store_descriptor(&mut self, offset: u64, value: u32) -> bool {
         let number = (offset / 4) as usize % DWORDS;
         self.dwords[number] = value;
         if number + 1 < DWORDS {
@@ -159,7 +159,7 @@ impl Dispatcher {
     }
 
     /// Takes a descriptor; returns false if the queue is full.
-    pub(in crate::fpga_card) fn push(&mut self, descriptor: Descriptor) -> bool {
+    pub(crate) fn push(&mut self, descriptor: Descriptor) -> bool {
         let has_space = !self.is_full();
         if has_space {
             self.missing = descriptor.missing().or(self.missing);
@@ -169,7 +169,7 @@ impl Dispatcher {
     }
 
     /// The next descriptor, if one may begin.
-    pub(in crate::fpga_card) fn begin(&mut self) -> Option<Descriptor> {
+    pub(crate) fn begin(&mut self) -> Option<Descriptor> {
         let held = self.is_stopped() || self.control & STOP_DESCRIPTORS != 0;
         if held {
             return None;
@@ -178,27 +178,27 @@ impl Dispatcher {
     }
 
     /// Whether a descriptor could begin.
-    pub(in crate::fpga_card) fn has_next(&self) -> bool {
+    pub(crate) fn has_next(&self) -> bool {
         !self.waiting.is_empty() && !self.is_stopped() && self.control & STOP_DESCRIPTORS == 0
     }
 
     /// Whether the engine is stopped.
-    pub(in crate::fpga_card) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.control & STOP_DISPATCHER != 0 || self.stopped_on != [false; 2]
     }
 
     /// Handles a failed read.
-    pub(in crate::fpga_card) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.stopped_on[0] |= self.control & STOP_ON_ERROR != 0;
     }
 
     /// Handles the end of a descriptor before its length.
-    pub(in crate::fpga_card) fn end_early(&mut self) {
+    pub(crate) fn end_early(&mut self) {
         self.stopped_on[1] |= self.control & STOP_ON_EARLY_END != 0;
     }
 
     /// Handles the end of a descriptor with an interrupt.
-    pub(in crate::fpga_card) fn raise(&mut self) {
+    pub(crate) fn raise(&mut self) {
         if self.control & INTERRUPT_ENABLE != 0 {
             self.irq = true;
             self.interrupts += 1;
@@ -206,7 +206,7 @@ impl Dispatcher {
     }
 
     /// Sends waiting interrupts as far as the shell accepts them, and notes what is missing.
-    pub(in crate::fpga_card) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
+    pub(crate) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
         if let Some(what) = self.missing.take() {
             shell.say_missing(what);
         }
@@ -223,7 +223,7 @@ impl Dispatcher {
     }
 
     /// Whether an interrupt waits to be sent.
-    pub(in crate::fpga_card) fn owes_interrupt(&self) -> bool {
+    pub(crate) fn owes_interrupt(&self) -> bool {
         self.interrupts > 0
     }
 }

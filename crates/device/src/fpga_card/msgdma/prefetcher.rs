@@ -18,11 +18,11 @@ use super::descriptor::Control;
 use super::{Descriptor, Dispatcher};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::{LINE, LONGEST};
-use crate::fpga_card::words::merged;
+use crate::fpga_card::words::{half, merged};
 
 /// The prefetcher of one engine.
 #[derive(Debug)]
-pub(in crate::fpga_card) struct Prefetcher {
+pub(crate) struct Prefetcher {
     /// The tag of its requests, to which the place of a descriptor in its block is added.
     tag: u32,
     /// Whether software has written its registers since the reset.
@@ -86,22 +86,22 @@ struct Ended {
 
 /// The result of a descriptor.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fpga_card) struct Outcome {
-    pub(in crate::fpga_card) control: Control,
+pub(crate) struct Outcome {
+    pub(crate) control: Control,
     /// Length of the descriptor, and number of bytes that were transferred.
-    pub(in crate::fpga_card) len: u32,
-    pub(in crate::fpga_card) came: u32,
-    pub(in crate::fpga_card) ends_packet: bool,
+    pub(crate) len: u32,
+    pub(crate) came: u32,
+    pub(crate) ends_packet: bool,
 }
 
 /// A descriptor in memory.
 type Line = [u8; LINE as usize];
 
 /// Size of the registers in bytes.
-pub(in crate::fpga_card) const SIZE: u64 = 0x40;
+pub(crate) const SIZE: u64 = 0x40;
 
 /// The least tag of a prefetcher; the requests of masters have lower ones.
-pub(in crate::fpga_card) const TAGS: u32 = 1 << 30;
+pub(crate) const TAGS: u32 = 1 << 30;
 
 const CONTROL: u64 = 0x00;
 const START: u64 = 0x08;
@@ -128,7 +128,7 @@ const ADDRESS: u64 = (1 << 48) - 1;
 
 impl Prefetcher {
     /// A prefetcher whose requests have tags from `tag` on, at least [`TAGS`].
-    pub(in crate::fpga_card) fn new(tag: u32) -> Self {
+    pub(crate) fn new(tag: u32) -> Self {
         Prefetcher {
             tag,
             is_used: false,
@@ -149,12 +149,12 @@ impl Prefetcher {
     }
 
     /// Whether software uses it. The earlier designs have other registers in its place, which software only reads.
-    pub(in crate::fpga_card) fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.is_used
     }
 
     /// Loads the dword at `offset` of the registers.
-    pub(in crate::fpga_card) fn load(&self, offset: u64) -> u32 {
+    pub(crate) fn load(&self, offset: u64) -> u32 {
         let register = match offset & !7 {
             CONTROL => self.control,
             START => self.start,
@@ -163,7 +163,7 @@ impl Prefetcher {
             STATUS => self.status(),
             _ => 0,
         };
-        (register >> (8 * (offset & 4))) as u32
+        half(register, offset)
     }
 
     /// Interrupt; fetching idle; storing idle; in bits 16 to 31 the descriptors that the dispatcher has.
@@ -178,7 +178,7 @@ impl Prefetcher {
     }
 
     /// Stores a dword at `offset` of the registers.
-    pub(in crate::fpga_card) fn store(&mut self, offset: u64, value: u32, now: Time) {
+    pub(crate) fn store(&mut self, offset: u64, value: u32, now: Time) {
         self.is_used = true;
         let put = |register: u64| merged(register, offset, &value.to_le_bytes()).0;
         match offset & !7 {
@@ -207,12 +207,12 @@ impl Prefetcher {
     }
 
     /// Discards the descriptors that the dispatcher has, without writing them back.
-    pub(in crate::fpga_card) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         self.begun.clear();
     }
 
     /// Handles the end of the oldest descriptor that the dispatcher has; returns false if the descriptor was not fetched.
-    pub(in crate::fpga_card) fn end(&mut self, outcome: Outcome) -> bool {
+    pub(crate) fn end(&mut self, outcome: Outcome) -> bool {
         let Some(mut fetched) = self.begun.pop_front() else {
             return false;
         };
@@ -233,12 +233,7 @@ impl Prefetcher {
     }
 
     /// Handles the host's answer to the read with `tag`.
-    pub(in crate::fpga_card) fn answered(
-        &mut self,
-        tag: u32,
-        data: Option<&[u8]>,
-        shell: &Shell<'_>,
-    ) {
+    pub(crate) fn answered(&mut self, tag: u32, data: Option<&[u8]>, shell: &Shell<'_>) {
         self.awaited -= 1;
         if self.discarded > 0 {
             self.discarded -= 1;
@@ -285,19 +280,17 @@ impl Prefetcher {
     }
 
     /// Handles the transmission of a write-back.
-    pub(in crate::fpga_card) fn written(&mut self) {
+    pub(crate) fn written(&mut self) {
         self.unsent.pop_front();
     }
 
     /// Whether there is nothing to fetch and nothing to write.
-    #[inline]
     fn is_idle(&self) -> bool {
         self.state == State::Idle && !self.waits_to_write()
     }
 
     /// Continues all work that can continue now; returns whether there was any.
-    #[inline]
-    pub(in crate::fpga_card) fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         dispatcher: &mut Dispatcher,
         vector: u8,
@@ -317,7 +310,7 @@ impl Prefetcher {
     }
 
     /// Whether write-backs or interrupts wait, which go before further data.
-    pub(in crate::fpga_card) fn waits_to_write(&self) -> bool {
+    pub(crate) fn waits_to_write(&self) -> bool {
         !self.ended.is_empty() || self.interrupts > 0
     }
 

@@ -9,7 +9,7 @@ use crate::fpga_card::misuse::LONGEST;
 
 /// The FIFO of a read master; `T` is what it stores of a burst besides its data.
 #[derive(Debug)]
-pub(in crate::fpga_card) struct ReadFifo<T> {
+pub(crate) struct ReadFifo<T> {
     bursts: Vec<Burst<T>>,
     /// Numbers of the next burst to leave and of the next one to read; a burst is at the index of its number modulo the size.
     next_out: u32,
@@ -30,13 +30,13 @@ pub(in crate::fpga_card) struct ReadFifo<T> {
 
 /// A burst of data.
 #[derive(Clone, Debug)]
-pub(in crate::fpga_card) struct Burst<T> {
+pub(crate) struct Burst<T> {
     /// The additional value of the burst.
-    pub(in crate::fpga_card) what: T,
+    pub(crate) what: T,
     /// The time at which its data is available; never while the host has not answered.
-    pub(in crate::fpga_card) ready: Time,
+    pub(crate) ready: Time,
     /// The descriptor that ends with the burst.
-    pub(in crate::fpga_card) ends: Option<Descriptor>,
+    pub(crate) ends: Option<Descriptor>,
     len: u16,
     data: [u8; LONGEST],
 }
@@ -46,14 +46,14 @@ const BURSTS: usize = 128;
 
 impl<T> Burst<T> {
     /// The data of the burst.
-    pub(in crate::fpga_card) fn data(&self) -> &[u8] {
+    pub(crate) fn data(&self) -> &[u8] {
         &self.data[..usize::from(self.len)]
     }
 }
 
 impl<T: Clone> ReadFifo<T> {
     /// An empty FIFO; `what` is the initial value of its bursts.
-    pub(in crate::fpga_card) fn new(what: T) -> Self {
+    pub(crate) fn new(what: T) -> Self {
         let burst = Burst {
             what,
             ready: Time::NEVER,
@@ -77,17 +77,17 @@ impl<T: Clone> ReadFifo<T> {
 
 impl<T> ReadFifo<T> {
     /// Number of descriptors that have begun but have not fully left.
-    pub(in crate::fpga_card) fn unfinished(&self) -> usize {
+    pub(crate) fn unfinished(&self) -> usize {
         usize::from(self.reading.is_some()) + self.unfinished
     }
 
     /// Whether answers of the host are outstanding, and whether some of them are to be dropped.
-    pub(in crate::fpga_card) fn awaits(&self) -> (bool, bool) {
+    pub(crate) fn awaits(&self) -> (bool, bool) {
         (self.awaited > 0, self.discarded > 0)
     }
 
     /// Discards all work. Outstanding answers are dropped, and no read begins before they have arrived.
-    pub(in crate::fpga_card) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         self.discarded = self.awaited;
         self.next_out = self.next_read;
         self.reading = None;
@@ -97,7 +97,7 @@ impl<T> ReadFifo<T> {
     }
 
     /// Handles the host's answer to the read of burst `number`. A failed read gives all ones.
-    pub(in crate::fpga_card) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
+    pub(crate) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
         self.awaited -= 1;
         if self.discarded > 0 {
             self.discarded -= 1;
@@ -112,7 +112,7 @@ impl<T> ReadFifo<T> {
     }
 
     /// The next data to read: a descriptor and the offset in it. Begins the next descriptor if possible. None if reading must wait.
-    pub(in crate::fpga_card) fn next(
+    pub(crate) fn next(
         &mut self,
         dispatcher: &mut Dispatcher,
         shell: &mut Shell<'_>,
@@ -135,14 +135,14 @@ impl<T> ReadFifo<T> {
     }
 
     /// The number of the next burst to read, and its buffer of `len` bytes.
-    pub(in crate::fpga_card) fn room(&mut self, len: usize) -> (u32, &mut [u8]) {
+    pub(crate) fn room(&mut self, len: usize) -> (u32, &mut [u8]) {
         let burst = &mut self.bursts[self.next_read as usize % BURSTS];
         (self.next_read % TAGS, &mut burst.data[..len])
     }
 
     /// Adds the burst of `len` bytes at [next](Self::next); its data is available at `ready`, or never while the host must answer.
     /// The descriptor ends with it if `is_last`.
-    pub(in crate::fpga_card) fn push(
+    pub(crate) fn push(
         &mut self,
         what: T,
         (len, ready): (u64, Time),
@@ -173,7 +173,7 @@ impl<T> ReadFifo<T> {
     }
 
     /// The next burst to leave, and its number.
-    pub(in crate::fpga_card) fn front(&self) -> Option<(u32, &Burst<T>)> {
+    pub(crate) fn front(&self) -> Option<(u32, &Burst<T>)> {
         let is_empty = self.next_out == self.next_read;
         (!is_empty).then(|| {
             (
@@ -184,7 +184,7 @@ impl<T> ReadFifo<T> {
     }
 
     /// Removes the burst that leaves; returns the descriptor that ends with it.
-    pub(in crate::fpga_card) fn pop(&mut self) -> Option<Descriptor> {
+    pub(crate) fn pop(&mut self) -> Option<Descriptor> {
         let ends = self.bursts[self.next_out as usize % BURSTS].ends;
         self.next_out = self.next_out.wrapping_add(1);
         self.unfinished -= usize::from(ends.is_some());

@@ -1,11 +1,10 @@
 //! The designs with the registers of the native loopback.
 
-use super::Nlb;
 use crate::fpga_card::AfuId;
 
 /// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Design {
+pub(crate) enum Design {
     /// The native loopback that only copies.
     Mode0,
     /// The native loopback that reads, writes, or does both; it copies, too.
@@ -21,11 +20,11 @@ pub(super) enum Design {
 impl Design {
     pub(super) fn id(self) -> AfuId {
         match self {
-            Design::Mode0 => Nlb::MODE_0,
-            Design::Mode3 => Nlb::MODE_3,
-            Design::Mode7 => Nlb::MODE_7,
-            Design::HostExerciser => Nlb::HOST_EXERCISER,
-            Design::MemoryExerciser => Nlb::MEMORY_EXERCISER,
+            Design::Mode0 => AfuId(0xd842_4dc4_a4a3_c413_f89e_4336_83f9_040b),
+            Design::Mode3 => AfuId(0xf7df_405c_bd7a_cf72_22f1_44b0_b93a_cd18),
+            Design::Mode7 => AfuId(0x7baf_4dea_a57c_e91e_168a_455d_9bda_88a3),
+            Design::HostExerciser => AfuId(0x56e2_03e9_864f_49a7_b94b_1228_4c31_e02b),
+            Design::MemoryExerciser => AfuId(0x8568_ab4e_6ba5_4616_bb65_2a57_8330_a8eb),
         }
     }
 

@@ -18,9 +18,11 @@ mod exchange;
 mod registers;
 mod run;
 
+use peerlane_device::Failure;
+
 use super::words::{dwords, load_dwords};
-use super::{Afu, AfuId, ReadError, Shell};
-use design::Design;
+use super::{Afu, AfuId, Shell};
+pub(super) use design::Design;
 use registers::{Registers, Seen};
 use run::Run;
 
@@ -55,43 +57,8 @@ impl Mode {
 }
 
 impl Nlb {
-    /// The ID of mode 0.
-    pub(super) const MODE_0: AfuId = AfuId(0xd842_4dc4_a4a3_c413_f89e_4336_83f9_040b);
-    /// The ID of mode 3.
-    pub(super) const MODE_3: AfuId = AfuId(0xf7df_405c_bd7a_cf72_22f1_44b0_b93a_cd18);
-    /// The ID of mode 7.
-    pub(super) const MODE_7: AfuId = AfuId(0x7baf_4dea_a57c_e91e_168a_455d_9bda_88a3);
-    /// The ID of the host exerciser for loopback.
-    pub(super) const HOST_EXERCISER: AfuId = AfuId(0x56e2_03e9_864f_49a7_b94b_1228_4c31_e02b);
-    /// The ID of the host exerciser with local memory.
-    pub(super) const MEMORY_EXERCISER: AfuId = AfuId(0x8568_ab4e_6ba5_4616_bb65_2a57_8330_a8eb);
-
-    /// A native loopback of mode 0.
-    pub(super) fn mode_0() -> Self {
-        Self::new(Design::Mode0)
-    }
-
-    /// A native loopback of mode 3.
-    pub(super) fn mode_3() -> Self {
-        Self::new(Design::Mode3)
-    }
-
-    /// A native loopback of mode 7.
-    pub(super) fn mode_7() -> Self {
-        Self::new(Design::Mode7)
-    }
-
-    /// A host exerciser for loopback.
-    pub(super) fn host_exerciser() -> Self {
-        Self::new(Design::HostExerciser)
-    }
-
-    /// A host exerciser with local memory.
-    pub(super) fn memory_exerciser() -> Self {
-        Self::new(Design::MemoryExerciser)
-    }
-
-    fn new(design: Design) -> Self {
+    /// The unit of a design.
+    pub(super) fn new(design: Design) -> Self {
         Nlb {
             design,
             registers: Registers::new(design),
@@ -151,7 +118,7 @@ impl Afu for Nlb {
         }
     }
 
-    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         self.run.answered(tag, data, &self.registers, shell);
         self.go_on(shell);
     }

@@ -5,6 +5,7 @@ use protocol::AtomicOperation;
 
 use super::Mode;
 use super::design::Design;
+use crate::fpga_card::words::half;
 
 /// The registers that software writes.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +129,7 @@ impl Registers {
     pub(super) fn load(&self, offset: u64, seen: &Seen) -> u32 {
         let counts = seen.counts;
         let is_exerciser = self.design.is_exerciser();
-        let half = |value: u64| (value >> (8 * (offset & 4))) as u32;
+        let half = |value: u64| half(value, offset);
         let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
         match offset & !7 {
             SCRATCH => half(self.scratch[0]),

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
+use peerlane_device::Failure;
 
 use super::Mode;
 use super::exchange::Exchange;
 use super::registers::{AtomicTest, Counts, Registers};
+use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::{LINE, LONGEST};
-use crate::fpga_card::{ReadError, Shell};
 
 /// A test in progress, or the rest of a stopped one.
 #[derive(Debug, Default)]
@@ -138,7 +139,7 @@ impl Run {
     pub(super) fn answered(
         &mut self,
         tag: u32,
-        data: Result<&[u8], ReadError>,
+        data: Result<&[u8], Failure>,
         registers: &Registers,
         shell: &mut Shell<'_>,
     ) {

@@ -15,10 +15,12 @@ mod stream;
 mod valve;
 mod writer;
 
-use super::features::{FeatureHeader, FeatureKind, NULL_ID};
+use peerlane_device::Failure;
+
+use super::features::{FeatureKind, NULL_ID, feature_register, header};
 use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
-use super::words::{dwords, load_dwords};
-use super::{Afu, AfuId, ReadError, Shell};
+use super::words::{dwords, half, load_dwords};
+use super::{Afu, AfuId, Shell};
 use decimator::Decimator;
 use kernel::Time;
 use pattern::Pattern;
@@ -90,9 +92,6 @@ impl Default for StreamingAfu {
 }
 
 impl StreamingAfu {
-    /// The ID of the AFU.
-    pub(super) const ID: AfuId = AfuId(0xeb59_bf9d_b211_4a4e_b3e3_753c_e686_34ba);
-
     fn load_dword(&mut self, offset: u64) -> u32 {
         match offset {
             MULTIPLEXER => self.multiplexer,
@@ -106,7 +105,7 @@ impl StreamingAfu {
                 within @ PREFETCHER..PREFETCHER_END => {
                     self.reader.prefetcher.load(within - PREFETCHER)
                 }
-                within => header(within, M2S_ID, FeatureKind::BuildingBlock, Some(S2M - M2S)),
+                within => block(within, M2S_ID, Some(S2M - M2S)),
             },
             S2M..S2M_END => match offset - S2M {
                 within @ CSR..DESCRIPTOR => self
@@ -119,9 +118,9 @@ impl StreamingAfu {
                 RESPONSE => self.writer.response_bytes(),
                 RESPONSE_STATUS => self.writer.take_response(),
                 within @ VALVE..VALVE_END => self.writer.valve.load(within - VALVE),
-                within => header(within, S2M_ID, FeatureKind::BuildingBlock, Some(NULL - S2M)),
+                within => block(within, S2M_ID, Some(NULL - S2M)),
             },
-            NULL..0x340 => header(offset - NULL, NULL_ID, FeatureKind::BuildingBlock, None),
+            NULL..0x340 => block(offset - NULL, NULL_ID, None),
             CHECKER_MEMORY..GENERATOR_MEMORY => self.checker.word(offset - CHECKER_MEMORY),
             GENERATOR_MEMORY..CHECKER => self.generator.word(offset - GENERATOR_MEMORY),
             CHECKER..GENERATOR => self.checker.load(offset - CHECKER),
@@ -259,25 +258,16 @@ fn store_engine(dispatcher: &mut Dispatcher, within: u64, value: u32) -> Option<
     }
 }
 
-/// A dword of a feature's header and ID.
-fn header(within: u64, id: AfuId, kind: FeatureKind, next: Option<u64>) -> u32 {
-    let header = FeatureHeader {
-        kind,
-        id: if next.is_some() { 0x765 } else { 0 },
-        next: next.map(|next| next as u32),
-    };
-    let register = match within & !7 {
-        0x00 => header.bits(),
-        0x08 => id.low(),
-        0x10 => id.high(),
-        _ => 0,
-    };
-    (register >> (8 * (within & 4))) as u32
+/// A dword of the header and the ID of a building block.
+fn block(within: u64, id: AfuId, next: Option<u64>) -> u32 {
+    let number = if next.is_some() { 0x765 } else { 0 };
+    let header = header(FeatureKind::BuildingBlock, number, next);
+    half(feature_register(within & !7, header, id), within)
 }
 
 impl Afu for StreamingAfu {
     fn id(&self) -> AfuId {
-        Self::ID
+        AfuId(0xeb59_bf9d_b211_4a4e_b3e3_753c_e686_34ba)
     }
 
     fn next_feature(&self) -> Option<u32> {
@@ -304,7 +294,7 @@ impl Afu for StreamingAfu {
         self.go_on(shell);
     }
 
-    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         match tag {
             S2M_PREFETCHER.. => self.writer.prefetcher.answered(tag, data.ok(), shell),
             M2S_PREFETCHER.. => self.reader.prefetcher.answered(tag, data.ok(), shell),

@@ -3,9 +3,10 @@
 use kernel::Time;
 
 use super::M2S_PREFETCHER;
-use super::stream::{BEAT, Beat, MemoryAddress};
+use super::stream::{BEAT, Beat};
 use crate::fpga_card::Shell;
-use crate::fpga_card::msgdma::{Dispatcher, Engine, Outcome, Prefetcher, ReadFifo};
+use crate::fpga_card::misuse::LONGEST;
+use crate::fpga_card::msgdma::{Dispatcher, Engine, MemoryAddress, Outcome, Prefetcher, ReadFifo};
 
 /// The read master.
 #[derive(Debug)]
@@ -70,24 +71,13 @@ impl Reader {
         let Some((descriptor, offset)) = self.fifo.next(&mut self.dispatcher, shell) else {
             return false;
         };
-        let from = MemoryAddress::of(descriptor.from.wrapping_add(offset.into()));
+        let from = MemoryAddress::without_magic(descriptor.from.wrapping_add(offset.into()));
         let left = u64::from(descriptor.len - offset);
-        let len = left.min(from.burst());
+        let len = left.min(from.burst(LONGEST as u64));
         let (number, data) = self.fifo.room(len.next_multiple_of(BEAT as u64) as usize);
-        let (now, nothing) = (shell.now(), data.is_empty());
-        let answer = match from {
-            _ if nothing => Some(now),
-            MemoryAddress::Host(_) if !shell.can_read() => return false,
-            MemoryAddress::Host(address) => match shell.read(address, data.len(), number) {
-                Ok(()) => Some(Time::NEVER),
-                Err(_) => None,
-            },
-            MemoryAddress::Local(address) => shell.memory().read(address, data).ok(),
+        let Some(ready) = from.read(data, number, shell) else {
+            return false;
         };
-        let ready = answer.unwrap_or_else(|| {
-            data.fill(0xff);
-            now
-        });
         let is_last = len == left;
         let starts = offset == 0 && descriptor.control.generates_start_of_packet();
         self.fifo

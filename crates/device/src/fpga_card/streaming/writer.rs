@@ -8,12 +8,14 @@ use std::collections::VecDeque;
 use kernel::Time;
 
 use super::S2M_PREFETCHER;
-use super::stream::{BEAT, Beat, MemoryAddress};
+use super::stream::{BEAT, Beat};
 use super::valve::Valve;
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
 use crate::fpga_card::msgdma::prefetcher::TAGS;
-use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, Outcome, Prefetcher};
+use crate::fpga_card::msgdma::{
+    Descriptor, Dispatcher, Done, Endings, Engine, MemoryAddress, Outcome, Prefetcher,
+};
 
 /// The write master.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub(super) struct Writer {
     filled: usize,
     /// The rest of a beat that did not fit in the last descriptor.
     rest: Option<Beat>,
-    ending: VecDeque<Ending>,
+    ending: Endings<Writing>,
     responses: VecDeque<Response>,
     /// Number of the next write.
     number: u32,
@@ -43,18 +45,6 @@ struct Writing {
     /// Bytes written.
     written: u32,
     ends_packet: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ending {
-    done: Done,
-    what: Writing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
-    At(Time),
-    With(u32),
 }
 
 /// The response of a descriptor.
@@ -79,7 +69,7 @@ impl Default for Writer {
             data: [0; LONGEST],
             filled: 0,
             rest: None,
-            ending: VecDeque::new(),
+            ending: Endings::default(),
             responses: VecDeque::new(),
             number: 0,
             free: Time::ZERO,
@@ -181,7 +171,7 @@ impl Writer {
             return;
         };
         let to = writing.descriptor.to.wrapping_add(writing.written.into());
-        let burst = MemoryAddress::of(to).burst() as usize;
+        let burst = MemoryAddress::without_magic(to).burst(LONGEST as u64) as usize;
         let room = (writing.descriptor.len - writing.came) as usize;
         let len = beat.len.min(room).min(burst - self.filled);
         self.data[self.filled..self.filled + len].copy_from_slice(&beat.data[..len]);
@@ -205,7 +195,7 @@ impl Writer {
         } else {
             return;
         };
-        let done = self.write(MemoryAddress::of(to), shell);
+        let done = self.write(MemoryAddress::without_magic(to), shell);
         if is_last {
             self.finish(done);
         }
@@ -217,18 +207,8 @@ impl Writer {
         self.data[self.filled..lines].fill(0);
         let data = &self.data[..lines];
         self.number = (self.number + 1) % TAGS;
-        let now = shell.now();
-        let done = match to {
-            MemoryAddress::Host(address) => match shell.write(address, data, self.number) {
-                Ok(()) => Done::With(self.number),
-                Err(_) => Done::At(now),
-            },
-            // Without a memory there, the write has no effect.
-            MemoryAddress::Local(address) => {
-                Done::At(shell.memory().write(address, data).unwrap_or(now))
-            }
-        };
-        self.free = now + shell.cycle() * (lines / BEAT) as u64;
+        let done = to.write(data, self.number, shell);
+        self.free = shell.now() + shell.cycle() * (lines / BEAT) as u64;
         self.filled = 0;
         done
     }
@@ -236,36 +216,24 @@ impl Writer {
     fn finish(&mut self, done: Done) {
         if let Some(what) = self.writing.take() {
             self.dispatcher.sequence[1] = what.descriptor.sequence;
-            self.ending.push_back(Ending { done, what });
+            self.ending.push(done, what);
         }
     }
 
     /// Handles the transmission of write `number`; returns whether a descriptor ends with it.
     pub(super) fn written(&mut self, number: u32) -> bool {
-        let mut endings = self.ending.iter_mut();
-        let ending = endings.find(|ending| ending.done == Done::With(number));
-        let found = ending.is_some();
-        if let Some(ending) = ending {
-            ending.done = Done::At(Time::ZERO);
-        }
-        found
+        self.ending.written(number)
     }
 
     /// Ends the complete descriptors, in order.
     pub(super) fn end(&mut self, shell: &mut Shell<'_>) {
-        while let Some(ending) = self.ending.front() {
-            match ending.done {
-                Done::With(_) => return,
-                Done::At(time) if time > shell.now() => return shell.wake_at(time),
-                Done::At(_) => {}
-            }
+        while let Some(ended) = self.ending.next(shell) {
             let Writing {
                 descriptor,
                 came,
                 ends_packet,
                 ..
-            } = ending.what;
-            self.ending.pop_front();
+            } = ended;
             if came < descriptor.len {
                 self.dispatcher.end_early();
             }

@@ -258,8 +258,6 @@ impl Simulation {
         !self.engine.has_events_here() && self.expects_nothing()
     }
 
-    #[cold]
-    #[inline(never)]
     fn expects_nothing(&mut self) -> bool {
         !self.engine.has_events()
             && self.engine.deadline() == Time::NEVER
@@ -268,8 +266,6 @@ impl Simulation {
 
     /// Whether an incident has not happened yet, or a program that one has started has not ended. A run asks only while no workload is
     /// open.
-    #[cold]
-    #[inline(never)]
     fn has_incidents(&self) -> bool {
         let incidents = &self.outside.incidents;
         incidents.has_programs(self.engine.models()) || self.next_incident() < Time::NEVER
@@ -310,7 +306,6 @@ impl Simulation {
     }
 
     /// Handles all events of the next time, if it is by `limit`. False when no event is due.
-    #[inline(never)]
     pub(super) fn step_until(&mut self, limit: Time) -> bool {
         self.take_step(limit, 1)
     }
@@ -328,7 +323,6 @@ impl Simulation {
         true
     }
 
-    #[cold]
     fn step_over_halt(&mut self, limit: Time) -> bool {
         let due = self.engine.next_due(limit);
         let incident = self.next_incident();
@@ -362,7 +356,6 @@ impl Simulation {
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
     /// count, so that all runs of a scenario end at the same time.
-    #[cold]
     fn step_late(&mut self) {
         let next = self.engine.next_time().min(self.engine.deadline());
         while !self.has_stopped() && self.step_until(next) {}
@@ -401,7 +394,6 @@ impl Simulation {
     }
 
     /// Ends the measured interval if it ends with the workloads and they are complete, of which the last may be foreseen.
-    #[inline]
     fn end_interval(&mut self) {
         if self.probes.ends_interval() {
             let until = self.probes.meter.progress().max(self.now());
@@ -411,7 +403,6 @@ impl Simulation {
     }
 
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
-    #[cold]
     fn read_until(&mut self, time: Time) {
         self.engine.deliver_waiting(&mut self.probes);
         let is_due = |due: &Time| *due <= time && time < Time::NEVER;

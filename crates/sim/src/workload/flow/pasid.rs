@@ -32,7 +32,7 @@ impl Planner<'_> {
                 "{name} is a host, whose requests have no PASID prefix; write a flow from a device, or leave it out"
             ));
         };
-        if !device.parameters().begins_flows() {
+        if !device.properties().begins_flows {
             return wrong(format!(
                 "{name} has model = {:?}, which makes its requests in its own address space; leave it out",
                 device.name()

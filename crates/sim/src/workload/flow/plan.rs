@@ -169,7 +169,7 @@ impl Planner<'_> {
         let NodeKind::Device(_, device) = &self.nodes[from].kind else {
             return Ok(());
         };
-        if device.parameters().begins_flows() {
+        if device.properties().begins_flows {
             return Ok(());
         }
         let message = format!(

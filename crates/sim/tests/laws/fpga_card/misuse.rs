@@ -1,7 +1,7 @@
 //! What must not go wrong, whatever software or a unit does.
 
 use proptest::prelude::*;
-use sim::{Afu, AfuId, BuiltInAfu, Misuse, ReadError, Shell};
+use sim::{Afu, AfuId, BuiltInAfu, Failure, Misuse, Shell};
 
 use super::*;
 use crate::cases::cases;
@@ -57,7 +57,7 @@ impl Afu for Wild {
             .extend(asked.into_iter().filter_map(Result::err));
         shell.wake_at(Time::ZERO);
     }
-    fn read_done(&mut self, _: u32, _: Result<&[u8], ReadError>, _: &mut Shell<'_>) {
+    fn read_done(&mut self, _: u32, _: Result<&[u8], Failure>, _: &mut Shell<'_>) {
         self.told += 1;
     }
     fn write_done(&mut self, _: u32, _: &mut Shell<'_>) {}
