@@ -37,6 +37,17 @@ pub struct Simulation {
     started: bool,
 }
 
+/// The reason why [`Simulation::step_while`] has ended without finding anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// No event is due by the limit.
+    Quiet,
+    /// A circuit, or a model from outside, cannot go on.
+    Stopped,
+    /// The caller does not go on.
+    Left,
+}
+
 /// The most times in a step of a run, of which the probes take in nothing but of the last.
 const TIMES_UNHEARD: u32 = 8;
 
@@ -283,18 +294,37 @@ impl Simulation {
     }
 
     fn pass_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
-        loop {
-            for _ in 0..CHUNK {
-                if self.has_stopped() {
-                    return true;
-                }
-                if !self.step_until(time) {
-                    self.pass_to(time);
-                    return self.engine.has_events() || self.engine.deadline() != Time::NEVER;
-                }
+        match self.step_while(time, watch, |_| None::<()>) {
+            Err(Halt::Quiet) => {
+                self.pass_to(time);
+                self.engine.has_events() || self.engine.deadline() != Time::NEVER
             }
-            if !watch() {
-                return true;
+            _ => true,
+        }
+    }
+
+    /// Handles the events due by `limit`, until `look`, called before each step, gives something. `watch`, called from time to time,
+    /// decides whether this goes on; it is called after `look`, so that a caller who begins again misses no effect of the last step.
+    pub(super) fn step_while<T>(
+        &mut self,
+        limit: Time,
+        watch: &mut dyn FnMut() -> bool,
+        mut look: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, Halt> {
+        loop {
+            for step in 1..=CHUNK {
+                if let Some(found) = look(self) {
+                    return Ok(found);
+                }
+                if self.has_stopped() {
+                    return Err(Halt::Stopped);
+                }
+                if step == CHUNK && !watch() {
+                    return Err(Halt::Left);
+                }
+                if !self.step_until(limit) {
+                    return Err(Halt::Quiet);
+                }
             }
         }
     }
