@@ -17,7 +17,7 @@ import test_conformance_pages
 import test_digests
 import test_result_schema
 import test_typed_keys
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 
 def drawn() -> str:
     """Eight FPGAs write to each other across the cables between two boards."""
-    fabric = system_fabric("rosta").without_flows()
+    fabric = machine_of("rosta").fabric()
     for number in range(1, 5):
         a, b = f"a{number}", f"b{number}"
         fabric.flow(a, b, size="4 MiB").flow(b, a, size="4 MiB")

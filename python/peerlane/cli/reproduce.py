@@ -105,7 +105,8 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     from peerlane.cli.tables.report import report as report_table
     from peerlane.cli.tables.report import summary
     from peerlane.fabric.paths import read_setting
-    from peerlane.reproduction.catalogue import implementations, require_circuits, systems
+    from peerlane.reproduction.catalogue import systems
+    from peerlane.reproduction.circuits import implementations, require_circuits
     from peerlane.reproduction.reproduce import reproduce_all
 
     if claims:

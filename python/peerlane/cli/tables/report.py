@@ -29,9 +29,9 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     Rows with a published value come first; the others only where `every` row is wanted, or where
     the source has no value at all.
     """
-    published = [row for row in outcome.rows if row.is_published]
-    checks = [row for row in outcome.rows if row.is_expected]
-    others = [row for row in outcome.rows if not (row.is_published or row.is_expected)]
+    published = [row for row in outcome.rows if row.expected.is_published]
+    checks = [row for row in outcome.rows if row.expected.is_expected]
+    others = [row for row in outcome.rows if not row.expected.is_held]
     held = [*published, *checks]
     shown = [*held, *others] if every or not held else held
     title = f"{outcome.system}: {outcome.title}"
@@ -111,7 +111,7 @@ def error_of(row: Row) -> str:
 def _rows(shown: Sequence[Row]) -> RenderableType:
     table = Sheet("row")
     table.add_column("what", "prose")
-    ours = any(row.is_expected for row in shown)
+    ours = any(row.expected.is_expected for row in shown)
     table.numbers("published or expected" if ours else "published", "simulated")
     table.add_column("unit")
     table.numbers("error", "within")
@@ -129,21 +129,20 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
 
 
 def _row(row: Row) -> list[str | Text]:
-    published = number(row.published if row.expected is None else row.expected)
-    if ends := row.published_range or row.expected_range:
+    published = number(row.expected.value)
+    if ends := row.expected.ends:
         published = "..".join(map(number, ends))
-    is_judged = row.is_judged and row.kind != "gap"
-    within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
-    style = "dim" if row.kind == "gap" else STYLE[row.passes]
+    within = f"{number(row.expected.tolerance_percent)} %" if row.is_judged else "-"
+    style = "dim" if row.expected.kind == "gap" else STYLE[row.passes]
     return [
         row.id,
-        row.what,
+        row.expected.what,
         published,
         number(row.simulated),
-        row.unit,
+        row.expected.unit,
         Text(error_of(row), style=style),
         within,
-        row.kind or "-",
+        row.expected.kind or "-",
     ]
 
 
