@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from peerlane._core import ScenarioError as ScenarioError
     from peerlane._core import __version__ as __version__
     from peerlane.building.builder import Fabric as Fabric
+    from peerlane.errors import MissingPackageError as MissingPackageError
     from peerlane.errors import PeerlaneError as PeerlaneError
     from peerlane.explaining.explain import explain as explain
     from peerlane.fabric.filter import Filter as Filter
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "peerlane._core": "ModelError ScenarioError __version__",
     "peerlane.building.builder": "Fabric",
-    "peerlane.errors": "PeerlaneError",
+    "peerlane.errors": "MissingPackageError PeerlaneError",
     "peerlane.explaining.explain": "explain",
     "peerlane.fabric.filter": "Filter",
     "peerlane.fabric.scenario_warning": "ScenarioWarning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from peerlane.errors import optional
 from peerlane.results import markup
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode, renamed
@@ -205,7 +206,7 @@ class Tree(Document):
         """The nodes, one line for each.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.nodes.to_pandas()
 
@@ -222,14 +223,10 @@ class Tree(Document):
         The `kind` of an edge is "link", "port" (of a controller), "cable" or "fibre".
 
         Raises:
-            ModuleNotFoundError: networkx is not installed (`pip install 'peerlane[networkx]'`).
+            MissingPackageError: networkx is not installed (`pip install 'peerlane[networkx]'`).
         """
-        try:
+        with optional("to_networkx needs networkx", "networkx"):
             from networkx import MultiGraph  # noqa: PLC0415 - optional
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "to_networkx needs networkx: pip install 'peerlane[networkx]'", name="networkx"
-            ) from error
         graph: MultiGraph[str] = MultiGraph(name=self.name)
         for node in self.nodes:
             graph.add_node(node.name, **encode(node))

@@ -138,7 +138,7 @@ class Sweep(Brief):
         """One line for each load.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.points.to_pandas()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
+from peerlane.errors import optional
 from peerlane.results.markup import page, table_of
 
 if TYPE_CHECKING:
@@ -124,14 +125,10 @@ class Collection(Sequence[Row], Generic[Row]):
         Collections in a row are left out.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
-        try:
+        with optional("to_pandas needs pandas", "pandas"):
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
-            ) from error
         return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
 
 

@@ -246,7 +246,7 @@ class RunResult(Document):
         """The flows, one line for each; the other collections have a `to_pandas` of their own.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.flows.to_pandas()
 
@@ -254,7 +254,7 @@ class RunResult(Document):
         """All tables of the result that have rows, by the names of the files of `to_parquet`.
 
         Raises:
-            MissingPyarrowError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
+            MissingPackageError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
         """
         from peerlane.results.parquet import tables  # noqa: PLC0415 - for tables alone
 
@@ -266,7 +266,7 @@ class RunResult(Document):
         The columns have the names of the JSON. docs/reference/results.md names the tables.
 
         Raises:
-            MissingPyarrowError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
+            MissingPackageError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
             OSError: A file cannot be written.
         """
         from peerlane.results.parquet import write_parquet  # noqa: PLC0415 - for Parquet alone

@@ -126,7 +126,7 @@ class Points(Brief):
         """One line for each point, with the `columns`.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return frame(self.columns, self.rows())
 
