@@ -36,6 +36,10 @@ kernel::parameters! {
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
         function_level_reset_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(100_000), from "our choice; PCIe Base 6.6.2: at most 100 ms";
+        /// Completion timeout of non-posted requests.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
+        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
         tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";
@@ -228,10 +232,10 @@ impl EndpointParameters {
     }
 
     /// The limits of outstanding non-posted requests of an engine with so many tags.
-    pub(crate) fn outstanding(&self, tags: u32, completion_timeout: Span) -> OutstandingLimits {
+    pub(crate) fn outstanding(&self, tags: u32) -> OutstandingLimits {
         OutstandingLimits {
             tags: tags as u16,
-            completion_timeout,
+            completion_timeout: self.completion_timeout,
             tag_quarantine: self.tag_quarantine,
             completion_buffer: self.completion_buffer(),
         }

@@ -125,6 +125,7 @@ class Fabric(Workloads):
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
+    # Written by `python tests/test_typed_keys.py`: an overload for each model of ours.
     @overload
     def device(
         self,
@@ -201,6 +202,7 @@ class Fabric(Workloads):
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...
+    # End of what is written.
     @overload
     def device(
         self,

@@ -2,7 +2,7 @@
 //! Base 2.2.6.2).
 
 use kernel::{Effects, Time};
-use packet::{FlowId, Observation, PacketId, Packets, Refusal, Stamp};
+use packet::{FlowId, PacketId, Packets, Refusal, Stamp};
 use protocol::{Completion, TrafficClass};
 use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
 
@@ -110,12 +110,8 @@ impl<P: Copy> Tags<P> {
         let (number, part) =
             all.find_map(|(number, one)| Some((number, one.give_up(fx.now())?)))?;
         let place = place_of(number);
-        endpoint.record_timeout(place, fx);
-        fx.observe(match flow(place, &part.what) {
-            // The requester reports the bytes of a flow when its request has ended.
-            Some(flow) => Observation::timed_out(flow, 0, 0),
-            None => Observation::gave_up(part.len),
-        });
+        let flow = flow(place, &part.what);
+        endpoint.give_up(place, flow, part.len, fx);
         Some((place, part))
     }
 
