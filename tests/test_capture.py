@@ -318,7 +318,7 @@ def test_a_capture_of_a_run_that_is_interrupted_is_whole(tmp_path: Path) -> None
 def test_what_a_full_disk_took_can_be_read(
     peerlane_process: Run, scenario: Write, tmp_path: Path, size: str, disk: int
 ) -> None:
-    """The run goes on, and its result is printed. Long captures are written by a thread."""
+    """The run goes on, and its result is printed. A long capture is written in several pieces."""
     scenario(('"16 KiB"', size))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (disk, limits[1]))

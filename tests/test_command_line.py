@@ -112,6 +112,19 @@ def test_version_is_a_number(peerlane: Run) -> None:
     assert re.fullmatch(r"peerlane \d+\.\d+\.\d+\n", peerlane("--version").out)
 
 
+def test_a_command_loads_what_it_needs_and_the_version_nothing() -> None:
+    def loaded(*arguments: str) -> set[str]:
+        command = [sys.executable, "-X", "importtime", "-m", "peerlane", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines()}
+
+    assert not loaded("--version") & {"peerlane._core", "pydantic", "rich", "typer"}
+    of_show = loaded("show", "pair")
+    assert "peerlane.cli.tables.fabric" in of_show
+    others = ("peerlane.benchmark", "peerlane.reproduction", "peerlane.cli.tables.sweep")
+    assert not [name for name in of_show if name.startswith(others)]
+
+
 @pytest.mark.parametrize(
     "command",
     [[], ["run"], ["explain"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]],

@@ -255,3 +255,21 @@ def test_numbers_of_json_are_finite() -> None:
     assert json_of("[1, -2.5e3, 99999999999999999999]", "t") == [1, -2500.0, 10**20 - 1]
     with pytest.raises(FileError, match="t: line 3: -Infinity"):
         json_of("[1,\n2,\n-Infinity]", "t")
+
+
+@pytest.mark.parametrize("name", ["evil", "evil.py", "./evil.py:Evil", "libevil.so"])
+@pytest.mark.parametrize(
+    "device", ['model = "{}"', 'model = "fpga-card"\nafu = "{}"', 'implementation = "{}"']
+)
+def test_a_scenario_alone_never_runs_code(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, device: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')"
+    for file in ("evil.py", "libevil.so"):
+        (tmp_path / file).write_text(code, encoding="utf-8")
+    text = f'[hosts.h]\n[devices.d]\nupstream = "h"\n{device.format(name)}\n'
+    (tmp_path / "fabric.toml").write_text(text, encoding="utf-8")
+    for command in ("run", "show", "explain", "lspci"):
+        peerlane(command, "fabric.toml").refuses("fabric.toml:", name)
+    assert not (tmp_path / "ran").exists()

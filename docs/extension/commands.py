@@ -9,7 +9,7 @@ import sys
 
 def markdown() -> str:
     """A section for each command: its help, arguments and options."""
-    writer = [sys.executable, "-m", "typer", "peerlane.cli.application", "utils", "docs"]
+    writer = [sys.executable, "-m", "typer", "peerlane.cli.commands", "utils", "docs"]
     made = subprocess.run(
         [*writer, "--name", "peerlane"],
         check=True,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from peerlane._core import ModelError, ScenarioError, __version__
     from peerlane.building.builder import Fabric
     from peerlane.fabric.filter import Filter
-    from peerlane.fabric.simulation import ScenarioWarning, Simulation
+    from peerlane.fabric.scenario_warning import ScenarioWarning
+    from peerlane.fabric.simulation import Simulation
     from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
     from peerlane.models.device import Bar, Device, Malformed
     from peerlane.models.engine import RequestError, Signal, Task
@@ -124,10 +125,8 @@ _NAMES = {
     ),
     "peerlane.building.builder": ("Fabric",),
     "peerlane.fabric.filter": ("Filter",),
-    "peerlane.fabric.simulation": (
-        "ScenarioWarning",
-        "Simulation",
-    ),
+    "peerlane.fabric.scenario_warning": ("ScenarioWarning",),
+    "peerlane.fabric.simulation": ("Simulation",),
     "peerlane.fabric.tree": (
         "Fibre",
         "Network",

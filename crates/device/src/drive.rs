@@ -1,10 +1,11 @@
 //! An NVM Express drive: the controller of the crate `nvme` as the model of a device.
 
 use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
+use packet::Why;
 use protocol::{Bar, Identity};
 
 use crate::foreign::Behaviour;
-use crate::{EndpointParameters, Engine, Foreign, LeafParameters, Properties};
+use crate::{EndpointParameters, Foreign, LeafParameters, Properties};
 
 /// An NVM Express drive. Components stand side by side, so that the large controller is in a box.
 pub type Drive = Foreign<Box<Nvme>>;
@@ -16,13 +17,13 @@ impl Behaviour for Box<Nvme> {
         Ok(Box::new(Nvme::new(parameters, device)))
     }
 
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> Why {
         if self.accesses_media() {
-            Engine::Media
+            Why::Memory
         } else if self.has_commands() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 }

@@ -7,10 +7,10 @@ mod interrupts;
 mod poison;
 mod resets;
 mod service;
-mod standing;
 mod timer;
 mod vectors;
 mod virtual_functions;
+mod why;
 #[cfg(test)]
 pub(crate) use virtual_functions::tests as fixture;
 
@@ -32,7 +32,6 @@ use faults::Faults;
 use interrupts::Tables;
 pub(crate) use interrupts::is_enabled;
 use resets::Resets;
-pub use standing::Gate;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;

@@ -131,20 +131,15 @@ impl Quantity for Window {
     }
 }
 
-/// The engine behind a PCI Express core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Implementation {
-    /// The device model.
-    Model,
-    /// The circuit.
-    Rtl,
+kernel::choices! {
+    /// The engine behind a PCI Express core.
+    pub enum Implementation {
+        /// The device model.
+        Model = "model",
+        /// The circuit.
+        Rtl = "rtl",
+    }
 }
-
-impl Implementation {
-    const NAMES: [(&str, Self); 2] = [("model", Self::Model), ("rtl", Self::Rtl)];
-}
-
-kernel::choices!(Implementation);
 
 impl EndpointParameters {
     /// Bits of a beat of the circuit, if a circuit takes the place of the model.

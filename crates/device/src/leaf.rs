@@ -5,7 +5,7 @@ use std::any::Any;
 
 use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
 use link::LinkCommand;
-use packet::{Observation, Pcie};
+use packet::{Observation, Pcie, Why};
 use protocol::{AddressTranslation, Bar, Identity};
 use transaction::{AccessLoop, Flow, FunctionPlace, Requester};
 
@@ -129,19 +129,6 @@ pub enum PeerWrites {
     Returned,
 }
 
-/// The state of an engine that software drives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// It has nothing to do.
-    Idle,
-    /// It works.
-    Busy,
-    /// It waits for a tag.
-    Tags,
-    /// It waits for its own memory or storage.
-    Media,
-}
-
 /// A component around the PCI Express core of a device.
 pub trait HasEndpoint {
     /// The PCI Express core.
@@ -168,9 +155,10 @@ pub trait Leaf: HasEndpoint + Any {
         Time::NEVER
     }
 
-    /// Returns the state of the engine of a device without a requester, for a time at which none of its packets waits anywhere.
-    fn engine(&self, _now: Time) -> Engine {
-        Engine::Busy
+    /// Returns the reason why the engine of a device without a requester makes no request, for a time at which none of its packets waits
+    /// anywhere: software that gives it no work, its own work, its tags, or its memory.
+    fn engine(&self, _now: Time) -> Why {
+        Why::Datapath
     }
 
     /// Adds a flow to a function. False if it has no requester.

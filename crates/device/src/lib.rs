@@ -24,15 +24,13 @@ pub use block_dma::{BlockDma, BlockDmaParameters};
 pub use circuit::{CIRCUIT_ERRORS, Circuit};
 pub use dma::{Dma, DmaParameters};
 pub use drive::Drive;
-pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, Gate, VectorCounts};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
 pub use foreign::{Behaviour, Foreign, ForeignModel, ForeignParameters, Maker, read_setting};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
-pub use leaf::{
-    AnyLeaf, CircuitChoice, Engine, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties,
-};
+pub use leaf::{AnyLeaf, CircuitChoice, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties};
 pub use nic::{Nic, NicConfig, NicParameters};
 pub use peerlane_device::Failure;
 pub use reflector::{Reflector, ReflectorParameters, Reply};
-pub use router::{Router, RouterConfig, RouterHold, RouterParameters};
+pub use router::{Router, RouterConfig, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

@@ -16,9 +16,9 @@ pub use root_complex::{
     DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError,
     PeerToPeer, Processes, Purpose, Ram, RootComplex, RootComplexConfig, RootComplexParameters,
-    RootEnd, RootHold, RootTimer, RootWay, Step, TableChange, TranslationConfig,
-    TranslationCounters, TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine,
-    builtin_host, host_profiles,
+    RootEnd, RootTimer, RootWay, Step, TableChange, TranslationConfig, TranslationCounters,
+    TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine, builtin_host,
+    host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM};

@@ -7,13 +7,14 @@ use transaction::{AccessLoop, Accesses, CallNote};
 use crate::interrupts::Interrupt;
 use crate::{DriverParameters, System, ThreadId};
 
-/// The way in which a program learns of the end of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// It reads `STATUS` until no access is in progress.
-    Poll,
-    /// It sleeps until the device's interrupt.
-    Interrupt,
+kernel::choices! {
+    /// The way in which a program learns of the end of an access.
+    pub enum Completion {
+        /// It reads `STATUS` until no access is in progress.
+        Poll = "poll",
+        /// It sleeps until the device's interrupt.
+        Interrupt = "interrupt",
+    }
 }
 
 /// Accesses of a device that a program starts.

@@ -10,40 +10,26 @@ use transaction::Spread;
 use crate::queue_pair::{MessageNote, QueuePair, QueuePairPlace, see};
 use crate::{DriverParameters, System};
 
-/// The transfer method of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Primitive {
-    /// A NAP with the data in the descriptor, to a buffer that the receiver provides.
-    NapImmediate,
-    /// A NAP with the data in memory, to a buffer that the receiver provides.
-    NapIndirect,
-    /// A PUT to an address at the other side.
-    Put,
-    /// A GET from an address at the other side.
-    Get,
+kernel::choices! {
+    /// The transfer method of a message.
+    pub enum Primitive {
+        /// A NAP with the data in the descriptor, to a buffer that the receiver provides.
+        NapImmediate = "nap-immediate",
+        /// A NAP with the data in memory, to a buffer that the receiver provides.
+        NapIndirect = "nap-indirect",
+        /// A PUT to an address at the other side.
+        Put = "put",
+        /// A GET from an address at the other side.
+        Get = "get",
+    }
 }
 
 impl Primitive {
-    const NAMES: [(&str, Self); 4] = [
-        ("nap-immediate", Self::NapImmediate),
-        ("nap-indirect", Self::NapIndirect),
-        ("put", Self::Put),
-        ("get", Self::Get),
-    ];
-
-    /// The name of the method in scenarios.
-    pub fn name(self) -> &'static str {
-        let found = Self::NAMES.iter().find(|(_, known)| *known == self);
-        found.map_or("", |(name, _)| name)
-    }
-
     /// Whether the receiver provides the buffer.
     pub fn is_nap(self) -> bool {
         matches!(self, Self::NapImmediate | Self::NapIndirect)
     }
 }
-
-kernel::choices!(Primitive);
 
 /// A message between two queue pairs, which is sent repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -151,10 +151,52 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
-/// Makes an enumeration a quantity. Its constant `NAMES` holds pairs of (name in a scenario, value).
+/// Declares an enumeration whose values have names in scenarios, which makes it a quantity. Each variant stands with its name.
+///
+/// The second form names the values of a type that has more than plain variants.
+///
+/// ```
+/// kernel::choices! {
+///     /// The colour of a lamp.
+///     pub enum Colour {
+///         /// Red.
+///         Red = "red",
+///         /// Dark green.
+///         Green = "dark-green",
+///     }
+/// }
+/// use kernel::{Quantity, Value};
+/// assert_eq!(Colour::read(&Value::Text("dark-green")), Ok(Colour::Green));
+/// assert_eq!(Colour::Red.name(), "red");
+/// ```
 #[macro_export]
 macro_rules! choices {
-    ($type:ty) => {
+    (
+        $(#[$outer:meta])*
+        $visibility:vis enum $type:ident {
+            $($(#[$inner:meta])* $variant:ident = $name:literal,)+
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $type {
+            $($(#[$inner])* $variant,)+
+        }
+
+        $crate::choices!($type: $(Self::$variant => $name,)+);
+    };
+    ($type:ident: $($value:expr => $name:literal,)+) => {
+        impl $type {
+            /// All values by their names in scenarios.
+            pub const NAMES: [(&'static str, Self); [$($name),+].len()] = [$(($name, $value)),+];
+
+            /// The name of the value in scenarios.
+            pub fn name(self) -> &'static str {
+                let found = Self::NAMES.iter().find(|(_, known)| *known == self);
+                found.map_or("", |(name, _)| name)
+            }
+        }
+
         impl $crate::Quantity for $type {
             const UNIT: &'static str = "";
 
@@ -165,8 +207,7 @@ macro_rules! choices {
             }
 
             fn show(&self) -> ::std::string::String {
-                let name = Self::NAMES.iter().find(|(_, known)| known == self);
-                name.map_or_else(::std::string::String::new, |(name, _)| (*name).to_owned())
+                ::std::borrow::ToOwned::to_owned(self.name())
             }
         }
     };

@@ -12,6 +12,7 @@ mod ordered_set;
 mod packet;
 mod refusal;
 mod route;
+mod why;
 
 use kernel::Traffic;
 
@@ -25,6 +26,7 @@ pub use ordered_set::{OrderedSet, OrderedSetKind};
 pub use packet::{Charge, FlowId, Packet, PacketId, Packets, Stamp};
 pub use refusal::{Fault, Refusal};
 pub use route::{Carried, Route};
+pub use why::Why;
 
 /// The traffic of a PCI Express fabric.
 #[derive(Clone, Copy, Debug)]

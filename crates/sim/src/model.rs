@@ -6,8 +6,8 @@ use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Span, Time, World};
 use link::{LinkCommand, LinkEnd, LinkTimer};
-use packet::{FlowId, Frame, Packets, Pcie};
-use transaction::{Flow, FunctionPlace, Functions, Memory, Requester, Standing};
+use packet::{FlowId, Frame, Packets, Pcie, Why};
+use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
 
 use crate::registry::registry;
 
@@ -239,13 +239,13 @@ impl Model {
     }
 
     /// Returns the reason why `flow` makes no request at `now`, or `None` if no requester here has it or it has sent its last one.
-    pub fn standing(&self, flow: FlowId, now: Time) -> Option<Standing> {
+    pub fn why(&self, flow: FlowId, now: Time) -> Option<Why> {
         if let Some(host) = self.host() {
-            return host.cpu().requester().standing(flow, now);
+            return host.cpu().requester().why(flow, now);
         }
         let leaf = self.leaf()?;
         let mut requesters = (0..=u8::MAX).map_while(|function| leaf.requester(function));
-        requesters.find_map(|requester| requester.standing(flow, now))
+        requesters.find_map(|requester| requester.why(flow, now))
     }
 
     /// Whether a requester here makes the requests of flows, rather than an engine that software tells what to do.

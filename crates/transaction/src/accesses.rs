@@ -18,6 +18,15 @@ pub enum AccessKind {
     Atomic(AtomicAccess),
 }
 
+kernel::choices! { AccessKind:
+    Self::Read => "read",
+    Self::Write => "write",
+    Self::Atomic(AtomicAccess::Store) => "atomic-store",
+    Self::Atomic(AtomicAccess::Load) => "atomic-load",
+    Self::Atomic(AtomicAccess::Swap) => "atomic-swap",
+    Self::Atomic(AtomicAccess::Compare) => "atomic-compare",
+}
+
 impl AccessKind {
     /// Whether the operation returns bytes.
     pub const fn returns(self) -> bool {

@@ -56,7 +56,7 @@ pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, deliver_poisoned, written};
-pub use requester::{Next, Requester, Standing, Taken};
+pub use requester::{Next, Requester, Taken};
 pub use spread::{Arrivals, Spread};
 pub use translation_cache::{GeometryError, TranslationCache};
 pub use writes::writes;

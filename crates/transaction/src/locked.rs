@@ -73,13 +73,14 @@ pub struct Update {
     pub work: Span,
 }
 
-/// The unit that one lock of a database protects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granularity {
-    /// One row.
-    Row,
-    /// The whole table.
-    Table,
+kernel::choices! {
+    /// The unit that one lock of a database protects.
+    pub enum Granularity {
+        /// One row.
+        Row = "row",
+        /// The whole table.
+        Table = "table",
+    }
 }
 
 impl LockedWork {

@@ -1,4 +1,5 @@
-//! Memory with real bytes. Only pages that were written use host memory; a page that is filled with a pattern uses none until it is written.
+//! Memory with real bytes. Only pages that were written use host memory. A page whose bytes are a pattern uses none: one that was filled
+//! with it, and one that was written to its end for the first time. It uses memory again when it is written again.
 
 mod poison;
 
@@ -40,7 +41,8 @@ fn new_page() -> Box<MemoryPage> {
 
 #[derive(Clone, Debug)]
 enum Page {
-    Own(Box<MemoryPage>),
+    /// A page of bytes, and whether it has not been written to its end yet.
+    Own(Box<MemoryPage>, bool),
     /// A page of the bytes of a pattern from this offset on.
     Filled(Pattern, u64),
     /// A page of shared bytes, from this offset on.
@@ -52,9 +54,40 @@ impl Page {
     #[inline]
     fn read(&self, start: usize, bytes: &mut [u8]) {
         match self {
-            Page::Own(page) => bytes.copy_from_slice(&page[start..start + bytes.len()]),
+            Page::Own(page, _) => bytes.copy_from_slice(&page[start..start + bytes.len()]),
             Page::Filled(pattern, from) => pattern.fill(from + start as u64, bytes),
             Page::Shared(backing, from) => backing.read(*from + start, bytes),
+        }
+    }
+
+    /// Copies `bytes` to `start` and on.
+    #[inline]
+    fn write(&mut self, start: usize, bytes: &[u8]) {
+        match self {
+            Page::Own(page, is_new) => {
+                page[start..start + bytes.len()].copy_from_slice(bytes);
+                if *is_new && start + bytes.len() == PAGE {
+                    self.condense();
+                }
+            }
+            Page::Shared(backing, from) => backing.write(*from + start, bytes),
+            Page::Filled(pattern, from) => {
+                let mut page = new_page();
+                pattern.fill(*from, &mut page[..]);
+                page[start..start + bytes.len()].copy_from_slice(bytes);
+                *self = Page::Own(page, false);
+            }
+        }
+    }
+
+    /// Keeps the page as a pattern, if its bytes are one. This is tried once: a buffer that is written round and round stays as it is.
+    #[inline(never)]
+    fn condense(&mut self) {
+        if let Page::Own(page, is_new) = self {
+            *is_new = false;
+            if let Some(pattern) = Pattern::of(&page[..]) {
+                *self = Page::Filled(pattern, 0);
+            }
         }
     }
 }
@@ -120,7 +153,7 @@ impl Memory {
     #[inline]
     pub fn prefetch(&self, address: u64, len: u32) {
         let (page, start) = (address as usize / PAGE, address as usize % PAGE);
-        if let Some(Some(Page::Own(page))) = self.pages.get(page) {
+        if let Some(Some(Page::Own(page, _))) = self.pages.get(page) {
             kernel::prefetch(&**page, start..start + len as usize);
         }
     }
@@ -131,16 +164,16 @@ impl Memory {
         debug_assert!(self.holds(address, bytes.len() as u64));
         let (page, start) = (address as usize / PAGE, address as usize % PAGE);
         if self.poison.is_none()
-            && let Some(Some(Page::Own(page))) = self.pages.get_mut(page)
-            && let Some(place) = page.get_mut(start..start + bytes.len())
+            && start + bytes.len() <= PAGE
+            && let Some(Some(page)) = self.pages.get_mut(page)
         {
-            place.copy_from_slice(bytes);
+            page.write(start, bytes);
         } else {
             self.write_anywhere(address, bytes);
         }
     }
 
-    /// Copies bytes to where there may be poison, a page boundary, or a page that is shared or not written yet.
+    /// Copies bytes to where there may be poison, a page boundary, or a page that is not written yet.
     #[inline(never)]
     fn write_anywhere(&mut self, address: u64, bytes: &[u8]) {
         if self.poison.is_some() {
@@ -151,16 +184,9 @@ impl Memory {
         while !rest.is_empty() {
             let (page, start) = (at / PAGE, at % PAGE);
             let (now, later) = rest.split_at(rest.len().min(PAGE - start));
-            match self.slot(page).get_or_insert_with(|| Page::Own(new_page())) {
-                Page::Own(page) => page[start..start + now.len()].copy_from_slice(now),
-                Page::Shared(backing, from) => backing.write(*from + start, now),
-                filled @ Page::Filled(..) => {
-                    let mut page = new_page();
-                    filled.read(0, &mut page[..]);
-                    page[start..start + now.len()].copy_from_slice(now);
-                    *filled = Page::Own(page);
-                }
-            }
+            let page = self.slot(page);
+            page.get_or_insert_with(|| Page::Own(new_page(), true))
+                .write(start, now);
             at += now.len();
             rest = later;
         }
@@ -266,6 +292,37 @@ mod tests {
         assert_eq!(back, [3, 0]);
     }
 
+    /// The number of pages that use memory of the machine.
+    fn own(memory: &Memory) -> usize {
+        let pages = memory.pages.iter();
+        pages
+            .filter(|page| matches!(page, Some(Page::Own(..))))
+            .count()
+    }
+
+    #[test]
+    fn written_pages_of_a_pattern_use_no_memory_until_they_are_written_again() {
+        let pattern = Pattern::new(1, 2);
+        let mut expected = vec![0; 4 * PAGE];
+        pattern.fill(0, &mut expected);
+        expected[3 * PAGE - 1] ^= 1;
+        let mut memory = Memory::new(4 * PAGE as u64);
+        for piece in (0..expected.len()).step_by(96) {
+            let end = expected.len().min(piece + 96);
+            memory.write(piece as u64, &expected[piece..end]);
+        }
+        assert_eq!(own(&memory), 1, "the page with another byte");
+        for round in 1..3 {
+            let last = 2 * PAGE - 8;
+            expected[last..2 * PAGE].fill(round);
+            memory.write(last as u64, &[round; 8]);
+            assert_eq!(own(&memory), 2);
+        }
+        let mut back = vec![0; 4 * PAGE];
+        memory.read(0, &mut back);
+        assert!(back == expected);
+    }
+
     #[test]
     fn a_pattern_is_read_as_it_was_filled_in_around_what_is_written_later() {
         let pattern = Pattern::new(1, 2);
@@ -276,12 +333,6 @@ mod tests {
         memory.poison(address + PAGE as u64, 8);
         memory.fill(pattern, size as u64, address);
         assert!(!memory.is_poisoned(0, memory.size()));
-        let own = |memory: &Memory| {
-            let pages = memory.pages.iter();
-            pages
-                .filter(|page| matches!(page, Some(Page::Own(_))))
-                .count()
-        };
         assert_eq!(own(&memory), 2, "the pages at both ends");
         let written = 2 * PAGE - 4;
         expected[written..written + 8].fill(7);

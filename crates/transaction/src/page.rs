@@ -7,19 +7,21 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// A page size of the Armv8-A VMSA with a 4 KiB granule, including contiguous entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PageSize {
-    /// 4 KiB.
-    Kib4,
-    /// 64 KiB.
-    Kib64,
-    /// 2 MiB.
-    Mib2,
-    /// 32 MiB.
-    Mib32,
-    /// 1 GiB.
-    Gib1,
+kernel::choices! {
+    /// A page size of the Armv8-A VMSA with a 4 KiB granule, including contiguous entries.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum PageSize {
+        /// 4 KiB.
+        Kib4 = "4 KiB",
+        /// 64 KiB.
+        Kib64 = "64 KiB",
+        /// 2 MiB.
+        Mib2 = "2 MiB",
+        /// 32 MiB.
+        Mib32 = "32 MiB",
+        /// 1 GiB.
+        Gib1 = "1 GiB",
+    }
 }
 
 impl PageSize {
@@ -30,14 +32,6 @@ impl PageSize {
         PageSize::Mib2,
         PageSize::Mib32,
         PageSize::Gib1,
-    ];
-
-    const NAMES: [(&str, Self); 5] = [
-        ("4 KiB", PageSize::Kib4),
-        ("64 KiB", PageSize::Kib64),
-        ("2 MiB", PageSize::Mib2),
-        ("32 MiB", PageSize::Mib32),
-        ("1 GiB", PageSize::Gib1),
     ];
 
     /// The number of address bits within a page.
@@ -62,21 +56,21 @@ impl PageSize {
     }
 }
 
-kernel::choices!(PageSize);
-
 impl fmt::Display for PageSize {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&kernel::Quantity::show(self))
     }
 }
 
-/// The access rights of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rights {
-    /// The page may be read.
-    Read,
-    /// The page may be read and written.
-    ReadWrite,
+kernel::choices! {
+    /// The access rights of a page.
+    #[derive(Hash)]
+    pub enum Rights {
+        /// The page may be read and written.
+        ReadWrite = "read-write",
+        /// The page may be read.
+        Read = "read",
+    }
 }
 
 /// The mapping of one virtual page to a physical page.

@@ -13,6 +13,12 @@ impl Pattern {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
     }
 
+    /// The pattern whose first bytes are `bytes`, if one is.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let pattern = Pattern(u64::from_le_bytes(*bytes.first_chunk()?));
+        pattern.matches(0, bytes).then_some(pattern)
+    }
+
     /// The first word of the payload.
     pub fn start(self) -> u64 {
         self.0
@@ -101,10 +107,12 @@ mod tests {
         #[test]
         fn a_changed_byte_or_place_does_not_match(offset in 0_u64..100, at in 0_usize..64, bit in 0_u32..8) {
             let pattern = Pattern::new(1, 2);
-            let mut bytes = vec![0; 64];
+            let mut bytes = vec![0; 100];
             pattern.fill(offset, &mut bytes);
+            prop_assert_eq!(Pattern::of(&bytes).is_some(), offset.is_multiple_of(8));
             prop_assert!(!pattern.matches(offset + 8, &bytes));
             bytes[at] ^= 1 << bit;
+            prop_assert_eq!(Pattern::of(&bytes), None);
             prop_assert!(!pattern.matches(offset, &bytes));
         }
     }

@@ -1,6 +1,6 @@
 //! A requester: it turns flows into requests and matches completions to requests by their tags.
 
-mod standing;
+mod why;
 
 use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
@@ -8,8 +8,6 @@ use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
 
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{AnsweredPart, Outstanding, RequestControl, RequesterLimits};
-
-pub use standing::Standing;
 
 /// An outstanding read.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,8 @@ from peerlane.benchmark.median import (
 )
 from peerlane.benchmark.peers.table import ABSENT, PEERS
 from peerlane.cli.console import emit, progress, say
-from peerlane.cli.group import group
+from peerlane.cli.group import Command, group
 from peerlane.cli.options import MOST_RUNS, JsonTo
-from peerlane.cli.shapes import bench_shapes
 from peerlane.cli.tables.cells import blank, duration, numbers, size
 
 if TYPE_CHECKING:
@@ -45,11 +44,20 @@ Repeat = Annotated[
     ),
 ]
 
-bench_app = group("Measure how fast the simulator itself is.")
-bench_app.command("shapes")(bench_shapes)
+bench_app = group(
+    "Measure how fast the simulator itself is.",
+    {
+        "shapes": Command("peerlane.cli.shapes", "bench_shapes"),
+        "fabric": Command("peerlane.cli.bench", "bench_fabric"),
+        "network": Command("peerlane.cli.bench", "bench_network"),
+        "messages": Command("peerlane.cli.bench", "bench_messages"),
+        "devices": Command("peerlane.cli.bench", "bench_devices"),
+        "circuits": Command("peerlane.cli.bench", "bench_circuits"),
+        "session": Command("peerlane.cli.bench", "bench_session"),
+    },
+)
 
 
-@bench_app.command("fabric")
 def bench_fabric(
     endpoints: Annotated[
         str,
@@ -102,7 +110,6 @@ def bench_fabric(
     emit(document, _fabric_table(runs, peers), json_to)
 
 
-@bench_app.command("network")
 def bench_network(
     sides: Annotated[
         str, typer.Option(metavar="N[,N...]", help="Routers along each side of the torus.")
@@ -127,7 +134,6 @@ def bench_network(
     emit({"runs": runs}, _network_table(runs), json_to)
 
 
-@bench_app.command("messages")
 def bench_messages(
     hosts: Annotated[
         str, typer.Option(metavar="N[,N...]", help="Hosts, each with a nic at one controller.")
@@ -146,7 +152,6 @@ def bench_messages(
     emit({"runs": runs}, _message_table(runs), json_to)
 
 
-@bench_app.command("devices")
 def bench_devices(
     accesses: Annotated[
         int,
@@ -176,7 +181,6 @@ def bench_devices(
     emit({"runs": runs}, _device_table(runs), json_to)
 
 
-@bench_app.command("circuits")
 def bench_circuits(
     tlps: Annotated[
         int,
@@ -200,7 +204,7 @@ def bench_circuits(
     engine alone runs under cocotb with Icarus, where these are installed. Rates are of processor
     time; cycles are those of all engines.
     """
-    from peerlane.benchmark.circuits import icarus, ring  # noqa: PLC0415 - for this command alone
+    from peerlane.benchmark.circuits import icarus, ring
 
     with progress("benchmark"):
         runs = sorted(
@@ -217,7 +221,6 @@ def bench_circuits(
     emit({"runs": runs}, _circuit_table(runs), json_to)
 
 
-@bench_app.command("session")
 def bench_session(
     size_: Annotated[
         str, typer.Option("--size", metavar="SIZE", help="Bytes moved to the card, and back.")
@@ -239,7 +242,7 @@ def bench_session(
     byte checked, by real time and by the processor time of the simulation. All are measured in the
     same run. Transfers are made twice ("again"): the first to the card allocates its memory.
     """
-    from peerlane.benchmark.session.bench import bench_session as bench  # noqa: PLC0415 - for this command alone
+    from peerlane.benchmark.session.bench import bench_session as bench
 
     with progress("benchmark"):
         found = bench(_size(size_), accesses, repeat)

@@ -8,11 +8,7 @@ from typing import Any
 
 import typer  # noqa: TC002 - it reads the annotations itself
 
-from peerlane import _core
 from peerlane.cli import shipped
-from peerlane.reproduction.catalogue import folder_of
-from peerlane.reproduction.catalogue import systems as all_systems
-from peerlane.reproduction.expected import Expected
 
 
 def scenarios(incomplete: str) -> list[str]:
@@ -37,11 +33,17 @@ def shipped_scenarios(incomplete: str) -> list[str]:
 
 def systems(incomplete: str) -> list[str]:
     """Names of published systems."""
+    from peerlane.reproduction.catalogue import systems as all_systems
+
     return _beginning(incomplete, list(all_systems()))
 
 
 def figures(context: typer.Context, incomplete: str) -> list[str]:
     """Names of the figures of the system that is on the line already, or of all systems."""
+    from peerlane.reproduction.catalogue import folder_of
+    from peerlane.reproduction.catalogue import systems as all_systems
+    from peerlane.reproduction.expected import Expected
+
     system = context.params.get("system")
     names = [system] if system in all_systems() else list(all_systems())
     known = [figure for name in names for figure in Expected.load(folder_of(name)).by_figure()]
@@ -61,6 +63,8 @@ def listed(incomplete: str) -> list[str]:
 
 
 def _catalogue() -> dict[str, list[dict[str, Any]]]:
+    from peerlane import _core
+
     known: dict[str, list[dict[str, Any]]] = json.loads(_core.catalogue())
     return known
 

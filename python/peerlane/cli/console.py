@@ -6,11 +6,10 @@ import os
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,7 +17,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from peerlane.cli.tables.cells import wall_time
-from peerlane.fabric.simulation import ScenarioWarning
 from peerlane.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -113,30 +111,6 @@ def warn(message: str) -> None:
 
 class InterruptedWorkError(Exception):
     """Work that the user interrupted; the message says what is there of it."""
-
-
-@contextmanager
-def warnings_on_one_line() -> Iterator[None]:
-    """Prints each warning about a scenario once, by `warn`, instead of as Python does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ScenarioWarning)
-        as_usual = warnings.showwarning
-
-        def show(  # noqa: PLR0913, PLR0917 - as Python calls it
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, ScenarioWarning):
-                warn(str(message))
-            else:
-                as_usual(message, category, filename, lineno, file, line)
-
-        warnings.showwarning = show
-        yield
 
 
 def _mark(message: str, word: str, style: str) -> None:

@@ -45,7 +45,8 @@ def explain(  # noqa: PLR0913 - each is an option
     - wire: its own packets keep a wire busy.
     - arbitration: packets of another flow keep a wire, or what they share, busy.
     - credit: the receiver's buffer for a class, its headers or its data, is too small for its
-      delay. A buffer that is full of packets which wait for something else is charged to that.
+      delay. If a buffer is full because its packets are blocked downstream, the time is counted
+      for the downstream cause.
     - tags, outstanding: the requests, or the bytes of their completions, that may be outstanding.
     - replay-buffer: packets that are not acknowledged yet.
     - datapath: the datapath or the pace of an engine, or of the flow itself.

@@ -1,13 +1,70 @@
-"""A command that only has subcommands."""
+"""Groups of commands. A command is imported when it is called, listed or completed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple, cast
+
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 
-def group(help_: str) -> typer.Typer:
-    """An application that prints its help when no subcommand is named."""
-    application = typer.Typer(help=help_)
+class Command(NamedTuple):
+    """A command, or a group of commands, and where it is."""
+
+    module: str
+    attribute: str
+    settings: dict[str, Any] | None = None
+    """The settings of its context."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands of a group by their names, each made when it is first looked up."""
+
+    def __init__(self, places: Mapping[str, Command]) -> None:
+        self._places = places
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the classes of commands are private to typer
+        if name not in self._made:
+            module, attribute, settings = self._places[name]
+            found = getattr(import_module(module), attribute)
+            if not isinstance(found, typer.Typer):
+                application = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+                application.command(name, context_settings=settings)(found)
+                found = application
+            self._made[name] = get_command(found)
+            self._made[name].name = name
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def group(help_: str, places: Mapping[str, Command], **options: Any) -> typer.Typer:  # noqa: ANN401 - as `Typer` has them
+    """An application of these commands, which prints its help when none is named.
+
+    Args:
+        help_: Its help.
+        places: The commands by their names.
+        options: Further options of `typer.Typer`.
+    """
+
+    class Group(TyperGroup):
+        def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as `TyperGroup` has them
+            super().__init__(**attributes)
+            self.commands = cast("Any", _Commands(places))
+
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as `TyperGroup` has it
+            return list(places)
+
+    settings = {"add_completion": False, "rich_markup_mode": "markdown", **options}
+    application = typer.Typer(help=help_, cls=Group, **settings)
 
     @application.callback(invoke_without_command=True)
     def print_help(context: typer.Context) -> None:

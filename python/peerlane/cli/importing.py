@@ -9,17 +9,19 @@ import typer
 
 from peerlane.cli.console import progress, warn, write
 from peerlane.cli.files import keep_apart
-from peerlane.cli.group import group
+from peerlane.cli.group import Command, group
 from peerlane.cli.options import writable
 from peerlane.importing import Speed, load, scenario_of, separate_hosts, slow_links
 
 _MOST_LINKS = 4
 """Links that a warning names."""
 
-import_app = group("Make a scenario from a real machine.")
+import_app = group(
+    "Make a scenario from a real machine.",
+    {"lspci": Command("peerlane.cli.importing", "import_lspci")},
+)
 
 
-@import_app.command("lspci")
 def import_lspci(
     file: Annotated[
         str,

@@ -86,8 +86,8 @@ def _table_folder(path: str | None) -> str | None:
     """A folder that can be made or written, for tables that can be made."""
     if path is None:
         return None
-    from peerlane.results.parquet import check_pyarrow, table_files  # noqa: PLC0415 - for Parquet alone
-    from peerlane.results.run import RunResult  # noqa: PLC0415 - as above
+    from peerlane.results.parquet import check_pyarrow, table_files
+    from peerlane.results.run import RunResult
 
     if path == "-":
         raise typer.BadParameter("tables are files; name a folder, not standard output")
@@ -156,8 +156,8 @@ def loaded(given: Sequence[str]) -> Iterator[None]:
     if not models:
         yield
         return
-    from peerlane.cli.second_interrupt import second_interrupt_ends  # noqa: PLC0415 - most commands need none
-    from peerlane.models.registry import registered_models  # noqa: PLC0415 - as above
+    from peerlane.cli.second_interrupt import second_interrupt_ends
+    from peerlane.models.registry import registered_models
 
     registering = registered_models(models)
     try:

@@ -10,7 +10,7 @@ from peerlane import Fabric, Simulation
 from peerlane.cli import completion
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
-from peerlane.cli.group import group
+from peerlane.cli.group import Command, group
 from peerlane.cli.head import head
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
     from peerlane.cli.tables.sheet import Sheet
 
-plan_app = group("Find out what would fit on a fabric.")
+plan_app = group(
+    "Find out what would fit on a fabric.", {"video": Command("peerlane.cli.plan", "video")}
+)
 
 TRANSFER = 4 << 30
 """Bytes of the transfer that is measured: so many that its beginning and end do not count."""
 
 
-@plan_app.command()
 def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     file: Annotated[
         str | None,

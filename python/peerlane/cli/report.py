@@ -30,8 +30,8 @@ def open_folder(path: str | None) -> Folder | None:
         raise typer.BadParameter(
             "a report is a folder of files; name one, not standard output", param_hint="--report"
         )
-    from peerlane.report.folder import Folder, ReportError  # noqa: PLC0415 - for reports alone
-    from peerlane.report.vega import check_installed  # noqa: PLC0415
+    from peerlane.report.folder import Folder, ReportError
+    from peerlane.report.vega import check_installed
 
     check_installed()
     try:
@@ -42,7 +42,7 @@ def open_folder(path: str | None) -> Folder | None:
 
 def origin(seed: str, digest: str | None = None) -> Origin:
     """What made a page: this command."""
-    from peerlane.report.page import Origin  # noqa: PLC0415 - for reports alone
+    from peerlane.report.page import Origin
 
     made = head("report")
     return Origin(shlex.join(made["command"]), made["version"], seed, digest)
@@ -55,7 +55,7 @@ def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> b
     """
     if folder is None:
         return True
-    from peerlane.report.folder import ReportError  # noqa: PLC0415 - for reports alone
+    from peerlane.report.folder import ReportError
 
     try:
         with progress("drawing") as bar:

@@ -164,7 +164,7 @@ def _are_founded(reports: Sequence[Report]) -> bool:
 
     A folder that the user changed has such predictions.
     """
-    from peerlane.reproduction.sensitivity.rule import concerns  # noqa: PLC0415 - only here
+    from peerlane.reproduction.sensitivity.rule import concerns
 
     found = [concerns(report.system) for report in reports]
     for of_system in filter(None, found):
@@ -185,7 +185,7 @@ def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
 
 
 def _pages(reports: Sequence[Report]) -> list[Page]:
-    from peerlane.report.reproduction import system_page  # noqa: PLC0415 - for reports alone
+    from peerlane.report.reproduction import system_page
 
     made = origin("those of the experiments")
     return [system_page(report, made) for report in reports]

@@ -249,7 +249,7 @@ def _refuse_with_repeat(options: Mapping[str, object]) -> None:
 
 
 def _page(simulation: Simulation, result: RunResult, settings: Sequence[str] | None) -> Page:
-    from peerlane.report.run import run_page  # noqa: PLC0415 - for reports alone
+    from peerlane.report.run import run_page
 
     page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
     return page.with_settings(dict(map(read_setting, settings or ())))

@@ -275,13 +275,13 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
 
 
 def _points_page(outcome: Points, seeds: str, digest: str) -> Page:
-    from peerlane.report.sweep import points_page  # noqa: PLC0415 - for reports alone
+    from peerlane.report.sweep import points_page
 
     return points_page(outcome, origin(seeds, digest))
 
 
 def _loads_page(outcome: Sweep, seed: str, digest: str) -> Page:
-    from peerlane.report.sweep import loads_page  # noqa: PLC0415 - for reports alone
+    from peerlane.report.sweep import loads_page
 
     return loads_page(outcome, origin(seed, digest))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
 
 from peerlane import _core
 from peerlane.fabric.filter import EVERYTHING, Filter
+from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
 from peerlane.models.engine import RequestError
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 
 LONGEST_NS = 1e13
 """The longest sleep of a program."""
-
-
-class ScenarioWarning(UserWarning):
-    """A risk of a scenario, such as a deadlock: `FILE:LINE: the risk; what would be safe`."""
 
 
 _warns: ContextVar[bool] = ContextVar("warns", default=True)

@@ -13,7 +13,8 @@ import tomli_w
 from peerlane._core import ScenarioError
 from peerlane.dotted import join_path, split_path
 from peerlane.fabric.paths import in_order, put, with_their_own
-from peerlane.fabric.simulation import ScenarioWarning, Simulation, already_warned
+from peerlane.fabric.scenario_warning import ScenarioWarning
+from peerlane.fabric.simulation import Simulation, already_warned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -52,23 +52,15 @@ kernel::parameters! {
     }
 }
 
-/// The request for a line that is written whole and not held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WholeLineRequest {
-    /// `MakeUnique`: without data.
-    MakeUnique,
-    /// `ReadUnique`: with the old data, which the write replaces.
-    ReadUnique,
+kernel::choices! {
+    /// The request for a line that is written whole and not held.
+    pub enum WholeLineRequest {
+        /// `MakeUnique`: without data.
+        MakeUnique = "make-unique",
+        /// `ReadUnique`: with the old data, which the write replaces.
+        ReadUnique = "read-unique",
+    }
 }
-
-impl WholeLineRequest {
-    const NAMES: [(&str, Self); 2] = [
-        ("make-unique", Self::MakeUnique),
-        ("read-unique", Self::ReadUnique),
-    ];
-}
-
-kernel::choices!(WholeLineRequest);
 
 impl AcceleratorParameters {
     /// Geometry of the whole cache, and of the first level if there are two levels; or the error, with the parameter's key.

@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use cosim::{Failure, Happening, Settings, Tlp};
 use kernel::{Effects, Span, Time};
-use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp};
+use packet::{Charge, Observation, Packet, PacketId, Refusal, Stamp, Why};
 use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
-use crate::leaf::{Engine, one_port};
+use crate::leaf::one_port;
 use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, PeerWrites};
 use arrivals::{Arrivals, Held, Request};
 pub use errors::CIRCUIT_ERRORS;
@@ -50,11 +50,11 @@ pub struct Circuit {
 one_port!(Circuit);
 
 impl Leaf for Circuit {
-    fn engine(&self, _: Time) -> Engine {
+    fn engine(&self, _: Time) -> Why {
         if self.core.is_active() {
-            Engine::Busy
+            Why::Datapath
         } else {
-            Engine::Idle
+            Why::Software
         }
     }
 

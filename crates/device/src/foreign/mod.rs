@@ -13,12 +13,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use kernel::{Effects, Span, Time};
-use packet::Observation;
+use packet::{Observation, Why};
 use peerlane_device::{Model, Shell};
 use protocol::Bar;
 use transaction::{FunctionPlace, Memory};
 
-use crate::leaf::{self, Engine, one_port};
+use crate::leaf::{self, one_port};
 use crate::requests::{Ended, Sent, number_of};
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use core::Core;
@@ -37,9 +37,9 @@ pub trait Behaviour: Model + Sized + 'static {
         false
     }
 
-    /// The state of the engine, for a time at which it waits for none of its requests.
-    fn engine(&self) -> Engine {
-        Engine::Idle
+    /// The reason why the engine makes no request, for a time at which it waits for none.
+    fn engine(&self) -> Why {
+        Why::Software
     }
 }
 
@@ -74,14 +74,14 @@ const LONG: Span = Span::from_ns(1);
 one_port!(Foreign<M>, M: Behaviour);
 
 impl<M: Behaviour> Leaf for Foreign<M> {
-    fn engine(&self, now: Time) -> Engine {
+    fn engine(&self, now: Time) -> Why {
         let of_model = || {
             let model = self.model.as_ref()?;
             let model = model.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(model.engine()).filter(|engine| *engine != Engine::Idle)
+            Some(model.engine()).filter(|engine| *engine != Why::Software)
         };
         match self.core.requests.engine(now) {
-            Engine::Tags => Engine::Tags,
+            Why::Tags => Why::Tags,
             own => of_model().unwrap_or(own),
         }
     }

@@ -5,40 +5,29 @@ use super::nlb::{Design, Nlb};
 use super::streaming::StreamingAfu;
 use super::{Afu, AfuId};
 
-/// The configuration of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuiltInAfu {
-    /// An empty slot.
-    None,
-    /// The native loopback, mode 0: copies host memory.
-    NlbMode0,
-    /// The native loopback, mode 3: reads or writes host memory, or both.
-    NlbMode3,
-    /// The native loopback, mode 7: exchanges data with software.
-    NlbMode7,
-    /// The host exerciser for loopback, HE-LB, of the later cards.
-    HostExerciser,
-    /// The host exerciser with local memory, HE-MEM, of the later cards.
-    MemoryExerciser,
-    /// The memory-mapped DMA: transfers data between host memory and the card's memory.
-    Dma,
-    /// The streaming DMA: transfers data between host memory and streams.
-    StreamingDma,
+kernel::choices! {
+    /// The configuration of a slot.
+    pub enum BuiltInAfu {
+        /// An empty slot.
+        None = "none",
+        /// The native loopback, mode 0: copies host memory.
+        NlbMode0 = "nlb_mode_0",
+        /// The native loopback, mode 3: reads or writes host memory, or both.
+        NlbMode3 = "nlb_mode_3",
+        /// The native loopback, mode 7: exchanges data with software.
+        NlbMode7 = "nlb_mode_7",
+        /// The host exerciser for loopback, HE-LB, of the later cards.
+        HostExerciser = "he_lb",
+        /// The host exerciser with local memory, HE-MEM, of the later cards.
+        MemoryExerciser = "he_mem",
+        /// The memory-mapped DMA: transfers data between host memory and the card's memory.
+        Dma = "dma_afu",
+        /// The streaming DMA: transfers data between host memory and streams.
+        StreamingDma = "streaming_dma_afu",
+    }
 }
 
 impl BuiltInAfu {
-    /// All configurations, with the names of their images.
-    pub const NAMES: [(&str, Self); 8] = [
-        ("none", Self::None),
-        ("nlb_mode_0", Self::NlbMode0),
-        ("nlb_mode_3", Self::NlbMode3),
-        ("nlb_mode_7", Self::NlbMode7),
-        ("he_lb", Self::HostExerciser),
-        ("he_mem", Self::MemoryExerciser),
-        ("dma_afu", Self::Dma),
-        ("streaming_dma_afu", Self::StreamingDma),
-    ];
-
     /// The AFU with the ID `id`, as in the metadata of an image.
     pub fn of(id: AfuId) -> Option<Self> {
         let mut all = Self::NAMES.iter().map(|(_, afu)| *afu);
@@ -65,8 +54,6 @@ impl BuiltInAfu {
         Some(Box::new(Nlb::new(design)))
     }
 }
-
-kernel::choices!(BuiltInAfu);
 
 #[cfg(test)]
 mod tests {

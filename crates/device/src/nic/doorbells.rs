@@ -6,23 +6,15 @@ use kernel::Time;
 
 use super::registers::{Doorbell, FUNCTIONS};
 
-/// The arbitration between functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arbiter {
-    /// The functions are served in turn.
-    RoundRobin,
-    /// The function with the lowest number first: the physical function.
-    Priority,
+kernel::choices! {
+    /// The arbitration between functions.
+    pub enum Arbiter {
+        /// The functions are served in turn.
+        RoundRobin = "round-robin",
+        /// The function with the lowest number first: the physical function.
+        Priority = "priority",
+    }
 }
-
-impl Arbiter {
-    const NAMES: [(&str, Self); 2] = [
-        ("round-robin", Self::RoundRobin),
-        ("priority", Self::Priority),
-    ];
-}
-
-kernel::choices!(Arbiter);
 
 /// A doorbell that was rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

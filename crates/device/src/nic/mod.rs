@@ -24,13 +24,12 @@ mod window;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
+use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Why};
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
 use crate::{
-    Endpoint, EndpointConfig, EndpointTimer, Engine, HasEndpoint, Leaf, LeafParameters, Properties,
-    leaf,
+    Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
 };
 use bus::Bus;
 use doorbells::{Bell, Doorbells};
@@ -179,11 +178,11 @@ impl HasEndpoint for Nic {
 }
 
 impl Leaf for Nic {
-    fn engine(&self, _now: Time) -> Engine {
+    fn engine(&self, _now: Time) -> Why {
         if self.doorbells.is_empty() && self.sender.is_idle() {
-            Engine::Idle
+            Why::Software
         } else {
-            Engine::Busy
+            Why::Datapath
         }
     }
 

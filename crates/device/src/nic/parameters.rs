@@ -4,20 +4,15 @@ use kernel::Bytes;
 
 use super::doorbells::Arbiter;
 
-/// The sharing of the engine by functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// One message after the other, of any function.
-    Message,
-    /// A packet of each function in turn; each function has its own queue of messages.
-    Packet,
+kernel::choices! {
+    /// The sharing of the engine by functions.
+    pub enum Sharing {
+        /// One message after the other, of any function.
+        Message = "message",
+        /// A packet of each function in turn; each function has its own queue of messages.
+        Packet = "packet",
+    }
 }
-
-impl Sharing {
-    const NAMES: [(&str, Self); 2] = [("message", Self::Message), ("packet", Self::Packet)];
-}
-
-kernel::choices!(Sharing);
 
 kernel::parameters! {
     /// The parameters of a network interface controller. Cycles are of its `clock`.

@@ -7,14 +7,13 @@ mod lane;
 mod tags;
 
 use kernel::{Effects, Time};
-use packet::{FlowId, PacketId};
+use packet::{FlowId, PacketId, Why};
 use peerlane_device::Failure;
 use protocol::{Completion, Status, TrafficClass};
 use transaction::{FunctionPlace, Memory, OutstandingLimits};
 
 use crate::Endpoint;
 use crate::endpoint::Device;
-use crate::leaf::Engine;
 pub(crate) use lane::{Atomic, Ended, Lane, Mark, Part, Posted};
 pub(crate) use tags::Tags;
 
@@ -102,17 +101,17 @@ impl<P, W> Requests<P, W> {
     }
 
     /// The state of the engine, which waits for tags if no function with a read to send has a free one.
-    pub(crate) fn engine(&self, now: Time) -> Engine {
+    pub(crate) fn engine(&self, now: Time) -> Why {
         let lanes = self.lanes.iter().enumerate();
         let mut to_read = lanes.filter(|(_, lane)| lane.has_to_read()).peekable();
         if self.waiting() == 0 {
-            Engine::Idle
+            Why::Software
         } else if to_read.peek().is_some()
             && to_read.all(|(number, _)| !self.tags.is_open(place_of(number), now))
         {
-            Engine::Tags
+            Why::Tags
         } else {
-            Engine::Busy
+            Why::Datapath
         }
     }
 

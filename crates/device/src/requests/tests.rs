@@ -2,7 +2,7 @@ use super::*;
 use crate::Dma;
 use crate::endpoint::fixture::{endpoint, write};
 use kernel::{ComponentId, Span, World};
-use packet::Pcie;
+use packet::{Pcie, Why};
 use protocol::register::{BUS_MASTER, COMMAND, MEMORY_SPACE};
 use protocol::{AtomicOperation, FunctionId, Header, Kind, Tag};
 use transaction::CompletionBuffer;
@@ -126,7 +126,7 @@ fn a_request_that_has_failed_ends_with_its_last_packet_and_asks_for_no_more() {
     let mut fixture = Fixture::new(2);
     fixture.read(OWN, 'a', (0x1000, 2048));
     let [first, second] = [(); 2].map(|()| fixture.send().expect("there is a tag").3);
-    assert_eq!(fixture.requests.engine(Time::ZERO), Engine::Tags);
+    assert_eq!(fixture.requests.engine(Time::ZERO), Why::Tags);
     let answered = fixture.answer(first, Status::CompleterAbort, (0, 512));
     assert!(answered.is_none());
     assert!(fixture.send().is_none());

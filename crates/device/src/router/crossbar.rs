@@ -23,26 +23,17 @@ pub(super) struct Entry {
     pub(super) damaged: bool,
 }
 
-/// The arbitration between several packets that wait for an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arbitration {
-    /// The queues are served in turn.
-    RoundRobin,
-    /// The queues are served in turn, but packets of the node itself only when no packet from a fibre waits.
-    TransitFirst,
-    /// The packet with the oldest transaction first.
-    OldestFirst,
+kernel::choices! {
+    /// The arbitration between several packets that wait for an output.
+    pub enum Arbitration {
+        /// The queues are served in turn.
+        RoundRobin = "round-robin",
+        /// The queues are served in turn, but packets of the node itself only when no packet from a fibre waits.
+        TransitFirst = "transit-first",
+        /// The packet with the oldest transaction first.
+        OldestFirst = "oldest-first",
+    }
 }
-
-impl Arbitration {
-    const NAMES: [(&str, Self); 3] = [
-        ("round-robin", Self::RoundRobin),
-        ("transit-first", Self::TransitFirst),
-        ("oldest-first", Self::OldestFirst),
-    ];
-}
-
-kernel::choices!(Arbitration);
 
 /// A queue of an input: a virtual channel of a fibre, or a queue that the node itself fills.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ mod parameters;
 mod passing;
 pub mod program;
 pub mod routing;
-mod standing;
 mod timer;
+mod why;
 mod window;
 
 use std::mem::offset_of;
@@ -31,7 +31,6 @@ pub use crossbar::Arbitration;
 use local::Local;
 pub use parameters::RouterParameters;
 use routing::Routing;
-pub use standing::RouterHold;
 pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};

@@ -17,11 +17,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Bytes, Effects, Span, Time};
-use packet::{FlowId, Observation, PacketId};
+use packet::{FlowId, Observation, PacketId, Why};
 use protocol::Bar;
 use transaction::{FunctionPlace, Pattern};
 
-use crate::leaf::{Engine, one_port};
+use crate::leaf::one_port;
 use crate::requests::Tags;
 use crate::{
     CircuitChoice, Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, Properties,
@@ -127,13 +127,13 @@ impl LeafParameters for SgDmaParameters {
 }
 
 impl Leaf for SgDma {
-    fn engine(&self, now: Time) -> Engine {
+    fn engine(&self, now: Time) -> Why {
         if self.reader.is_none() && self.writer.is_none() && self.peer.is_none() {
-            Engine::Idle
+            Why::Software
         } else if !self.tags.is_open(FunctionPlace::Own, now) {
-            Engine::Tags
+            Why::Tags
         } else {
-            Engine::Busy
+            Why::Datapath
         }
     }
 

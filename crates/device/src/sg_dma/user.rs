@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-/// The function of the user circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserLogic {
-    /// Accepts all data and always has data: nothing ever stalls. Data written by peers is stored in BAR 0.
-    SourceSink,
-    /// `RX_FIFO` feeds `TX_FIFO`.
-    Loopback,
-    /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crossed, selected by a register.
-    Matrix,
-    /// Data written by a peer is sent back, to the address in a register.
-    Reflector,
+kernel::choices! {
+    /// The function of the user circuit.
+    pub enum UserLogic {
+        /// Accepts all data and always has data: nothing ever stalls. Data written by peers is stored in BAR 0.
+        SourceSink = "source-sink",
+        /// `RX_FIFO` feeds `TX_FIFO`.
+        Loopback = "loopback",
+        /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crossed, selected by a register.
+        Matrix = "matrix",
+        /// Data written by a peer is sent back, to the address in a register.
+        Reflector = "reflector",
+    }
 }
 
 impl UserLogic {
@@ -20,16 +21,7 @@ impl UserLogic {
     pub fn never_stalls(self) -> bool {
         matches!(self, Self::SourceSink | Self::Reflector)
     }
-
-    const NAMES: [(&str, Self); 4] = [
-        ("source-sink", Self::SourceSink),
-        ("loopback", Self::Loopback),
-        ("matrix", Self::Matrix),
-        ("reflector", Self::Reflector),
-    ];
 }
-
-kernel::choices!(UserLogic);
 
 /// A FIFO of bytes.
 #[derive(Clone, Debug)]

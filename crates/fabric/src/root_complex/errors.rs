@@ -6,26 +6,25 @@ use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, Severity};
 use transaction::{FunctionPlace, PortAction};
 
+use super::RootComplex;
 use super::cpu::{Cpu, Notice};
-use super::{Inbound, RootComplex};
 use crate::held_links;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Handles an error message from below, which the root port passes on to its root error registers as a bridge passes it upstream
-    /// (PCIe Base 6.2.6).
+    /// Handles an error message from below of the function `source`, which the root port passes on to its root error registers as a bridge
+    /// passes it upstream (PCIe Base 6.2.6).
     #[cold]
     pub(super) fn handle_error_message(
         &mut self,
-        inbound: Inbound<'_>,
+        port: Port,
         (severity, source): (Severity, FunctionId),
         fx: &mut Effects<'_, Self>,
     ) {
-        let place = FunctionPlace::Port(inbound.port.index());
+        let place = FunctionPlace::Port(port.index());
         if self.functions.forwards_error(place, (severity, source)) {
             self.record_error(place, (severity, source), fx);
         }
         self.act_on_ports(fx);
-        self.finish(inbound, fx);
     }
 
     /// Records the errors that functions of the root complex report: root ports in their own root error registers.
@@ -57,8 +56,7 @@ impl<C: Cpu> RootComplex<C> {
     #[cold]
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
         if let Some(command) = held_links::begin(port, action, fx) {
-            let sent = self.ports.command(port, command, fx);
-            self.settle(sent, fx);
+            self.on_link(port, fx, |link, at| link.command(command, at));
         }
         let place = FunctionPlace::Port(port.index());
         if let Some((_, message)) = self.functions.port_message(place, action) {

@@ -284,7 +284,7 @@ impl MemoryController {
         }
     }
 
-    /// Performs a write that arrives at `there`; returns the time of its end, and what to report of its flow.
+    /// Performs a write that arrives at `there`, and marks poisoned data; returns the time of its end, and what to report of its flow.
     ///
     /// The end is known once the lines are reserved. The bytes are visible at once: an outstanding read that began earlier may
     /// return them, as in a memory with several banks.
@@ -297,7 +297,11 @@ impl MemoryController {
         patterns: &[Pattern],
     ) -> (Time, Option<Observation>) {
         let done = self.take_write(request, there);
-        let told = deliver(packet, request, &mut self.bytes, self.base, patterns);
+        let told = if packet.header().poisoned {
+            deliver_poisoned(packet, request, &mut self.bytes, self.base)
+        } else {
+            deliver(packet, request, &mut self.bytes, self.base, patterns)
+        };
         (done, told)
     }
 
@@ -306,18 +310,6 @@ impl MemoryController {
     pub(super) fn prefetch(&self, request: &MemoryRequest) {
         let place = request.first_byte().wrapping_sub(self.base);
         self.bytes.prefetch(place, request.byte_len());
-    }
-
-    /// Performs a write of poisoned data, as [`Self::write`] does, and marks it.
-    pub(super) fn write_poisoned(
-        &mut self,
-        packet: &Packet,
-        request: &MemoryRequest,
-        there: Time,
-    ) -> (Time, Option<Observation>) {
-        let done = self.take_write(request, there);
-        let told = deliver_poisoned(packet, request, &mut self.bytes, self.base);
-        (done, told)
     }
 
     /// Performs a store of the CPU. Later loads of the CPU read its bytes at once, from the caches, wherever the memory is.

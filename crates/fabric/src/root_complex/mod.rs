@@ -1,49 +1,39 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
 mod coherent;
-mod coherent_path;
-mod configuration;
-mod configuration_path;
 mod cpu;
-mod cpu_path;
 mod errors;
 mod held;
 mod interrupt;
 mod memory;
-mod memory_path;
 mod ownership;
 mod parameters;
+mod path;
 mod peers;
-mod poison;
 mod ports;
 mod posted_order;
 mod profiles;
-mod socket_path;
 mod sockets;
-mod standing;
 mod timer;
 mod translation;
-mod translation_path;
+mod why;
 
 use std::sync::Arc;
 
 use coherence::Agent;
 use kernel::{Action, Component, Effects, Port, Span, Stream, Time};
-use link::{Counters, LinkEnd, LinkTimer};
-use packet::{Charge, Frame, PacketId, Packets, Pcie, Refusal};
+use link::{At, Counters, Finished, LinkEnd, LinkTimer};
+use packet::{Frame, PacketId, Packets, Pcie};
 use protocol::coherence::{Line, LineData};
-use protocol::{Class, CompletionTimeout, Header, Kind, Message, MessageRequest, TrafficClass};
+use protocol::{Class, CompletionTimeout, Kind, TrafficClass};
 use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
 
-use crate::{Route, Routes};
+use crate::Routes;
 use coherent::Coherent;
-use configuration::Configuration;
-use cpu::{Notices, RequestWindow};
-use interrupt::is_interrupt;
+use cpu::{Configuration, Notices, RequestWindow};
 use memory::MemoryController;
 use ownership::Ownership;
 use peers::PeerPath;
-use poison::with_status;
 use ports::{RootPorts, Sent};
 use sockets::Sockets;
 use timer::WakeUp;
@@ -58,7 +48,6 @@ pub use interrupt::INTERRUPTS;
 pub use memory::Ram;
 pub use parameters::{PeerToPeer, RootComplexParameters};
 pub use profiles::{builtin_host, host_profiles};
-pub use standing::{RootEnd, RootHold, RootWay};
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,
@@ -66,6 +55,7 @@ pub use translation::{
     TableChange, TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder,
     TranslationTable,
 };
+pub use why::{RootEnd, RootWay};
 
 /// The configuration of a root complex.
 #[derive(Clone, Debug)]
@@ -94,9 +84,8 @@ pub struct RootComplexConfig<C> {
 
 /// A root complex.
 ///
-/// A packet from below passes the rules of its root port, the translation agent, the sockets and the caches, in this order; each of
-/// them may keep it and releases it later. Then it goes to memory, to the CPU or to another root port. The parts own their state and
-/// return decisions and effects; this file and those named after a path connect them.
+/// The parts own their state, and return decisions and effects. The stages in `path` connect them for packets from below, and `cpu`
+/// does for the CPU's own requests.
 #[derive(Debug)]
 pub struct RootComplex<C> {
     parameters: RootComplexParameters,
@@ -124,30 +113,6 @@ pub struct RootComplex<C> {
     configuration_wake: WakeUp,
 }
 
-/// The least time until a request of the CPU is refused. Software that does not notice would otherwise ask for ever at one time.
-const LEAST_REFUSAL: Span = Span::from_ns(1);
-
-/// A packet that came in by a root port.
-#[derive(Clone, Copy, Debug)]
-struct Inbound<'h> {
-    port: Port,
-    packet: PacketId,
-    header: &'h Header,
-    /// The time at which it has passed the datapath of the port.
-    passed: Time,
-}
-
-impl<'h> Inbound<'h> {
-    fn new(port: Port, packet: PacketId, header: &'h Header, passed: Time) -> Self {
-        Inbound {
-            port,
-            packet,
-            header,
-            passed,
-        }
-    }
-}
-
 impl<C: Cpu> Component for RootComplex<C> {
     type Traffic = Pcie;
     type Port = Port;
@@ -155,8 +120,7 @@ impl<C: Cpu> Component for RootComplex<C> {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in self.ports.numbers() {
-            let sent = self.ports.start(port, fx);
-            self.settle(sent, fx);
+            self.on_link(port, fx, |link, at| link.start(at));
         }
         self.wake_coherence(fx);
         self.ask(fx);
@@ -175,8 +139,7 @@ impl<C: Cpu> Component for RootComplex<C> {
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {
-                let sent = self.ports.expire(port, timer, fx);
-                self.settle(sent, fx);
+                self.on_link(port, fx, |link, at| link.expire(timer, at));
                 if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
                     self.record_links(fx);
                 }
@@ -292,6 +255,11 @@ impl<C: Cpu> RootComplex<C> {
         self.memory.bytes_mut()
     }
 
+    /// Poisons the bytes of memory that the next `count` reads from below ask for.
+    pub fn poison_next_reads(&mut self, count: u32) {
+        self.memory.poison_next_reads(count);
+    }
+
     /// The host's software.
     pub fn cpu(&self) -> &C {
         &self.cpu
@@ -379,208 +347,20 @@ impl<C: Cpu> RootComplex<C> {
         packet
     }
 
-    fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let content = &fx.store()[packet];
-        let header = *content.header();
-        let passed = self.ports.pass_in(port, content.bytes().len(), now);
-        let inbound = Inbound::new(port, packet, &header, passed);
-        if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
-            return self.take_messages(inbound, fx);
-        }
-        if let Some(why) = self.ports.refusal(port, content, &self.functions) {
-            return self.refuse(inbound, why, fx);
-        }
-        if header.poisoned && self.refuses_poison(inbound, fx) {
-            return;
-        }
-        if header.pasid.is_some() && self.translation.is_none() {
-            return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
-        }
-        if self.translation.is_some() && self.waits_for_translation(inbound, fx) {
-            return;
-        }
-        self.admit(inbound, fx);
-    }
-
-    /// Handles a packet with a physical address.
-    #[inline(always)]
-    fn admit(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        if self.sockets.is_some() && self.crosses_in(inbound, fx) {
-            return;
-        }
-        self.route(inbound, fx);
-    }
-
-    /// Delivers a packet that is in the socket of its target.
-    #[inline(always)]
-    fn route(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        if self.coherent.is_some() && self.waits_for_caches(inbound, fx) {
-            return;
-        }
-        self.route_now(inbound, fx);
-    }
-
-    /// Delivers a packet that needs no action of caches.
-    #[inline(always)]
-    fn route_now(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        let header = inbound.header;
-        match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) if self.allows_peer(header) => {
-                let way = (inbound.port, to);
-                if let Some(why) = self.ports.peer_refusal(way, header, &self.functions) {
-                    return self.refuse(inbound, why, fx);
-                }
-                if self.ports.is_down(to, fx.now()) {
-                    return self.end_at_failed_link(inbound, to, fx);
-                }
-                if self.ports.may_split() && self.peers.splits(header, self.ports.max_payload(to)) {
-                    return self.forward_parts(inbound, to, fx);
-                }
-                let bytes = fx.store()[inbound.packet].bytes().len();
-                let ready = self.peers.pass(inbound.passed, bytes);
-                let sent = self.ports.forward(way, inbound.packet, ready, fx);
-                self.settle(sent, fx);
-            }
-            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
-                self.write(inbound, request, fx);
-            }
-            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
-                self.interrupt(inbound, request, fx);
-            }
-            (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
-                self.translate(inbound, request, fx);
-            }
-            (_, Kind::Message(request)) => self.handle_message(inbound, request, fx),
-            (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
-                self.read(inbound, request, fx);
-            }
-            (Route::Elsewhere, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                self.read(inbound, &request.range(), fx);
-            }
-            (Route::Elsewhere, Kind::Completion(_)) => {
-                let inbound = with_status(inbound, fx);
-                if !self.take_answer(inbound.packet, fx) {
-                    return self.refuse(inbound, Refusal::UnexpectedCompletion, fx);
-                }
-                self.finish(inbound, fx);
-                self.ask(fx);
-            }
-            _ => self.refuse(inbound, Refusal::UnsupportedRequest, fx),
-        }
-    }
-
-    /// Splits a packet and sends its parts by root port `to`.
-    #[inline(never)]
-    fn forward_parts(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
-        let Inbound {
-            port,
-            packet,
-            header,
-            passed,
-        } = inbound;
-        let max_payload = self.ports.max_payload(to);
-        let parts = self
-            .peers
-            .pass_parts(packet, max_payload, passed, fx.store());
-        let charge = Charge::of(header);
-        for sent in self.ports.forward_parts((port, to), charge, &parts, fx) {
-            self.settle(Some(sent), fx);
-        }
-    }
-
-    /// Whether a packet from below may leave by another root port.
-    fn allows_peer(&self, header: &Header) -> bool {
-        self.parameters.peer_to_peer.allows(header.class())
-    }
-
-    /// Handles a message from a device; a message that the root complex does not serve is refused.
-    fn handle_message(
-        &mut self,
-        inbound: Inbound<'_>,
-        request: &MessageRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let served = match request.message {
-            Message::Error(severity) => {
-                return self.handle_error_message(inbound, (severity, request.requester), fx);
-            }
-            Message::PageRequest(page) => {
-                self.handle_page_request(inbound.port, request.requester, page, fx)
-            }
-            Message::InvalidateCompletion { tags, .. } => {
-                self.handle_invalidate_completion(request.requester, tags, fx)
-            }
-            _ => false,
-        };
-        if served {
-            self.finish(inbound, fx);
-        } else {
-            self.refuse(inbound, Refusal::UnsupportedRequest, fx);
-        }
-    }
-
-    /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1): the port answers a non-posted request
-    /// with Unsupported Request, and reports a posted request as that, which is optional at a root port. Completions are discarded.
-    #[cold]
-    fn end_at_failed_link(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
-        if inbound.header.class() == Class::Completion {
-            return self.finish(inbound, fx);
-        }
-        self.record_links(fx);
-        let place = FunctionPlace::Port(to.index());
-        let answer = self.functions.refuse_below(place, inbound.packet, fx);
-        self.finish_refusal(inbound, answer, fx);
-    }
-
     /// Records what the links of root ports have detected, and reports it.
     fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
         self.ports.record_links(&mut self.functions, fx);
         self.report_errors(fx);
     }
 
-    /// Refuses a packet at the root port that received it.
-    fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
-        self.refuse_at(inbound.port, inbound, why, fx);
-    }
-
-    /// Refuses a packet at root port `at`: frees its buffer, reports it, and answers it if it is a non-posted request.
-    fn refuse_at(
+    /// Lets the end of the link at `port` act, and the host send more if a packet of it was sent as a result.
+    fn on_link(
         &mut self,
-        at: Port,
-        inbound: Inbound<'_>,
-        why: Refusal,
+        port: Port,
         fx: &mut Effects<'_, Self>,
+        act: impl FnOnce(&mut LinkEnd, &mut At<'_>) -> Option<Finished>,
     ) {
-        let place = FunctionPlace::Port(at.index());
-        let answer = self.functions.refuse(place, inbound.packet, why, fx);
-        self.finish_refusal(inbound, answer, fx);
-    }
-
-    /// Frees the receive buffer of a packet that was refused, reports it, and answers it.
-    fn finish_refusal(
-        &mut self,
-        inbound: Inbound<'_>,
-        answer: Option<PacketId>,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        self.report_errors(fx);
-        self.free(inbound, fx);
-        if let Some(answer) = answer {
-            self.put_down(inbound.port, answer, fx);
-        }
-    }
-
-    /// Releases a packet that was handled, and frees its receive buffer.
-    fn finish(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        fx.store().release(inbound.packet);
-        self.free(inbound, fx);
-    }
-
-    /// Frees the receive buffer of a packet.
-    fn free(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        let charge = Charge::of(inbound.header);
-        let sent = self.ports.free(inbound.port, charge, fx);
+        let sent = self.ports.on_link(port, fx, act);
         self.settle(sent, fx);
     }
 

@@ -113,24 +113,19 @@ kernel::parameters! {
 
 const PAGE: u64 = 4096;
 
-/// The requests between root ports that a root complex forwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerToPeer {
-    /// No request.
-    None,
-    /// Posted requests.
-    Writes,
-    /// All requests.
-    All,
+kernel::choices! {
+    /// The requests between root ports that a root complex forwards.
+    pub enum PeerToPeer {
+        /// No request.
+        None = "none",
+        /// Posted requests.
+        Writes = "writes",
+        /// All requests.
+        All = "all",
+    }
 }
 
 impl PeerToPeer {
-    const NAMES: [(&str, Self); 3] = [
-        ("none", Self::None),
-        ("writes", Self::Writes),
-        ("all", Self::All),
-    ];
-
     /// Whether a packet of this class is forwarded. A completion follows a request that was.
     pub(super) fn allows(self, class: Class) -> bool {
         match class {
@@ -140,8 +135,6 @@ impl PeerToPeer {
         }
     }
 }
-
-kernel::choices!(PeerToPeer);
 
 /// The most sockets that an x86 server connects without further hardware.
 pub(crate) const MOST_SOCKETS: usize = 8;

@@ -1,7 +1,7 @@
 //! The root ports: the ends of their links, and what their registers let in from below.
 
 use kernel::{Bytes, Effects, Port, Time};
-use link::{Arrival, At, Finished, LinkCommand, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Finished, LinkCommand, LinkEnd, Waiting};
 use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
@@ -184,19 +184,6 @@ impl RootPorts {
         self.held.is_some()
     }
 
-    /// Begins the initialisation of channels that a configuration request has enabled.
-    pub(super) fn initialize_channels<K: RootComponent>(
-        &mut self,
-        fx: &mut Effects<'_, K>,
-    ) -> Vec<Sent> {
-        let ports = self.numbers();
-        let begin = |port: Port| {
-            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
-            self.settle(port, finished, fx)
-        };
-        ports.filter_map(begin).collect()
-    }
-
     /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
     #[inline]
     pub(super) fn pass_in(&mut self, port: Port, bytes: usize, now: Time) -> Time {
@@ -265,29 +252,6 @@ impl RootPorts {
             .command_later(command, &mut At::new(fx, port));
     }
 
-    /// Gives the end of the link at `port` a command.
-    #[cold]
-    pub(super) fn command<K: RootComponent>(
-        &mut self,
-        port: Port,
-        command: LinkCommand,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).command(command, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
-    /// Retrains the link of `port`, whose Retrain Link has been written.
-    #[cold]
-    pub(super) fn retrain<K: RootComponent>(
-        &mut self,
-        port: Port,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
     pub(super) fn refusal(
@@ -325,15 +289,6 @@ impl RootPorts {
         }
     }
 
-    pub(super) fn start<K: RootComponent>(
-        &mut self,
-        port: Port,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).start(&mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
     /// The packet of a frame from the wire that is only [accepted](LinkEnd::accept_next).
     #[inline(always)]
     pub(super) fn accept_next<K: RootComponent>(
@@ -359,27 +314,6 @@ impl RootPorts {
             Some(Arrival::Packet(delivery)) => (Some(delivery.packet), sent),
             _ => (None, sent),
         }
-    }
-
-    pub(super) fn expire<K: RootComponent>(
-        &mut self,
-        port: Port,
-        timer: LinkTimer,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
-    }
-
-    /// Frees the receive buffer of a packet that came in at `port`.
-    pub(super) fn free<K: RootComponent>(
-        &mut self,
-        port: Port,
-        charge: Charge,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        let finished = self.link(port).free(charge, &mut At::new(fx, port));
-        self.settle(port, finished, fx)
     }
 
     /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
@@ -415,23 +349,8 @@ impl RootPorts {
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 
-    /// Sends a packet that came in at root port `from` by `to`, not before `ready`.
+    /// Sends a packet that came in at root port `from` with `charge` by `to`: its parts, each not before its time.
     pub(super) fn forward<K: RootComponent>(
-        &mut self,
-        (from, to): (Port, Port),
-        packet: PacketId,
-        ready: Time,
-        fx: &mut Effects<'_, K>,
-    ) -> Option<Sent> {
-        if let Some(held) = &mut self.held {
-            held.enter((from, to), fx.store()[packet].charge(), 1);
-        }
-        self.peers += 1;
-        self.enqueue(from.0, to, packet, ready, fx)
-    }
-
-    /// Sends the parts of a packet that came in at root port `from` with `charge` by `to`, each not before its time.
-    pub(super) fn forward_parts<K: RootComponent>(
         &mut self,
         (from, to): (Port, Port),
         charge: Charge,
@@ -464,9 +383,18 @@ impl RootPorts {
             begins
         };
         let waiting = Waiting::new(packet, fx.store(), ready);
-        let finished = self
-            .link(port)
-            .enqueue(source, waiting, &mut At::new(fx, port));
+        self.on_link(port, fx, |link, at| link.enqueue(source, waiting, at))
+    }
+
+    /// Lets the end of the link at `port` act. Returns the packet of the host itself that was sent as a result, if any.
+    #[inline]
+    pub(super) fn on_link<K: RootComponent>(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, K>,
+        act: impl FnOnce(&mut LinkEnd, &mut At<'_>) -> Option<Finished>,
+    ) -> Option<Sent> {
+        let finished = act(self.link(port), &mut At::new(fx, port));
         self.settle(port, finished, fx)
     }
 

@@ -32,6 +32,11 @@ impl Registers {
             .await;
     }
 
+    /// Sets `bits` of `register`, and leaves the others.
+    pub(super) async fn set(&self, target: FunctionId, register: u16, bits: u32) {
+        self.replace(target, register, (bits, bits)).await;
+    }
+
     pub(super) async fn write_bytes(
         &self,
         target: FunctionId,

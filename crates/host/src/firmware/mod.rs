@@ -74,9 +74,7 @@ pub async fn enumerate(
         }
         vectors.assign(&registers, one.id, &one.messages).await?;
         let command = register::MEMORY_SPACE | register::BUS_MASTER;
-        registers
-            .replace(one.id, register::COMMAND, (command, command))
-            .await;
+        registers.set(one.id, register::COMMAND, command).await;
         forget_errors(&registers, one).await;
         enable_virtual_functions(&registers, one, &mut vectors).await?;
     }
@@ -139,13 +137,13 @@ async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32,
     let payload = Express::max_payload_field(max_payload);
     registers.replace(one.id, control, payload).await;
     if express.extended_tags {
-        let tags = Express::EXTENDED_TAG_FIELD;
-        registers.replace(one.id, control, tags).await;
+        let tags = register::EXTENDED_TAGS_ENABLE;
+        registers.set(one.id, control, tags).await;
     }
     if express.ten_bit_tags && wide_tags {
         let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
-        let tags = Express::TEN_BIT_TAG_FIELD;
-        registers.replace(one.id, control, tags).await;
+        let tags = register::TEN_BIT_TAG_REQUESTER_ENABLE;
+        registers.set(one.id, control, tags).await;
     }
     if !one.is_bridge {
         enable_translation(registers, one.id).await;
@@ -157,13 +155,12 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
     let Some(ats) = registers.extended(id, register::ATS_ID).await else {
         return;
     };
-    let enable = (register::ATS_ENABLE, register::ATS_ENABLE);
-    registers.replace(id, ats + 1, enable).await;
+    registers.set(id, ats + 1, register::ATS_ENABLE).await;
     if let Some(pages) = registers.extended(id, register::PAGE_REQUESTS_ID).await {
         let capacity = registers.read(id, pages + 2).await;
         registers.write(id, pages + 3, capacity).await;
-        let enable = (register::PAGE_REQUEST_ENABLE, register::PAGE_REQUEST_ENABLE);
-        registers.replace(id, pages + 1, enable).await;
+        let enable = register::PAGE_REQUEST_ENABLE;
+        registers.set(id, pages + 1, enable).await;
     }
 }
 
@@ -171,8 +168,8 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
 async fn enable_atomics(registers: &Registers, one: &FoundFunction) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
-    let field = Express::ATOMIC_REQUESTER_FIELD;
-    registers.replace(one.id, control, field).await;
+    let enable = register::ATOMIC_REQUESTER_ENABLE;
+    registers.set(one.id, control, enable).await;
 }
 
 /// The interrupt vectors that functions have not got yet.
@@ -234,8 +231,8 @@ async fn enable_virtual_functions(
     for id in virtual_functions.enable(registers, one.id).await {
         let found = messages(registers, id).await;
         vectors.assign(registers, id, &found).await?;
-        let master = (register::BUS_MASTER, register::BUS_MASTER);
-        registers.replace(id, register::COMMAND, master).await;
+        let master = register::BUS_MASTER;
+        registers.set(id, register::COMMAND, master).await;
     }
     Ok(())
 }

@@ -163,8 +163,9 @@ async fn enable_ari(registers: &Registers, port: Option<&FoundFunction>, id: Fun
         return false;
     }
     let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
-    let field = Express::ARI_FORWARDING_FIELD;
-    registers.replace(port, control, field).await;
+    registers
+        .set(port, control, register::ARI_FORWARDING_ENABLE)
+        .await;
     true
 }
 
@@ -209,13 +210,13 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         register: at,
         port,
         max_payload_supported: Express::supported_in(capabilities),
-        extended_tags: Express::has_extended_tags(capabilities),
-        ten_bit_tags: Express::has_ten_bit_tags(more),
-        completes_ten_bit_tags: Express::completes_ten_bit_tags(more),
-        supports_ari_forwarding: Express::supports_ari_forwarding(more),
-        supports_prefixes: Express::has_prefixes(more),
-        routes_atomics: Express::routes_atomics(more),
-        completes_atomics: Express::completes_atomics(more),
+        extended_tags: capabilities & register::EXTENDED_TAGS != 0,
+        ten_bit_tags: more & register::TEN_BIT_TAG_REQUESTER != 0,
+        completes_ten_bit_tags: more & register::TEN_BIT_TAG_COMPLETER != 0,
+        supports_ari_forwarding: more & register::ARI_FORWARDING != 0,
+        supports_prefixes: more & register::END_TO_END_PREFIX != 0,
+        routes_atomics: more & register::ATOMIC_ROUTING != 0,
+        completes_atomics: !more & register::ATOMIC_COMPLETER_BASE == 0,
     })
 }
 

@@ -115,15 +115,15 @@ impl Registers {
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
             Setting::CompletionTimeout(time) => Express::completion_timeout_field(time.as_fs()),
-            Setting::TenBitTags(on) => flag(Express::TEN_BIT_TAG_FIELD.0, on),
-            Setting::RelaxedOrdering(on) => flag(Express::RELAXED_ORDERING_ENABLE, on),
-            Setting::NoSnoop(on) => flag(Express::NO_SNOOP_ENABLE, on),
-            Setting::IdOrdering(on) => flag(Express::IDO_REQUEST_ENABLE, on),
-            Setting::CompletionsById(on) => flag(Express::IDO_COMPLETION_ENABLE, on),
-            Setting::BlockPrefixes => Express::PREFIX_BLOCKING_FIELD,
-            Setting::BlockAtomics => Express::ATOMIC_EGRESS_BLOCKING_FIELD,
-            Setting::EnterL0s => flag(Express::L0S_ENABLE, true),
-            Setting::EnterL1 => flag(Express::L1_ENABLE, true),
+            Setting::TenBitTags(on) => flag(register::TEN_BIT_TAG_REQUESTER_ENABLE, on),
+            Setting::RelaxedOrdering(on) => flag(register::RELAXED_ORDERING_ENABLE, on),
+            Setting::NoSnoop(on) => flag(register::NO_SNOOP_ENABLE, on),
+            Setting::IdOrdering(on) => flag(register::IDO_REQUEST_ENABLE, on),
+            Setting::CompletionsById(on) => flag(register::IDO_COMPLETION_ENABLE, on),
+            Setting::BlockPrefixes => flag(register::PREFIX_BLOCKING, true),
+            Setting::BlockAtomics => flag(register::ATOMIC_EGRESS_BLOCKING, true),
+            Setting::EnterL0s => flag(register::L0S_ENABLE, true),
+            Setting::EnterL1 => flag(register::L1_ENABLE, true),
             Setting::Channels(_)
             | Setting::ReportErrors
             | Setting::Ecrc
@@ -150,22 +150,19 @@ impl Registers {
         let Some(control) = self.express(function, register::DEVICE_CONTROL).await else {
             return;
         };
-        let enables = register::ERROR_REPORTING;
-        self.replace(function, control, (enables, enables)).await;
-        self.replace(function, register::COMMAND, flag(register::SERR, true))
-            .await;
+        self.set(function, control, register::ERROR_REPORTING).await;
+        self.set(function, register::COMMAND, register::SERR).await;
         let header = self.read(function, register::HEADER_TYPE).await;
         if header & register::HEADER_LAYOUT != register::TYPE_1 {
             return;
         }
-        let forwarding = flag(register::SERR_FORWARDING, true);
-        self.replace(function, register::BRIDGE_CONTROL, forwarding)
+        let forwarding = register::SERR_FORWARDING;
+        self.set(function, register::BRIDGE_CONTROL, forwarding)
             .await;
         if let Some(errors) = self.extended(function, register::AER_ID).await {
             let command = errors + (register::ROOT_ERROR_COMMAND - register::AER);
             let interrupts = register::ROOT_ERROR_INTERRUPTS;
-            self.replace(function, command, (interrupts, interrupts))
-                .await;
+            self.set(function, command, interrupts).await;
         }
     }
 
@@ -193,8 +190,8 @@ impl Registers {
         if header & register::HEADER_LAYOUT == register::TYPE_1
             && slot & register::HOT_PLUG_CAPABLE != 0
         {
-            let field = flag(register::SLOT_ENABLES, true);
-            self.replace(function, capabilities + 1, field).await;
+            let enables = register::SLOT_ENABLES;
+            self.set(function, capabilities + 1, enables).await;
         }
     }
 
@@ -213,16 +210,15 @@ impl Registers {
         };
         let link = self.read(function, capabilities).await;
         if link & register::BANDWIDTH_NOTIFICATION != 0 {
-            let field = flag(register::BANDWIDTH_INTERRUPT, true);
-            self.replace(function, capabilities + 1, field).await;
+            let enable = register::BANDWIDTH_INTERRUPT;
+            self.set(function, capabilities + 1, enable).await;
         }
     }
 
     async fn enable_ecrc(&self, function: FunctionId) {
         if let Some(errors) = self.extended(function, register::AER_ID).await {
             let control = errors + (register::ERROR_CONTROL - register::AER);
-            let enables = register::ECRC_ENABLES;
-            self.replace(function, control, (enables, enables)).await;
+            self.set(function, control, register::ECRC_ENABLES).await;
         }
     }
 

@@ -24,7 +24,7 @@ impl FoundVirtual {
         if has_ari {
             let control = beyond(at, register::SRIOV_CONTROL);
             let hierarchy = register::ARI_CAPABLE_HIERARCHY;
-            registers.replace(id, control, (hierarchy, hierarchy)).await;
+            registers.set(id, control, hierarchy).await;
         }
         let places = beyond(at, register::VF_OFFSET_AND_STRIDE);
         Some(Self {
@@ -61,7 +61,7 @@ impl FoundVirtual {
             .await;
         let control = beyond(self.register, register::SRIOV_CONTROL);
         let enable = register::VF_ENABLE | register::VF_MEMORY_SPACE;
-        registers.replace(id, control, (enable, enable)).await;
+        registers.set(id, control, enable).await;
         let places = self.places;
         (0..self.total).map(move |number| SrIov::virtual_id(id, places, number))
     }

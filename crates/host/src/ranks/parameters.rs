@@ -2,35 +2,25 @@
 
 use kernel::{Bandwidth, Bytes, Span};
 
-/// The method of sending a message up to the eager limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Eager {
-    /// The program writes the data into the descriptor, and may change the source at once.
-    Immediate,
-    /// The controller reads the data from memory.
-    Indirect,
+kernel::choices! {
+    /// The method of sending a message up to the eager limit.
+    pub enum Eager {
+        /// The program writes the data into the descriptor, and may change the source at once.
+        Immediate = "immediate",
+        /// The controller reads the data from memory.
+        Indirect = "indirect",
+    }
 }
 
-impl Eager {
-    const NAMES: [(&str, Self); 2] = [("immediate", Self::Immediate), ("indirect", Self::Indirect)];
+kernel::choices! {
+    /// The method of moving a message above the eager limit, after it has matched a receive.
+    pub enum Rendezvous {
+        /// The receiver answers with its address. The sender PUTs the data and then sends a NAP.
+        Put = "put",
+        /// The receiver GETs the data, and then confirms this to the sender.
+        Get = "get",
+    }
 }
-
-kernel::choices!(Eager);
-
-/// The method of moving a message above the eager limit, after it has matched a receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rendezvous {
-    /// The receiver answers with its address. The sender PUTs the data and then sends a NAP.
-    Put,
-    /// The receiver GETs the data, and then confirms this to the sender.
-    Get,
-}
-
-impl Rendezvous {
-    const NAMES: [(&str, Self); 2] = [("put", Self::Put), ("get", Self::Get)];
-}
-
-kernel::choices!(Rendezvous);
 
 kernel::parameters! {
     /// Parameters of the message layer of ranks.

@@ -3,51 +3,37 @@
 /// A function that combines the numbers of the second argument into those of the first.
 pub type Combine = fn(&mut [u8], &[u8]);
 
-/// An operator on two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// The sum; for integers modulo the size of the type.
-    Sum,
-    /// The smaller number.
-    Min,
-    /// The larger number.
-    Max,
+kernel::choices! {
+    /// An operator on two numbers.
+    pub enum Operator {
+        /// The sum; for integers modulo the size of the type.
+        Sum = "sum",
+        /// The smaller number.
+        Min = "min",
+        /// The larger number.
+        Max = "max",
+    }
 }
 
-/// A little-endian number type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// Unsigned integer of 32 bits.
-    U32,
-    /// Unsigned integer of 64 bits.
-    U64,
-    /// Signed integer of 32 bits.
-    I32,
-    /// Signed integer of 64 bits.
-    I64,
-    /// Floating-point number of 32 bits (IEEE 754).
-    F32,
-    /// Floating-point number of 64 bits (IEEE 754).
-    F64,
-}
-
-impl Operator {
-    /// All operators by name.
-    pub const NAMES: [(&str, Self); 3] =
-        [("sum", Self::Sum), ("min", Self::Min), ("max", Self::Max)];
+kernel::choices! {
+    /// A little-endian number type.
+    pub enum Number {
+        /// Unsigned integer of 32 bits.
+        U32 = "u32",
+        /// Unsigned integer of 64 bits.
+        U64 = "u64",
+        /// Signed integer of 32 bits.
+        I32 = "i32",
+        /// Signed integer of 64 bits.
+        I64 = "i64",
+        /// Floating-point number of 32 bits (IEEE 754).
+        F32 = "f32",
+        /// Floating-point number of 64 bits (IEEE 754).
+        F64 = "f64",
+    }
 }
 
 impl Number {
-    /// All number types by name.
-    pub const NAMES: [(&str, Self); 6] = [
-        ("u32", Self::U32),
-        ("u64", Self::U64),
-        ("i32", Self::I32),
-        ("i64", Self::I64),
-        ("f32", Self::F32),
-        ("f64", Self::F64),
-    ];
-
     /// The size of one number in bytes.
     pub const fn bytes(self) -> u64 {
         match self {

@@ -5,20 +5,15 @@ use protocol::aurora::BLOCK_BITS;
 
 use crate::BitErrors;
 
-/// The flow control of a fibre, which keeps the sender from overflowing the receiver's buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowControl {
-    /// Credits for the buffer of each virtual channel.
-    Credits,
-    /// Aurora's native flow control: the receiver pauses the whole channel.
-    Native,
+kernel::choices! {
+    /// The flow control of a fibre, which keeps the sender from overflowing the receiver's buffers.
+    pub enum FlowControl {
+        /// Credits for the buffer of each virtual channel.
+        Credits = "credits",
+        /// Aurora's native flow control: the receiver pauses the whole channel.
+        Native = "native",
+    }
 }
-
-impl FlowControl {
-    const NAMES: [(&str, Self); 2] = [("credits", Self::Credits), ("native", Self::Native)];
-}
-
-kernel::choices!(FlowControl);
 
 /// The largest number of virtual channels of a fibre.
 pub(super) const MOST_CHANNELS: u32 = 8;

@@ -1,6 +1,7 @@
 //! Address Translation Services (PCIe Base 7.8.9 and 10.5.1): whether a function may request translations and cache them.
 
 use super::ConfigSpace;
+use super::space::bits_if;
 
 /// The register with ATS Control in the upper half and ATS Capability in the lower half.
 pub const ATS: u16 = ATS_BYTES / 4 + 1;
@@ -34,11 +35,7 @@ impl ConfigSpace {
     pub(super) fn declare_ats(&mut self, ats: &Ats) {
         // 0 stands for 32 (PCIe Base 10.5.1.2).
         let depth = u32::from(ats.invalidate_queue_depth.clamp(1, 32)) & QUEUE_DEPTH;
-        let global = if ats.global_invalidate {
-            GLOBAL_INVALIDATE_SUPPORTED
-        } else {
-            0
-        };
+        let global = bits_if(ats.global_invalidate, GLOBAL_INVALIDATE_SUPPORTED);
         let capability = depth | PAGE_ALIGNED_REQUEST | global;
         self.declare(ATS, capability, ATS_ENABLE | UNIT, 0);
     }

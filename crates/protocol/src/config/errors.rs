@@ -5,6 +5,7 @@ pub(super) mod root;
 mod tests;
 
 use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
+use super::space::bits_if;
 use super::{ConfigSpace, PortType, express};
 use crate::Pasid;
 
@@ -290,41 +291,23 @@ impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
     pub(super) fn declare_errors(&mut self, port: PortType, prefixes: bool) {
-        let (surprise_down, violation) = if port.is_downstream() {
-            (SURPRISE_DOWN, ACS_VIOLATION)
-        } else {
-            (0, 0)
-        };
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
         let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
-        let blocked = if prefixes && is_of_switch {
-            PREFIX_BLOCKED
-        } else {
-            0
-        };
-        let (internal, corrected) = if port == PortType::Endpoint {
-            (INTERNAL_ERROR, CorrectableError::Internal.bit())
-        } else {
-            (0, 0)
-        };
-        let atomics = if self.routes_atomics() && is_of_switch {
-            ATOMIC_BLOCKED
-        } else {
-            0
-        };
-        let absent =
-            SURPRISE_DOWN | ACS_VIOLATION | PREFIX_BLOCKED | ATOMIC_BLOCKED | INTERNAL_ERROR;
-        let present = surprise_down | violation | blocked | atomics | internal | OF_LINK_PROTOCOL;
-        let modelled = modelled & !absent | present;
+        let is_endpoint = port == PortType::Endpoint;
+        let absent = bits_if(!port.is_downstream(), SURPRISE_DOWN | ACS_VIOLATION)
+            | bits_if(!(prefixes && is_of_switch), PREFIX_BLOCKED)
+            | bits_if(!(self.routes_atomics() && is_of_switch), ATOMIC_BLOCKED)
+            | bits_if(!is_endpoint, INTERNAL_ERROR);
+        let modelled = modelled & !absent | OF_LINK_PROTOCOL;
         let all = CorrectableError::ALL.iter();
         let correctable = all.fold(ADVISORY_NON_FATAL, |bits, error| bits | error.bit());
-        let correctable = correctable & !CorrectableError::Internal.bit() | corrected;
+        let correctable = correctable & !bits_if(!is_endpoint, CorrectableError::Internal.bit());
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
         self.declare(UNCORRECTABLE_MASK, 0, modelled, 0);
         self.declare(
             UNCORRECTABLE_SEVERITY,
-            SEVERITY_RESET | surprise_down | internal,
+            SEVERITY_RESET | (SURPRISE_DOWN | INTERNAL_ERROR) & modelled,
             modelled,
             0,
         );

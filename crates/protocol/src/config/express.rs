@@ -65,13 +65,15 @@ pub const INITIATE_FUNCTION_LEVEL_RESET: u32 = 1 << 15;
 pub const FUNCTION_LEVEL_RESET: u32 = 1 << 28;
 
 const VERSION_2: u32 = 2 << 16;
-const EXTENDED_TAGS: u32 = 1 << 5;
+/// Extended Tag Field Supported in Device Capabilities: the function supports 8-bit tags.
+pub const EXTENDED_TAGS: u32 = 1 << 5;
 /// Endpoints accept any exit latency of L0s and L1.
 const LATENCIES_WITHOUT_LIMIT: u32 = 0b11_1111 << 6;
 const ROLE_BASED_ERRORS: u32 = 1 << 15;
 /// Writable bits of Device Control: error reporting, relaxed ordering, MPS, no snoop, MRRS.
 const DEVICE_CONTROL_BITS: u32 = 0x78ff;
-const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
+/// Extended Tag Field Enable in Device Control.
+pub const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
 /// Reset value of Device Control: relaxed ordering and no snoop are enabled, the maximum read request size is 512 bytes (PCIe Base
 /// 7.5.3.4).
 const DEVICE_CONTROL_RESET: u32 = RELAXED_ORDERING_ENABLE | NO_SNOOP_ENABLE | 2 << MRRS;
@@ -86,35 +88,48 @@ const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
 const LINK_CONTROL_BITS: u32 = 0x00c0;
 const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
-const ARI_FORWARDING: u32 = 1 << 5;
-const ARI_FORWARDING_ENABLE: u32 = 1 << 5;
+/// ARI Forwarding Supported in Device Capabilities 2.
+pub const ARI_FORWARDING: u32 = 1 << 5;
+/// ARI Forwarding Enable in Device Control 2.
+pub const ARI_FORWARDING_ENABLE: u32 = 1 << 5;
 const L0S_SUPPORT: u32 = 1 << 10;
-const L0S_ENABLE: u32 = 1;
+/// L0s Entry Enabled in ASPM Control of Link Control.
+pub const L0S_ENABLE: u32 = 1;
 const L1_SUPPORT: u32 = 1 << 11;
-const L1_ENABLE: u32 = 2;
-const ATOMIC_ROUTING: u32 = 1 << 6;
+/// L1 Entry Enabled in ASPM Control of Link Control.
+pub const L1_ENABLE: u32 = 2;
+/// `AtomicOp` Routing Supported in Device Capabilities 2 (PCIe Base 6.15.3.1).
+pub const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
-/// Atomic operations of 32 and 64 bits.
-const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
-const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
-/// `AtomicOp` Egress Blocking, of a port that routes atomic operations.
-const ATOMIC_EGRESS_BLOCKING: u32 = 1 << 7;
-const RELAXED_ORDERING_ENABLE: u32 = 1 << 4;
-const NO_SNOOP_ENABLE: u32 = 1 << 11;
-const IDO_REQUEST_ENABLE: u32 = 1 << 8;
-const IDO_COMPLETION_ENABLE: u32 = 1 << 9;
-const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
-const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
-const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
+/// Atomic operations of 32 and 64 bits, of the `AtomicOp` Completer bits in Device Capabilities 2.
+pub const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
+/// `AtomicOp` Requester Enable in Device Control 2.
+pub const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
+/// `AtomicOp` Egress Blocking in Device Control 2, of a port that routes atomic operations.
+pub const ATOMIC_EGRESS_BLOCKING: u32 = 1 << 7;
+/// Enable Relaxed Ordering in Device Control.
+pub const RELAXED_ORDERING_ENABLE: u32 = 1 << 4;
+/// Enable No Snoop in Device Control.
+pub const NO_SNOOP_ENABLE: u32 = 1 << 11;
+/// IDO Request Enable in Device Control 2.
+pub const IDO_REQUEST_ENABLE: u32 = 1 << 8;
+/// IDO Completion Enable in Device Control 2.
+pub const IDO_COMPLETION_ENABLE: u32 = 1 << 9;
+/// 10-Bit Tag Completer Supported in Device Capabilities 2.
+pub const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
+/// 10-Bit Tag Requester Supported in Device Capabilities 2.
+pub const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
+/// 10-Bit Tag Requester Enable in Device Control 2.
+pub const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
 /// Extended Fmt Field Supported.
 const EXTENDED_FMT: u32 = 1 << 20;
-/// End-End TLP Prefix Supported.
-const END_TO_END_PREFIX: u32 = 1 << 21;
+/// End-End TLP Prefix Supported in Device Capabilities 2.
+pub const END_TO_END_PREFIX: u32 = 1 << 21;
 /// Max End-End TLP Prefixes: one. The value 0 stands for four.
 const ONE_PREFIX: u32 = 1 << 22;
-/// End-End TLP Prefix Blocking.
-const PREFIX_BLOCKING: u32 = 1 << 15;
+/// End-End TLP Prefix Blocking in Device Control 2.
+pub const PREFIX_BLOCKING: u32 = 1 << 15;
 
 /// Device/Port Type (PCIe Base 7.5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +249,7 @@ impl ConfigSpace {
 
     /// Whether a port passes on requests for atomic operations: `AtomicOp` Routing Supported (PCIe Base 6.15.3.1).
     pub fn routes_atomics(&self) -> bool {
-        Express::routes_atomics(self.read(DEVICE_CAPABILITIES_2))
+        self.read(DEVICE_CAPABILITIES_2) & ATOMIC_ROUTING != 0
     }
 
     /// Whether the port blocks requests for atomic operations: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
@@ -299,85 +314,10 @@ impl ConfigSpace {
 }
 
 impl Express {
-    /// Whether a function with the Device Capabilities 2 `capabilities` supports End-End TLP prefixes.
-    pub fn has_prefixes(capabilities: u32) -> bool {
-        capabilities & END_TO_END_PREFIX != 0
-    }
-
-    /// End-End TLP Prefix Blocking in Device Control 2: mask and value.
-    pub const PREFIX_BLOCKING_FIELD: (u32, u32) = (PREFIX_BLOCKING, PREFIX_BLOCKING);
-
-    /// `AtomicOp` Egress Blocking in Device Control 2: mask and value.
-    pub const ATOMIC_EGRESS_BLOCKING_FIELD: (u32, u32) =
-        (ATOMIC_EGRESS_BLOCKING, ATOMIC_EGRESS_BLOCKING);
-
     /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
     pub fn supported_in(capabilities: u32) -> u32 {
         size(capabilities)
     }
-
-    /// Whether a function with the Device Capabilities `capabilities` supports 8-bit tags (Extended Tag Field Supported).
-    pub fn has_extended_tags(capabilities: u32) -> bool {
-        capabilities & EXTENDED_TAGS != 0
-    }
-
-    /// Extended Tag Field Enable in Device Control: mask and value.
-    pub const EXTENDED_TAG_FIELD: (u32, u32) = (EXTENDED_TAGS_ENABLE, EXTENDED_TAGS_ENABLE);
-
-    /// Whether a function with the Device Capabilities 2 `capabilities` supports 10-bit tags (10-Bit Tag Requester Supported).
-    pub fn has_ten_bit_tags(capabilities: u32) -> bool {
-        capabilities & TEN_BIT_TAG_REQUESTER != 0
-    }
-
-    /// Whether a function with the Device Capabilities 2 `capabilities` completes requests with 10-bit tags (10-Bit Tag Completer
-    /// Supported).
-    pub fn completes_ten_bit_tags(capabilities: u32) -> bool {
-        capabilities & TEN_BIT_TAG_COMPLETER != 0
-    }
-
-    /// 10-Bit Tag Requester Enable in Device Control 2: mask and value.
-    pub const TEN_BIT_TAG_FIELD: (u32, u32) =
-        (TEN_BIT_TAG_REQUESTER_ENABLE, TEN_BIT_TAG_REQUESTER_ENABLE);
-
-    /// Whether a port with the Device Capabilities 2 `capabilities` supports ARI Forwarding.
-    pub fn supports_ari_forwarding(capabilities: u32) -> bool {
-        capabilities & ARI_FORWARDING != 0
-    }
-
-    /// ARI Forwarding Enable in Device Control 2: mask and value.
-    pub const ARI_FORWARDING_FIELD: (u32, u32) = (ARI_FORWARDING_ENABLE, ARI_FORWARDING_ENABLE);
-
-    /// Whether a port with the Device Capabilities 2 `capabilities` routes atomic operations (PCIe Base 6.15.3.1).
-    pub fn routes_atomics(capabilities: u32) -> bool {
-        capabilities & ATOMIC_ROUTING != 0
-    }
-
-    /// Whether a root port with the Device Capabilities 2 `capabilities` completes atomic operations on 4 and on 8 bytes.
-    pub fn completes_atomics(capabilities: u32) -> bool {
-        capabilities & ATOMIC_COMPLETER_BASE == ATOMIC_COMPLETER_BASE
-    }
-
-    /// L0s Entry Enabled in ASPM Control of Link Control.
-    pub const L0S_ENABLE: u32 = L0S_ENABLE;
-
-    /// L1 Entry Enabled in ASPM Control of Link Control.
-    pub const L1_ENABLE: u32 = L1_ENABLE;
-
-    /// Enable Relaxed Ordering in Device Control.
-    pub const RELAXED_ORDERING_ENABLE: u32 = RELAXED_ORDERING_ENABLE;
-
-    /// Enable No Snoop in Device Control.
-    pub const NO_SNOOP_ENABLE: u32 = NO_SNOOP_ENABLE;
-
-    /// IDO Request Enable in Device Control 2.
-    pub const IDO_REQUEST_ENABLE: u32 = IDO_REQUEST_ENABLE;
-
-    /// IDO Completion Enable in Device Control 2.
-    pub const IDO_COMPLETION_ENABLE: u32 = IDO_COMPLETION_ENABLE;
-
-    /// `AtomicOp` Requester Enable in Device Control 2: mask and value.
-    pub const ATOMIC_REQUESTER_FIELD: (u32, u32) =
-        (ATOMIC_REQUESTER_ENABLE, ATOMIC_REQUESTER_ENABLE);
 
     /// `Max_Payload_Size` in Device Control: the mask, and the value for `bytes`.
     pub fn max_payload_field(bytes: u32) -> (u32, u32) {
@@ -499,9 +439,9 @@ mod tests {
         for (tags, extended, ten_bits) in [(32, 32, 32), (33, 256, 256), (257, 256, 768)] {
             let mut space = with_tags(PortType::Endpoint, tags);
             assert_eq!(space.tags_allowed(), 32);
-            space.write(DEVICE_CONTROL, Express::EXTENDED_TAG_FIELD.1, 0b0011);
+            space.write(DEVICE_CONTROL, EXTENDED_TAGS_ENABLE, 0b0011);
             assert_eq!(space.tags_allowed(), extended);
-            space.write(DEVICE_CONTROL_2, Express::TEN_BIT_TAG_FIELD.1, 0b0011);
+            space.write(DEVICE_CONTROL_2, TEN_BIT_TAG_REQUESTER_ENABLE, 0b0011);
             assert_eq!(space.tags_allowed(), ten_bits);
         }
     }
@@ -517,12 +457,10 @@ mod tests {
             let mut space = endpoint(port);
             let offered = space.read(DEVICE_CAPABILITIES_2);
             assert_eq!((offered >> 6 & 1, offered >> 7 & 7), (routes, completes));
-            assert_eq!(Express::routes_atomics(offered), routes == 1);
-            assert_eq!(Express::completes_atomics(offered), completes == 7);
+            assert_eq!(space.routes_atomics(), routes == 1);
             assert!(!space.atomic_requester_enable());
-            let field = Express::ATOMIC_REQUESTER_FIELD;
-            assert_eq!(field, (1 << 6, 1 << 6));
-            space.write(DEVICE_CONTROL_2, field.1, 0b0001);
+            assert_eq!(ATOMIC_REQUESTER_ENABLE, 1 << 6);
+            space.write(DEVICE_CONTROL_2, ATOMIC_REQUESTER_ENABLE, 0b0001);
             assert_eq!(space.atomic_requester_enable(), asks);
         }
     }
@@ -552,9 +490,9 @@ mod tests {
     fn ari_forwarding_is_enabled_at_downstream_ports_that_support_it() {
         for (port, _) in PortType::ENCODING {
             let mut space = endpoint(port);
-            let offered = Express::supports_ari_forwarding(space.read(DEVICE_CAPABILITIES_2));
+            let offered = space.read(DEVICE_CAPABILITIES_2) & ARI_FORWARDING != 0;
             assert!(!space.forwards_ari());
-            space.write(DEVICE_CONTROL_2, Express::ARI_FORWARDING_FIELD.1, 0b0001);
+            space.write(DEVICE_CONTROL_2, ARI_FORWARDING_ENABLE, 0b0001);
             let is_enabled = space.forwards_ari();
             let expected = port == PortType::Downstream;
             assert_eq!((offered, is_enabled), (expected, expected), "{port:?}");

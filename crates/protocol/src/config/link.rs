@@ -6,6 +6,7 @@ use super::express::{
     LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2, LINK_DISABLE, LINK_SPEED, LINK_TRAINING,
     LINK_WIDTH, LINK_WIDTH_SHIFT, RETRAIN_LINK, TARGET_LINK_SPEED,
 };
+use super::space::bits_if;
 use crate::Generation;
 
 impl ConfigSpace {
@@ -31,10 +32,8 @@ impl ConfigSpace {
         let width = u32::from(lanes) << LINK_WIDTH_SHIFT;
         self.update(LINK_CONTROL, LINK_SPEED | LINK_WIDTH, speed | width);
         if self.has_bandwidth_notification() {
-            let training = if is_training { LINK_TRAINING } else { 0 };
-            let active = if is_active { LINK_ACTIVE } else { 0 };
-            let both = LINK_TRAINING | LINK_ACTIVE;
-            self.update(LINK_CONTROL, both, training | active);
+            let state = bits_if(is_training, LINK_TRAINING) | bits_if(is_active, LINK_ACTIVE);
+            self.update(LINK_CONTROL, LINK_TRAINING | LINK_ACTIVE, state);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::ConfigSpace;
 use super::express::EXPRESS;
+use super::space::bits_if;
 
 /// Slot Capabilities.
 pub const SLOT_CAPABILITIES: u16 = EXPRESS + 5;
@@ -40,7 +41,7 @@ impl ConfigSpace {
     /// With `surprise`, what is in the slot may go without notice, so that it is no error.
     pub fn make_slot(&mut self, number: u16, surprise: bool) {
         self.declare(EXPRESS, SLOT_IMPLEMENTED, 0, 0);
-        let surprise = if surprise { HOT_PLUG_SURPRISE } else { 0 };
+        let surprise = bits_if(surprise, HOT_PLUG_SURPRISE);
         let capabilities = ATTENTION_BUTTON | POWER_CONTROLLER | HOT_PLUG_CAPABLE;
         let number = u32::from(number) << NUMBER_SHIFT;
         let capabilities = capabilities | surprise | NO_COMMAND_COMPLETED | number;
@@ -76,7 +77,7 @@ impl ConfigSpace {
         if let Some(is_present) = is_present
             && is_present != was_present
         {
-            let state = if is_present { CARD_PRESENT } else { 0 };
+            let state = bits_if(is_present, CARD_PRESENT);
             self.update(SLOT_CONTROL, CARD_PRESENT, state);
             events |= PRESENCE_CHANGED;
         }

@@ -206,6 +206,11 @@ impl ConfigSpace {
     }
 }
 
+/// The `bits` of a register that has them only under a condition.
+pub(super) const fn bits_if(condition: bool, bits: u32) -> u32 {
+    if condition { bits } else { 0 }
+}
+
 /// The bits in the bytes that `enables` selects.
 const fn byte_mask(enables: u8) -> u32 {
     let mut mask = 0;

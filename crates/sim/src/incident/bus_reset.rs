@@ -64,20 +64,15 @@ impl Incident for SecondaryBusReset {
     }
 }
 
-/// The bus that is reset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetBus {
-    /// The bus between the node and the port above it.
-    Above,
-    /// The bus behind the upstream port of a switch.
-    Below,
+kernel::choices! {
+    /// The bus that is reset.
+    pub enum ResetBus {
+        /// The bus between the node and the port above it.
+        Above = "above",
+        /// The bus behind the upstream port of a switch.
+        Below = "below",
+    }
 }
-
-impl ResetBus {
-    const NAMES: [(&str, Self); 2] = [("above", Self::Above), ("below", Self::Below)];
-}
-
-kernel::choices!(ResetBus);
 
 kernel::parameters! {
     /// Keys of containment by software: none.

@@ -7,14 +7,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use kernel::{Span, Time};
-use packet::Observation;
-use protocol::Dllp;
+use kernel::Time;
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
-use super::capture::kind::Kind;
+use super::capture::event::{Content, Ticks, What, WireEvent, ticks};
 use super::capture::names::{DirectionId, Names};
-use super::capture::{Filter, Format, Output, WireEvent};
+use super::capture::{Filter, Format, Output};
 
 /// The format of value change dumps.
 #[derive(Debug, Default)]
@@ -39,8 +37,7 @@ struct Signals {
     kind: IdCode,
     sequence: IdCode,
     tag: IdCode,
-    /// The end of the last transmission, in ticks.
-    until: u64,
+    ticks: Ticks,
     /// The number of transmissions so far.
     count: u64,
     /// The transmission that the file shows.
@@ -82,47 +79,32 @@ impl Format for Vcd {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
-        let (kind, sequence, tag, length) = match *event.what {
-            Observation::Packet {
-                sequence,
-                packet,
-                length,
-                ..
-            } => {
-                let header = event.packets[packet].header();
-                let tag = Some(header.tag().0);
-                (Kind::of_tlp(header), Some(sequence), tag, length)
-            }
-            Observation::Dllp { bytes, length, .. } => {
-                let dllp = Dllp::parse(&bytes).ok();
-                let sequence = match dllp {
-                    Some(Dllp::Ack { sequence } | Dllp::Nak { sequence }) => Some(sequence),
-                    _ => None,
-                };
-                (Kind::of_dllp(dllp.as_ref()), sequence, None, length)
-            }
-            Observation::OrderedSets {
-                count,
-                length,
-                interval,
-                ..
-            } => {
-                for number in 0..count {
-                    let start = event.at + interval * u64::from(number);
-                    let what = transmission(Kind::Skip, None, None);
-                    if start >= event.now {
-                        self.transmit(event.direction, (start, length), what);
-                    }
-                }
-                return;
-            }
-            Observation::Fibre { frame, length, .. } => {
-                (Kind::Frame, Some(frame.sequence), None, length)
-            }
-            _ => return,
+        let (What::Departure(departure), Some(signals)) =
+            (event.what, &mut self.directions[event.direction.0])
+        else {
+            return;
         };
-        let what = transmission(kind, sequence, tag);
-        self.transmit(event.direction, (event.at, length), what);
+        let is_late = |start: &Time| {
+            matches!(departure.content, Content::OrderedSets(_)) && *start < event.now
+        };
+        for start in event.starts().filter(|start| !is_late(start)) {
+            signals.count += 1;
+            let shown = Transmission {
+                kind: departure.kind.name(),
+                sequence: departure.sequence(),
+                tag: match departure.content {
+                    Content::Tlp { packet, .. } => Some(packet.header().tag().0),
+                    _ => None,
+                },
+                number: signals.count,
+            };
+            let (begin, end) = signals.ticks.next(start, departure.length);
+            for (time, shown) in [(begin, Some(shown)), (end, None)] {
+                let change = (time, self.made, (event.direction, shown));
+                self.changes.push(Reverse(change));
+                self.made += 1;
+            }
+        }
     }
 
     #[inline]
@@ -137,15 +119,6 @@ impl Format for Vcd {
         self.write_before(ticks(now) + 1, output.buffer());
         self.write_time(ticks(now), output.buffer());
         output.end_record();
-    }
-}
-
-fn transmission(kind: Kind, sequence: Option<u16>, tag: Option<u16>) -> Transmission {
-    Transmission {
-        kind: kind.name(),
-        sequence,
-        tag,
-        number: 0,
     }
 }
 
@@ -178,7 +151,7 @@ impl Vcd {
                 kind: to.add_var(VarType::String, 1, "kind", None)?,
                 sequence: to.add_wire(SEQUENCE, "sequence")?,
                 tag: to.add_wire(TAG, "tag")?,
-                until: 0,
+                ticks: Ticks::default(),
                 count: 0,
                 written: None,
                 now: None,
@@ -194,31 +167,6 @@ impl Vcd {
             signals.write(to)?;
         }
         to.end()
-    }
-
-    /// Notes a transmission.
-    fn transmit(
-        &mut self,
-        direction: DirectionId,
-        (start, length): (Time, Span),
-        what: Transmission,
-    ) {
-        let Some(signals) = &mut self.directions[direction.0] else {
-            return;
-        };
-        let begin = ticks(start).max(signals.until);
-        let end = ticks(start + length).max(begin + 1);
-        signals.until = end;
-        signals.count += 1;
-        let what = Transmission {
-            number: signals.count,
-            ..what
-        };
-        for (time, shown) in [(begin, Some(what)), (end, None)] {
-            self.changes
-                .push(Reverse((time, self.made, (direction, shown))));
-            self.made += 1;
-        }
     }
 
     /// The time of the next change, in ticks.
@@ -300,9 +248,4 @@ fn identifier(name: &str) -> String {
         _ => '_',
     };
     name.chars().map(sign).collect()
-}
-
-/// Whole ticks of 1 ps until `time`.
-fn ticks(time: Time) -> u64 {
-    time.as_fs() / 1000
 }

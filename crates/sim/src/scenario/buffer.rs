@@ -6,19 +6,6 @@ use transaction::{PageSize, Rights};
 use ::scenario::ScenarioError;
 use ::scenario::{At, Item, Lines};
 
-/// Rights to a buffer, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferRights(pub Rights);
-
-impl BufferRights {
-    const NAMES: [(&str, Self); 2] = [
-        ("read-write", Self(Rights::ReadWrite)),
-        ("read", Self(Rights::Read)),
-    ];
-}
-
-kernel::choices!(BufferRights);
-
 kernel::parameters! {
     /// A buffer in the memory of a host, besides its `host`.
     pub struct BufferParameters {
@@ -35,7 +22,7 @@ kernel::parameters! {
         /// Time from the end of a move, and from the beginning of the run, to the next.
         move_interval: Span = Span::from_us(50), from "our choice";
         /// Rights of devices with virtual addresses: "read-write" or "read".
-        rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
+        rights: Rights = Rights::ReadWrite, from "the usual one";
     }
 }
 

@@ -17,7 +17,7 @@ mod node_parameters;
 mod profile;
 mod slot;
 
-pub use buffer::{Buffer, BufferParameters, BufferRights};
+pub use buffer::{Buffer, BufferParameters};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use device::{DeviceParameters, LEAVES, LeafModel};

@@ -7,48 +7,34 @@ use kernel::{Length, Parameters, Quantity, Span, Value};
 use super::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
 
-/// The topology of a generated network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// One dimension whose ends are joined.
-    Ring,
-    /// A line in each dimension.
-    Mesh,
-    /// A ring in each dimension.
-    Torus,
+kernel::choices! {
+    /// The topology of a generated network.
+    pub enum Shape {
+        /// One dimension whose ends are joined.
+        Ring = "ring",
+        /// A line in each dimension.
+        Mesh = "mesh",
+        /// A ring in each dimension.
+        Torus = "torus",
+    }
 }
 
 impl Shape {
-    const NAMES: [(&str, Self); 3] = [
-        ("ring", Self::Ring),
-        ("mesh", Self::Mesh),
-        ("torus", Self::Torus),
-    ];
-
     /// Whether the last node of a dimension is joined to the first.
     pub fn wraps(self) -> bool {
         self != Self::Mesh
     }
 }
 
-/// The routing of packets in a generated network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoutingKind {
-    /// One dimension after the other.
-    DimensionOrder,
-    /// Any minimal path with room, or dimension order where none has room.
-    Adaptive,
+kernel::choices! {
+    /// The routing of packets in a generated network.
+    pub enum RoutingKind {
+        /// One dimension after the other.
+        DimensionOrder = "dimension-order",
+        /// Any minimal path with room, or dimension order where none has room.
+        Adaptive = "adaptive",
+    }
 }
-
-impl RoutingKind {
-    const NAMES: [(&str, Self); 2] = [
-        ("dimension-order", Self::DimensionOrder),
-        ("adaptive", Self::Adaptive),
-    ];
-}
-
-kernel::choices!(Shape);
-kernel::choices!(RoutingKind);
 
 /// The number of nodes along each dimension, written as "8x8".
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use kernel::{ComponentId, Port, World};
 
 use super::*;
 use protocol::register::{
-    AER, ARI_CAPABLE_HIERARCHY, BUS_MASTER, BUSES, COMMAND, DEVICE_CONTROL_2, MEMORY_SPACE,
-    NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
+    AER, ARI_CAPABLE_HIERARCHY, ARI_FORWARDING_ENABLE, BUS_MASTER, BUSES, COMMAND,
+    DEVICE_CONTROL_2, MEMORY_SPACE, NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
 };
 use protocol::{
     BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, SrIov, Tag,
@@ -141,7 +141,7 @@ fn a_request_is_turned_into_type_0_when_it_reaches_its_bus() {
 fn with_ari_all_device_numbers_are_below_a_port() {
     let mut switch = switch();
     let port = request(ConfigKind::Type1, FunctionId::new(2, 0, 0));
-    let value = Express::ARI_FORWARDING_FIELD.1;
+    let value = ARI_FORWARDING_ENABLE;
     let control = ConfigRequest {
         register: DEVICE_CONTROL_2,
         ..port

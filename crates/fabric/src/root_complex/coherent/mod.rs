@@ -106,17 +106,6 @@ pub(super) enum CoherentEffect {
     Io,
 }
 
-/// The answer to a packet from below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
-    /// It need not wait.
-    Pass,
-    /// It waits for the home agent, and is the first packet that waits.
-    First,
-    /// It waits for earlier packets.
-    Behind,
-}
-
 /// The lines of a memory that begins at `base`.
 struct Lines<'m> {
     base: u64,
@@ -357,28 +346,23 @@ impl Coherent {
         None
     }
 
-    /// Takes a packet that came in at `port` and must wait for caches or for earlier packets.
+    /// Lets a packet pass that came in at `port`; false if it must wait for caches or for earlier packets.
     pub(super) fn admit(
         &mut self,
         port: Port,
         packet: PacketId,
         header: &Header,
         (memory, packets): (&MemoryController, &Packets),
-    ) -> Admission {
-        let first = self.io.is_empty();
-        let passes = first || self.io.may_be_passed_by(header, packets);
+    ) -> bool {
         if header.attributes.no_snoop {
             self.unsnooped.record(header, &self.home, memory);
         }
-        if passes && !self.needs_snoops(header, memory) {
-            return Admission::Pass;
+        let passes = (self.io.is_empty() || self.io.may_be_passed_by(header, packets))
+            && !self.needs_snoops(header, memory);
+        if !passes {
+            self.io.push(port, packet);
         }
-        self.io.push(port, packet);
-        if first {
-            Admission::First
-        } else {
-            Admission::Behind
-        }
+        passes
     }
 
     /// Whether a request for memory needs the home agent.

@@ -52,37 +52,25 @@ kernel::parameters! {
     }
 }
 
-/// The type of header of packets of coherence messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketHeader {
-    /// One dword.
-    Optimized,
-    /// Four dwords, which PCI Express switches can route.
-    Compatible,
+kernel::choices! {
+    /// The type of header of packets of coherence messages.
+    pub enum PacketHeader {
+        /// One dword.
+        Optimized = "optimized",
+        /// Four dwords, which PCI Express switches can route.
+        Compatible = "compatible",
+    }
 }
 
-/// The location at which cores execute atomic operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CoreAtomics {
-    /// In the core's cache.
-    Near,
-    /// At the home agent, unless the core holds the line alone.
-    Far,
+kernel::choices! {
+    /// The location at which cores execute atomic operations.
+    pub enum CoreAtomics {
+        /// In the core's cache.
+        Near = "near",
+        /// At the home agent, unless the core holds the line alone.
+        Far = "far",
+    }
 }
-
-impl CoreAtomics {
-    const NAMES: [(&str, Self); 2] = [("near", Self::Near), ("far", Self::Far)];
-}
-
-impl PacketHeader {
-    const NAMES: [(&str, Self); 2] = [
-        ("optimized", Self::Optimized),
-        ("compatible", Self::Compatible),
-    ];
-}
-
-kernel::choices!(CoreAtomics);
-kernel::choices!(PacketHeader);
 
 impl CoherenceParameters {
     /// The packing of messages into packets.

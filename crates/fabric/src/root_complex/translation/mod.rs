@@ -130,17 +130,6 @@ struct Outstanding {
     has_slot: bool,
 }
 
-/// The answer to a packet from below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
-    /// It need not wait.
-    Pass,
-    /// It waits for the translation of its own address.
-    Asked,
-    /// It waits for earlier packets of its port.
-    Behind,
-}
-
 /// The answer of the IOMMU: the page of the address, or the fault.
 pub(super) type Outcome = Result<Mapping, TranslationFault>;
 
@@ -252,21 +241,20 @@ impl TranslationAgent {
         }
     }
 
-    /// Takes a packet that came in at `port` and has passed its datapath at `passed`, if it must wait for the translation of its own
-    /// address or of an earlier packet's.
+    /// Lets a packet pass that came in at `port` and has passed its datapath at `passed`; false if it must wait for the translation of its
+    /// own address or of an earlier packet's.
     pub(super) fn admit(
         &mut self,
         port: Port,
         packet: PacketId,
         passed: Time,
         packets: &Packets,
-    ) -> Admission {
+    ) -> bool {
         let header = packets[packet].header();
         let needed = untranslated::needed_translation(header);
-        let needed = needed.filter(|(who, ..)| self.translates(*who));
-        let (progress, admission) = match needed {
-            None if self.untranslated.may_pass(port, header, packets) => return Admission::Pass,
-            None => (Progress::Behind, Admission::Behind),
+        let progress = match needed.filter(|(who, ..)| self.translates(*who)) {
+            None if self.untranslated.may_pass(port, header, packets) => return true,
+            None => Progress::Behind,
             Some(needed) => {
                 let question = Question {
                     port,
@@ -277,7 +265,7 @@ impl TranslationAgent {
                 if self.slots.take(question) {
                     self.ask(question);
                 }
-                (Progress::Asked, Admission::Asked)
+                Progress::Asked
             }
         };
         let waiting = Waiting {
@@ -286,7 +274,7 @@ impl TranslationAgent {
             passed,
         };
         self.untranslated.push(port, waiting);
-        admission
+        false
     }
 
     /// Whether the agent translates the addresses of an address space.

@@ -6,6 +6,7 @@ use crate::FunctionId;
 use crate::config::ConfigSpace;
 use crate::config::bridge::{BRIDGE_CONTROL, SERR_FORWARDING};
 use crate::config::header::{SECONDARY_STATUS, SIGNALED_SYSTEM_ERROR};
+use crate::config::space::bits_if;
 
 /// Root Error Command.
 pub const ROOT_ERROR_COMMAND: u16 = AER + 11;
@@ -58,12 +59,8 @@ impl ConfigSpace {
             Severity::Fatal => (UNCORRECTABLE_RECEIVED, 16, FATAL_RECEIVED),
         };
         let is_first = status & received == 0;
-        let first_fatal = if is_first && severity == Severity::Fatal {
-            FIRST_FATAL
-        } else {
-            0
-        };
         if is_first {
+            let first_fatal = bits_if(severity == Severity::Fatal, FIRST_FATAL);
             self.raise(ROOT_ERROR_STATUS, received | also | first_fatal);
             let source = u32::from(source.0) << shift;
             self.update(ERROR_SOURCE, 0xffff << shift, source);

@@ -14,38 +14,25 @@ use super::{
     TEN_BIT_TAG_COMPLETER, TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE, VERSION_2,
     size_field, timeout,
 };
+use crate::config::space::bits_if;
 
 impl ConfigSpace {
     pub(in crate::config) fn declare_express(&mut self, express: &Express) {
-        let Express {
-            port,
-            max_payload_supported,
-            tags,
-            ..
-        } = *express;
+        let Express { port, tags, .. } = *express;
+        let is_endpoint = port == PortType::Endpoint;
+        // Ports of switches send no non-posted requests.
+        let is_requester = port.ends_packets();
         self.declare(EXPRESS, VERSION_2 | port.field() << 20, 0, 0);
-        let latencies = if port == PortType::Endpoint {
-            LATENCIES_WITHOUT_LIMIT
-        } else {
-            0
-        };
-        let (extended, extended_enable) = if tags > 32 {
-            (EXTENDED_TAGS, EXTENDED_TAGS_ENABLE)
-        } else {
-            (0, 0)
-        };
-        let reset = if port == PortType::Endpoint {
-            FUNCTION_LEVEL_RESET
-        } else {
-            0
-        };
-        let capabilities =
-            size_field(max_payload_supported) | extended | latencies | ROLE_BASED_ERRORS | reset;
+        let of_endpoint = LATENCIES_WITHOUT_LIMIT | FUNCTION_LEVEL_RESET;
+        let capabilities = size_field(express.max_payload_supported)
+            | bits_if(tags > 32, EXTENDED_TAGS)
+            | bits_if(is_endpoint, of_endpoint)
+            | ROLE_BASED_ERRORS;
         self.declare(DEVICE_CAPABILITIES, capabilities, 0, 0);
         self.declare(
             DEVICE_CONTROL,
             DEVICE_CONTROL_RESET,
-            DEVICE_CONTROL_BITS | extended_enable,
+            DEVICE_CONTROL_BITS | bits_if(tags > 32, EXTENDED_TAGS_ENABLE),
             DEVICE_STATUS_CLEARED,
         );
         self.declare_kept(DEVICE_CONTROL, Express::max_payload_field(0).0);
@@ -54,16 +41,6 @@ impl ConfigSpace {
             self.declare(ROOT_CONTROL, 0, 0xf, 0);
             self.declare(ROOT_STATUS, 0, 0, 1 << 16);
         }
-        let (wide_tags, wide_enable) = if tags > 256 {
-            (TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE)
-        } else {
-            (0, 0)
-        };
-        // Ports of switches send no non-posted requests.
-        let (timeouts, timeout_control) = match port {
-            PortType::Endpoint | PortType::RootPort => (timeout::CAPABILITIES, timeout::CONTROL),
-            PortType::Upstream | PortType::Downstream => (0, 0),
-        };
         let (atomics, atomics_enable) = match port {
             PortType::Endpoint => (0, ATOMIC_REQUESTER_ENABLE),
             PortType::RootPort => (ATOMIC_ROUTING | ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE),
@@ -72,92 +49,58 @@ impl ConfigSpace {
             }
             PortType::Upstream | PortType::Downstream => (0, 0),
         };
-        let (ari, ari_enable) = if port.is_downstream() && express.ari_forwarding {
-            (ARI_FORWARDING, ARI_FORWARDING_ENABLE)
-        } else {
-            (0, 0)
-        };
-        self.declare(
-            DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit()
-                | wide_tags
-                | atomics
-                | ari
-                | timeouts
-                | express.prefixes(),
-            0,
-            0,
-        );
-        // Ports of switches send no requests with these attributes, and may have the bit read-only (PCIe Base 7.5.3.16).
-        let by_id = match port {
-            PortType::Endpoint | PortType::RootPort => IDO_REQUEST_ENABLE | IDO_COMPLETION_ENABLE,
-            PortType::Upstream | PortType::Downstream => IDO_COMPLETION_ENABLE,
-        };
-        // Root ports pass no prefixes on to each other.
-        let blocking = match port {
-            PortType::Upstream | PortType::Downstream if express.tlp_prefixes => PREFIX_BLOCKING,
-            _ => 0,
-        };
-        let enables =
-            wide_enable | atomics_enable | by_id | ari_enable | blocking | timeout_control;
+        let has_wide_tags = tags > 256;
+        let forwards_ari = port.is_downstream() && express.ari_forwarding;
+        let capabilities = express.completer_bits()
+            | bits_if(has_wide_tags, TEN_BIT_TAG_REQUESTER)
+            | atomics
+            | bits_if(forwards_ari, ARI_FORWARDING)
+            | bits_if(is_requester, timeout::CAPABILITIES);
+        self.declare(DEVICE_CAPABILITIES_2, capabilities, 0, 0);
+        // Ports of switches send no requests with the attribute, and may have the bit read-only (PCIe Base 7.5.3.16). Root ports pass no
+        // prefixes on to each other.
+        let enables = bits_if(has_wide_tags, TEN_BIT_TAG_REQUESTER_ENABLE)
+            | atomics_enable
+            | IDO_COMPLETION_ENABLE
+            | bits_if(is_requester, IDO_REQUEST_ENABLE | timeout::CONTROL)
+            | bits_if(forwards_ari, ARI_FORWARDING_ENABLE)
+            | bits_if(!is_requester && express.tlp_prefixes, PREFIX_BLOCKING);
         self.declare(DEVICE_CONTROL_2, 0, enables, 0);
     }
 
     /// Declares the registers of the link.
     fn declare_link_registers(&mut self, express: &Express) {
-        let Express {
-            port,
-            generation,
-            lanes,
-            number,
-            read_completion_boundary,
-            ..
-        } = *express;
-        let speed = u32::from(generation.number());
-        let link = speed | u32::from(lanes) << 4;
-        let (reporting, active, changed) = if port.is_downstream() {
-            let errors = LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING;
-            let reporting = errors | BANDWIDTH_NOTIFICATION;
-            (reporting, LINK_ACTIVE, BANDWIDTH_MANAGEMENT)
-        } else {
-            (0, 0, 0)
-        };
-        let (l0s, l0s_control) = match express.l0s_exit_ns {
-            Some(exit) => (L0S_SUPPORT | exit_latency_field(exit), L0S_ENABLE),
-            None => (0, 0),
-        };
-        let (l1, l1_control) = match express.l1_exit_ns {
-            Some(exit) => (L1_SUPPORT | l1_exit_latency_field(exit), L1_ENABLE),
-            None => (0, 0),
-        };
-        let (active_state, active_state_control) = (l0s | l1, l0s_control | l1_control);
+        let port = express.port;
+        let is_downstream = port.is_downstream();
+        let speed = u32::from(express.generation.number());
+        let link = speed | u32::from(express.lanes) << 4;
+        let reporting = LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING | BANDWIDTH_NOTIFICATION;
+        let l0s = express.l0s_exit_ns.map(exit_latency_field);
+        let l1 = express.l1_exit_ns.map(l1_exit_latency_field);
         self.declare(
             LINK_CAPABILITIES,
-            link | reporting | active_state | u32::from(number) << 24,
+            link | bits_if(is_downstream, reporting)
+                | l0s.map_or(0, |latency| L0S_SUPPORT | latency)
+                | l1.map_or(0, |latency| L1_SUPPORT | latency)
+                | u32::from(express.number) << 24,
             0,
             0,
         );
-        let clock = if express.has_separate_clocks {
-            0
-        } else {
-            SLOT_CLOCK
-        };
         // Read completion boundary: software sets it, except in a root port, which has a fixed one (PCIe Base 7.5.3.7).
-        let (boundary, writable) = match port {
-            PortType::RootPort if read_completion_boundary == 128 => (BOUNDARY_128, 0),
-            PortType::Endpoint => (0, BOUNDARY_128),
-            _ => (0, 0),
-        };
-        let of_downstream_ports = if port.is_downstream() {
-            LINK_DISABLE | BANDWIDTH_INTERRUPT | AUTONOMOUS_BANDWIDTH_INTERRUPT
-        } else {
-            0
-        };
+        let is_fixed = port == PortType::RootPort && express.read_completion_boundary == 128;
+        let of_downstream = LINK_DISABLE | BANDWIDTH_INTERRUPT | AUTONOMOUS_BANDWIDTH_INTERRUPT;
         self.declare(
             LINK_CONTROL,
-            link << 16 | clock | active | boundary,
-            LINK_CONTROL_BITS | writable | active_state_control | of_downstream_ports,
-            changed,
+            link << 16
+                | bits_if(!express.has_separate_clocks, SLOT_CLOCK)
+                | bits_if(is_downstream, LINK_ACTIVE)
+                | bits_if(is_fixed, BOUNDARY_128),
+            LINK_CONTROL_BITS
+                | bits_if(port == PortType::Endpoint, BOUNDARY_128)
+                | bits_if(l0s.is_some(), L0S_ENABLE)
+                | bits_if(l1.is_some(), L1_ENABLE)
+                | bits_if(is_downstream, of_downstream),
+            bits_if(is_downstream, BANDWIDTH_MANAGEMENT),
         );
         self.declare_kept(LINK_CONTROL, u32::MAX);
         let speeds = (1_u32 << speed) - 1;
@@ -180,36 +123,26 @@ impl ConfigSpace {
             self.declare(register, physical.read(register), 0, 0);
         }
         self.declare(DEVICE_CONTROL, 0, 0, DEVICE_STATUS_CLEARED);
-        self.declare(
-            DEVICE_CAPABILITIES_2,
-            express.ten_bit_tag_completer_bit() | timeout::CAPABILITIES | express.prefixes(),
-            0,
-            0,
-        );
+        let capabilities = express.completer_bits() | timeout::CAPABILITIES;
+        self.declare(DEVICE_CAPABILITIES_2, capabilities, 0, 0);
+    }
+}
+
+impl PortType {
+    /// Whether packets end at the function, and requests begin there; other ports pass them on.
+    fn ends_packets(self) -> bool {
+        matches!(self, Self::Endpoint | Self::RootPort)
     }
 }
 
 impl Express {
-    fn ten_bit_tag_completer_bit(&self) -> u32 {
-        if self.ten_bit_tag_completer {
-            TEN_BIT_TAG_COMPLETER
-        } else {
-            0
-        }
-    }
-
-    /// The bits of Device Capabilities 2 about End-End TLP prefixes: ports of switches pass on as many as there may be, other functions
-    /// receive one (PCIe Base 7.5.3.15).
-    fn prefixes(&self) -> u32 {
-        let most = match self.port {
-            PortType::Endpoint | PortType::RootPort => ONE_PREFIX,
-            PortType::Upstream | PortType::Downstream => 0,
-        };
-        if self.tlp_prefixes {
-            EXTENDED_FMT | END_TO_END_PREFIX | most
-        } else {
-            0
-        }
+    /// The bits of Device Capabilities 2 about 10-bit tags of completers and about End-End TLP prefixes: ports of switches pass on as many
+    /// prefixes as there may be, other functions receive one (PCIe Base 7.5.3.15).
+    fn completer_bits(&self) -> u32 {
+        let prefixes =
+            EXTENDED_FMT | END_TO_END_PREFIX | bits_if(self.port.ends_packets(), ONE_PREFIX);
+        bits_if(self.ten_bit_tag_completer, TEN_BIT_TAG_COMPLETER)
+            | bits_if(self.tlp_prefixes, prefixes)
     }
 }
 

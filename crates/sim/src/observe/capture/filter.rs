@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use kernel::{Quantity, Span, Time, Value};
-use packet::{Observation, Packet};
-use protocol::{Dllp, FunctionId, Kind as Content, Message, Tag, coherence};
+use packet::Packet;
+use protocol::{Dllp, FunctionId, Kind as Protocol, Message, Tag, coherence};
 use thiserror::Error;
 use transaction::messages;
 
-use super::WireEvent;
+use super::event::{Content, Departure, Mark, OrderedSets, What, WireEvent};
 use super::kind::{Group, Kind, Kinds};
 use super::names::{DirectionId, Names};
 
@@ -63,15 +63,6 @@ pub struct Filter {
     on_the_way: Vec<VecDeque<(u16, bool)>>,
 }
 
-/// The part of an event that passes a filter.
-#[derive(Clone, Debug)]
-pub enum Passing {
-    Nothing,
-    Whole,
-    /// Some of several ordered sets, and the time of the first.
-    Part(Observation, Time),
-}
-
 /// The transaction ID of a request, with the host of the tree in which it is unique.
 type Request = (Option<usize>, FunctionId, Tag);
 
@@ -99,43 +90,36 @@ impl Filter {
         }
     }
 
-    /// The part of `event` that passes: of several ordered sets, those within the window.
+    /// The part of `event` that passes, if any does: of several ordered sets, those within the window.
     #[inline]
-    pub fn pass(&mut self, event: &WireEvent<'_>) -> Passing {
-        if !self.passes_direction(event.direction) {
-            return Passing::Nothing;
-        }
-        if self.looks_at_kinds() && !self.passes_kinds(event) {
-            return Passing::Nothing;
-        }
-        self.within(event)
+    pub fn pass<'a>(&mut self, event: &WireEvent<'a>) -> Option<WireEvent<'a>> {
+        let passes = self.passes_direction(event.direction)
+            && (!self.looks_at_kinds() || self.passes_kinds(event));
+        passes.then(|| self.within(event)).flatten()
     }
 
     /// Whether `event` meets the parts that look at more than the link and the time.
     fn passes_kinds(&mut self, event: &WireEvent<'_>) -> bool {
-        match *event.what {
-            Observation::Packet {
-                sequence, packet, ..
-            } => {
-                let packet = &event.packets[packet];
-                let passes = self.passes_packet(packet, Kind::of_tlp(packet.header()), event);
-                if self.has_arrivals {
+        match event.what {
+            What::Departure(departure) => {
+                let passes = match departure.packet() {
+                    Some(packet) => self.passes_packet(packet, departure.kind, event),
+                    None => self.passes_without_packet(departure.kind),
+                };
+                if let Content::Tlp { sequence, .. } = departure.content
+                    && self.has_arrivals
+                {
                     self.on_the_way[event.direction.0].push_back((sequence, passes));
                 }
                 passes
             }
-            Observation::PacketArrival { sequence, .. } => self.passed(event.direction, sequence),
-            Observation::Fibre { frame, .. } => {
-                self.passes_packet(&event.packets[frame.packet], Kind::Frame, event)
-            }
-            Observation::Dllp { bytes, .. } | Observation::DllpArrival { bytes, .. } => {
-                let dllp = Dllp::parse(&bytes).ok();
-                self.passes_without_packet(Kind::of_dllp(dllp.as_ref()))
-            }
-            Observation::OrderedSets { .. } => self.passes_without_packet(Kind::Skip),
-            Observation::Training { .. } => self.passes_without_packet(Kind::Training),
-            Observation::Block { .. } => self.passes_without_packet(Kind::Block),
-            _ => false,
+            What::Arrival(arrival) => match arrival.mark {
+                Mark::Tlp(sequence) => self.passed(event.direction, sequence),
+                Mark::Dllp(bytes) => {
+                    let dllp = Dllp::parse(&bytes).ok();
+                    self.passes_without_packet(Kind::of_dllp(dllp.as_ref()))
+                }
+            },
         }
     }
 
@@ -190,7 +174,7 @@ impl Filter {
         let header = packet.header();
         let host = event.names.direction(event.direction).host;
         let request = (host, header.requester(), header.tag());
-        if matches!(header.kind, Content::Completion(_)) {
+        if matches!(header.kind, Protocol::Completion(_)) {
             return self.requests.contains(&request);
         }
         let passes = ranges(packet).any(|(from, to)| from <= last && first <= to);
@@ -215,60 +199,44 @@ impl Filter {
     }
 
     #[inline]
-    fn within(&self, event: &WireEvent<'_>) -> Passing {
+    fn within<'a>(&self, event: &WireEvent<'a>) -> Option<WireEvent<'a>> {
         let Some(window) = &self.window else {
-            return Passing::Whole;
+            return Some(*event);
         };
-        if let Observation::OrderedSets { .. } = event.what {
-            return match ordered_sets_within(*event.what, window) {
-                Some((what, at)) => Passing::Part(what, at),
-                None => Passing::Nothing,
-            };
+        if let What::Departure(departure) = event.what
+            && let Content::OrderedSets(sets) = departure.content
+        {
+            let (sets, at) = ordered_sets_within((sets, event.at), window)?;
+            let content = Content::OrderedSets(sets);
+            let what = What::Departure(Departure {
+                content,
+                ..departure
+            });
+            return Some(WireEvent { at, what, ..*event });
         }
-        if window.contains(&event.at) {
-            Passing::Whole
-        } else {
-            Passing::Nothing
-        }
+        window.contains(&event.at).then_some(*event)
     }
 }
 
-/// The part of several ordered sets that begins within `window`, and the beginning of the first.
-fn ordered_sets_within(what: Observation, window: &Range<Time>) -> Option<(Observation, Time)> {
-    let Observation::OrderedSets {
-        port,
-        count,
-        bytes,
-        token_bytes,
-        start,
-        length,
-        interval,
-    } = what
-    else {
-        return None;
-    };
+/// The part of several ordered sets, of which the first begins at `start`, that begins within `window`, and its beginning.
+fn ordered_sets_within(
+    (sets, start): (OrderedSets, Time),
+    window: &Range<Time>,
+) -> Option<(OrderedSets, Time)> {
     // The number of those that begin before `time`.
     let before = |time: Time| {
         let since = time.since(start).as_fs();
-        let number = if interval == Span::ZERO {
+        let number = if sets.interval == Span::ZERO {
             u64::from(time > start)
         } else {
-            since.div_ceil(interval.as_fs())
+            since.div_ceil(sets.interval.as_fs())
         };
-        number.min(count.into())
+        number.min(sets.count.into())
     };
     let (first, end) = (before(window.start), before(window.end));
-    let start = start + interval * first;
-    let sets = Observation::OrderedSets {
-        port,
-        count: end.saturating_sub(first) as u32,
-        bytes,
-        token_bytes,
-        start,
-        length,
-        interval,
-    };
-    (end > first).then_some((sets, start))
+    let count = end.saturating_sub(first) as u32;
+    let start = start + sets.interval * first;
+    (end > first).then_some((OrderedSets { count, ..sets }, start))
 }
 
 /// The first and the last byte of each range of addresses that a packet names.
@@ -276,18 +244,18 @@ fn ranges(packet: &Packet) -> impl Iterator<Item = (u64, u64)> {
     let range = |first: u64, length: u64| (first, first.saturating_add(length.max(1) - 1));
     let header = packet.header();
     let one = match &header.kind {
-        Content::MemoryRead(request) | Content::MemoryWrite(request) => {
+        Protocol::MemoryRead(request) | Protocol::MemoryWrite(request) => {
             Some(range(request.first_byte(), request.byte_len().into()))
         }
-        Content::Atomic(atomic) => Some(range(atomic.address(), atomic.width().into())),
-        Content::Network(network) => Some(range(network.address(), network.len().into())),
-        Content::Message(request) => match &request.message {
+        Protocol::Atomic(atomic) => Some(range(atomic.address(), atomic.width().into())),
+        Protocol::Network(network) => Some(range(network.address(), network.len().into())),
+        Protocol::Message(request) => match &request.message {
             Message::PageRequest(page) => Some(range(page.page.address(), 4096)),
             _ => None,
         },
         _ => None,
     };
-    let coherent = matches!(header.kind, Content::Coherence(_));
+    let coherent = matches!(header.kind, Protocol::Coherence(_));
     let said = coherent.then(|| messages(packet.payload()));
     let lines = said.into_iter().flatten().filter_map(move |message| {
         let (coherence::Content::Request(line, _) | coherence::Content::Snoop(line, _)) =
@@ -301,40 +269,36 @@ fn ranges(packet: &Packet) -> impl Iterator<Item = (u64, u64)> {
 }
 
 fn links(written: &[String], names: &Names) -> Result<Option<Vec<bool>>, FilterError> {
-    let directions = names.directions();
-    let mut known: Vec<&str> = directions.iter().map(|one| one.link.as_str()).collect();
-    known.dedup();
-    chosen(written, &known, "at", "there is no link of this name")?;
-    let passes = directions.iter().map(|one| written.contains(&one.link));
-    Ok((!written.is_empty()).then(|| passes.collect()))
+    let links = names.directions().iter().map(|one| one.link.as_str());
+    chosen(written, links, "at", "there is no link of this name")
 }
 
 fn flows(written: &[String], names: &Names) -> Result<Option<Vec<bool>>, FilterError> {
-    let flows = names.flows();
-    let mut known: Vec<&str> = flows.iter().map(String::as_str).collect();
-    known.dedup();
-    chosen(
-        written,
-        &known,
-        "flow",
-        "there is no flow or other workload of this name",
-    )?;
-    let passes = flows.iter().map(|name| written.contains(name));
-    Ok((!written.is_empty()).then(|| passes.collect()))
+    let flows = names.flows().iter().map(String::as_str);
+    let wrong = "there is no flow or other workload of this name";
+    chosen(written, flows, "flow", wrong)
 }
 
-/// Checks that each name is a known one.
-fn chosen(
+/// Whether each of `all` is among the written names, each of which must be one of `all`; nothing if no name is written.
+fn chosen<'a>(
     written: &[String],
-    known: &[&str],
+    all: impl Iterator<Item = &'a str>,
     part: &'static str,
     wrong: &str,
-) -> Result<(), FilterError> {
-    let unknown = written.iter().find(|name| !known.contains(&name.as_str()));
-    unknown.map_or(Ok(()), |name| {
-        let advice = format!("{wrong}; {}", scenario::advice(name, known));
-        Err(error(part, name, advice))
-    })
+) -> Result<Option<Vec<bool>>, FilterError> {
+    let mut known: Vec<&str> = all.collect();
+    let passes = known
+        .iter()
+        .map(|name| written.iter().any(|one| one == name));
+    let passes = (!written.is_empty()).then(|| passes.collect());
+    known.dedup();
+    match written.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let advice = format!("{wrong}; {}", scenario::advice(name, &known));
+            Err(error(part, name, advice))
+        }
+        None => Ok(passes),
+    }
 }
 
 fn kinds(written: &[String]) -> Result<Option<Kinds>, FilterError> {
@@ -490,27 +454,22 @@ mod tests {
             length in 1_u64..3000,
         ) {
             let time = Time::from_fs;
-            let sets = Observation::OrderedSets {
-                port: 0,
+            let sets = OrderedSets {
                 count,
                 bytes: 16,
                 token_bytes: 0,
-                start: time(start),
-                length: Span::from_fs(1),
                 interval: Span::from_fs(if count == 1 { 0 } else { interval }),
             };
-            let begins = |what: Option<Observation>| match what {
-                Some(Observation::OrderedSets { start, count, interval, .. }) => {
-                    let begin = |number| start + interval * u64::from(number);
-                    (0..count).map(begin).collect::<Vec<_>>()
-                }
-                _ => Vec::new(),
+            let begins = |(sets, start): (OrderedSets, Time)| {
+                let begin = |number| start + sets.interval * u64::from(number);
+                (0..sets.count).map(begin).collect::<Vec<_>>()
             };
             let window = time(from)..time(from + length);
-            let mut expected = begins(Some(sets));
+            let sets = (sets, time(start));
+            let mut expected = begins(sets);
             expected.retain(|begin| window.contains(begin));
-            let within = ordered_sets_within(sets, &window).map(|(what, _)| what);
-            prop_assert_eq!(begins(within), expected);
+            let within = ordered_sets_within(sets, &window).map(begins);
+            prop_assert_eq!(within.unwrap_or_default(), expected);
         }
     }
 }

@@ -2,13 +2,12 @@
 //!
 //! A capture is a probe: it changes nothing of what is simulated, and without one nothing is observed in detail.
 
-mod destination;
+pub mod event;
+pub mod fields;
 pub mod filter;
 pub mod kind;
 pub mod names;
 mod output;
-pub mod words;
-mod writer;
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -21,72 +20,10 @@ use packet::{Observation, Packets, Pcie};
 use crate::model::Model;
 use crate::setup::Plan;
 
-use filter::Passing;
+use event::{What, WireEvent};
 pub use filter::{Filter, FilterError, FilterOptions};
-use names::{DirectionId, Names};
+use names::Names;
 pub use output::Output;
-
-/// Something that takes a wire, or arrives from it.
-#[derive(Clone, Copy, Debug)]
-pub struct WireEvent<'a> {
-    /// The component that reported it.
-    pub by: ComponentId,
-    /// The port of the component.
-    pub port: u16,
-    /// The direction of the wire.
-    pub direction: DirectionId,
-    /// The time at which its first bit takes the wire; of an arrival, the time at which its last bit has arrived.
-    pub at: Time,
-    /// The time at which it was reported.
-    pub now: Time,
-    /// The observation that tells of it.
-    pub what: &'a Observation,
-    /// The packets that `what` names.
-    pub packets: &'a Packets,
-    /// The names of links, components and flows.
-    pub names: &'a Names,
-}
-
-impl<'a> WireEvent<'a> {
-    /// The event on a wire that an observation tells of, if it does.
-    #[inline]
-    fn of(
-        told: &'a Observed<Observation>,
-        packets: &'a Packets,
-        names: &'a Names,
-    ) -> Option<WireEvent<'a>> {
-        let (port, at, is_arrival) = match told.what {
-            Observation::Packet { port, start, .. }
-            | Observation::Dllp { port, start, .. }
-            | Observation::OrderedSets { port, start, .. }
-            | Observation::Training { port, start, .. }
-            | Observation::Fibre { port, start, .. }
-            | Observation::Block { port, start, .. } => (port, start, false),
-            Observation::PacketArrival { port, end, .. } => (port, end, true),
-            Observation::DllpArrival { port, .. } => (port, told.at, true),
-            _ => return None,
-        };
-        let end = names.end(told.by, port);
-        Some(WireEvent {
-            by: told.by,
-            port,
-            direction: if is_arrival { end.arrives } else { end.leaves },
-            at,
-            now: told.at,
-            what: &told.what,
-            packets,
-            names,
-        })
-    }
-}
-
-#[inline]
-fn is_arrival(what: &Observation) -> bool {
-    matches!(
-        what,
-        Observation::PacketArrival { .. } | Observation::DllpArrival { .. }
-    )
-}
 
 /// A format of captures.
 pub trait Format: Debug + Send + Sync {
@@ -234,12 +171,12 @@ impl Captures {
     /// Makes the records of observations, whose packets are in `packets`.
     pub fn note_all(&mut self, all: &[Observed<Observation>], packets: &Packets) {
         for told in all {
-            if !self.has_arrivals && is_arrival(&told.what) {
-                continue;
-            }
             let Some(event) = WireEvent::of(told, packets, &self.names) else {
                 continue;
             };
+            if matches!(event.what, What::Arrival(_)) && !self.has_arrivals {
+                continue;
+            }
             for capture in &mut self.all {
                 capture.note(&event);
             }
@@ -288,18 +225,10 @@ impl Capture {
         }
         let out = self.output.buffer();
         let begin = out.len();
-        match self.filter.pass(event) {
-            Passing::Nothing => return,
-            Passing::Whole => self.format.record(event, out),
-            Passing::Part(what, at) => {
-                let part = WireEvent {
-                    at,
-                    what: &what,
-                    ..*event
-                };
-                self.format.record(&part, out);
-            }
-        }
+        let Some(part) = self.filter.pass(event) else {
+            return;
+        };
+        self.format.record(&part, out);
         self.has_passed = true;
         self.enter(event.by, begin);
     }

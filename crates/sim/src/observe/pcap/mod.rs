@@ -8,17 +8,17 @@ mod record;
 
 use std::collections::BTreeMap;
 
-use kernel::{Span, Time};
-use packet::{Observation, Packet};
-use protocol::Kind as Content;
+use kernel::Time;
+use protocol::Kind as Protocol;
 
 use crate::setup::Plan;
 
+use super::capture::event::{Content, Departure, What, WireEvent};
 use super::capture::names::{DirectionId, Names};
-use super::capture::{Filter, Format, Output, WireEvent};
+use super::capture::{Filter, Format, Output};
 use interface::{Medium, media};
-use queue::{Mark, Queue};
-use record::{Arrival, Head, Kind, OrderedSets, flags};
+use queue::Queue;
+use record::{Head, Kind, flags};
 
 /// A capture in pcapng.
 #[derive(Debug)]
@@ -27,6 +27,9 @@ pub struct Pcap {
     directions: Vec<Direction>,
     queue: Queue,
 }
+
+/// Bytes of a block beside its packet, for most blocks.
+const ROOM: usize = 128;
 
 /// A direction of a link, fibre or cable.
 #[derive(Clone, Debug)]
@@ -68,46 +71,30 @@ impl Format for Pcap {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, _out: &mut Vec<u8>) {
-        match *event.what {
-            Observation::PacketArrival {
-                sequence,
-                verdict,
-                wrong_bits,
-                ..
-            } => {
-                let arrival = Arrival {
-                    verdict,
-                    wrong_bits,
-                    end: event.at,
-                };
-                let mark = Mark::Tlp(sequence);
-                self.queue.arrive(event.direction.0, mark, &arrival);
-            }
-            Observation::DllpArrival {
-                bytes,
-                verdict,
-                wrong_bits,
-                ..
-            } => {
-                let arrival = Arrival {
-                    verdict,
-                    wrong_bits,
-                    end: event.at,
-                };
-                let mark = Mark::Dllp(bytes);
-                self.queue.arrive(event.direction.0, mark, &arrival);
-            }
+        match event.what {
             // The format has no records of training.
-            Observation::Training { .. } => {}
-            _ => self.depart(event),
+            What::Departure(Departure {
+                content: Content::Training { .. },
+                ..
+            }) => {}
+            What::Arrival(arrival) => {
+                self.queue.arrive(event.direction, event.at, &arrival);
+            }
+            What::Departure(departure) => {
+                let direction = &self.directions[event.direction.0];
+                let payload = departure.packet().map_or(0, |packet| packet.bytes().len());
+                let mut block = Vec::with_capacity(ROOM + payload);
+                emit(&departure, event, direction, &mut block);
+                pcapng::end_packet(&mut block, 0);
+                let place = (event.at, event.direction);
+                self.queue.enter(place, block, departure.mark());
+            }
         }
     }
 
     #[inline]
     fn advance(&mut self, now: Time, output: &mut Output) {
-        if self.queue.is_full() {
-            self.queue.release(now, |block| output.write(block));
-        }
+        self.queue.advance(now, |block| output.write(block));
     }
 
     fn pause(&mut self, _now: Time, output: &mut Output) {
@@ -119,90 +106,65 @@ impl Format for Pcap {
     }
 }
 
-impl Pcap {
-    /// Enters what takes a wire.
-    fn depart(&mut self, event: &WireEvent<'_>) {
-        let direction = &self.directions[event.direction.0];
-        let out = self.queue.buffer();
-        let begin = out.len();
-        let mark = emit(event, direction, out);
-        pcapng::end_packet(out, begin);
-        self.queue.enter((event.direction.0, event.at), begin, mark);
-    }
-}
-
-/// Appends pseudo-header and content of what takes a wire; returns the mark of its arrival, if it will have one.
-fn emit(event: &WireEvent<'_>, direction: &Direction, out: &mut Vec<u8>) -> Option<Mark> {
-    let head = |kind, length, more: u16, flow| Head {
-        kind,
-        // Both directions of a link have neighbouring numbers.
-        link: (event.direction.0 / 2) as u16,
-        flags: direction.flag | more,
-        time: event.at,
-        length,
-        flow,
+/// Appends pseudo-header and content of what takes a wire.
+fn emit(
+    departure: &Departure<'_>,
+    event: &WireEvent<'_>,
+    direction: &Direction,
+    out: &mut Vec<u8>,
+) {
+    let flow = departure.packet().and_then(|one| event.names.flow(one));
+    let mut head = |kind, more: u16| {
+        let head = Head {
+            kind,
+            // Both directions of a link have neighbouring numbers.
+            link: (event.direction.0 / 2) as u16,
+            flags: direction.flag | more,
+            time: event.at,
+            length: departure.length,
+            flow: flow.unwrap_or_default(),
+        };
+        head.emit(direction.interface, out);
     };
-    let flow = |packet: &Packet| event.names.flow(packet).unwrap_or_default();
-    match *event.what {
-        Observation::Packet {
-            sequence,
+    match departure.content {
+        Content::Tlp {
             packet,
+            sequence,
             replay,
             nullified,
-            length,
-            ..
         } => {
-            let packet = &event.packets[packet];
             let kind = match packet.header().kind {
-                Content::Network(_) => Kind::Network,
+                Protocol::Network(_) => Kind::Network,
                 _ => Kind::Tlp,
             };
-            let more = flag(replay, flags::REPLAY) | flag(nullified, flags::NULLIFIED);
-            head(kind, length, more, flow(packet)).emit(direction.interface, out);
+            head(
+                kind,
+                flag(replay, flags::REPLAY) | flag(nullified, flags::NULLIFIED),
+            );
             record::emit_tlp(out, sequence, nullified, packet.bytes());
-            Some(Mark::Tlp(sequence))
         }
-        Observation::Dllp { bytes, length, .. } => {
-            head(Kind::Dllp, length, 0, "").emit(direction.interface, out);
+        Content::Dllp { bytes, .. } => {
+            head(Kind::Dllp, 0);
             out.extend_from_slice(&bytes);
-            Some(Mark::Dllp(bytes))
         }
-        Observation::OrderedSets {
-            count,
-            bytes,
-            token_bytes,
-            length,
-            interval,
-            ..
-        } => {
-            head(Kind::OrderedSets, length, 0, "").emit(direction.interface, out);
-            let sets = OrderedSets {
-                bytes,
-                token_bytes,
-                count,
-                interval,
-            };
-            sets.emit(out);
-            None
+        Content::OrderedSets(sets) => {
+            head(Kind::OrderedSets, 0);
+            record::emit_ordered_sets(out, &sets);
         }
-        Observation::Fibre {
+        Content::Frame {
             frame,
+            packet,
             replay,
-            length,
-            ..
         } => {
-            let packet = &event.packets[frame.packet];
-            let more = flag(replay, flags::REPLAY) | flag(frame.damaged, flags::DAMAGED);
-            head(Kind::Fibre, length, more, flow(packet)).emit(direction.interface, out);
+            let damaged = flag(frame.damaged, flags::DAMAGED);
+            head(Kind::Fibre, flag(replay, flags::REPLAY) | damaged);
             out.extend(packet.fibre_image(frame.channel, frame.sequence));
-            None
         }
-        Observation::Block { block, .. } => {
-            head(Kind::Block, Span::ZERO, 0, "").emit(direction.interface, out);
+        Content::Block(block) => {
+            head(Kind::Block, 0);
             record::emit_block(out, block);
-            None
         }
-        _ => None,
+        Content::Training { .. } => {}
     }
 }
 

@@ -5,6 +5,7 @@ use packet::{Block, Verdict};
 use protocol::lcrc;
 
 use super::pcapng::{PACKET_HEADER, begin_packet};
+use crate::observe::capture::event::{Arrival, OrderedSets};
 
 /// The version of the layout.
 const VERSION: u8 = 1;
@@ -82,34 +83,24 @@ impl Head<'_> {
     }
 }
 
-/// The arrival of a packet, and the decision of its receiver.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) verdict: Verdict,
-    pub(super) wrong_bits: u16,
-    pub(super) end: Time,
-}
-
-impl Arrival {
-    /// Enters the arrival into the pseudo-header at the beginning of `bytes`.
-    #[inline]
-    pub(super) fn enter(&self, bytes: &mut [u8]) {
-        bytes[5] |= flags::ARRIVED as u8;
-        if self.wrong_bits > 0 {
-            bytes[5] |= flags::DAMAGED as u8;
-            bytes[6..8].copy_from_slice(&self.wrong_bits.to_be_bytes());
-        }
-        bytes[24..32].copy_from_slice(&self.end.as_fs().to_be_bytes());
-        bytes[32] = match self.verdict {
-            Verdict::Accepted => 1,
-            Verdict::Duplicate => 2,
-            Verdict::Nak => 3,
-            Verdict::Nullified => 4,
-            Verdict::Discarded => 5,
-            Verdict::Unframed => 6,
-            Verdict::LinkDown => 7,
-        };
+/// Enters the arrival of a packet, whose last bit arrives at `end`, into the pseudo-header at the beginning of `bytes`.
+#[inline]
+pub(super) fn enter_arrival(arrival: &Arrival, end: Time, bytes: &mut [u8]) {
+    bytes[5] |= flags::ARRIVED as u8;
+    if arrival.wrong_bits > 0 {
+        bytes[5] |= flags::DAMAGED as u8;
+        bytes[6..8].copy_from_slice(&arrival.wrong_bits.to_be_bytes());
     }
+    bytes[24..32].copy_from_slice(&end.as_fs().to_be_bytes());
+    bytes[32] = match arrival.verdict {
+        Verdict::Accepted => 1,
+        Verdict::Duplicate => 2,
+        Verdict::Nak => 3,
+        Verdict::Nullified => 4,
+        Verdict::Discarded => 5,
+        Verdict::Unframed => 6,
+        Verdict::LinkDown => 7,
+    };
 }
 
 /// Appends a TLP as it is on the wire: `tlp` is header and data.
@@ -122,26 +113,13 @@ pub(super) fn emit_tlp(out: &mut Vec<u8>, sequence: u16, nullified: bool, tlp: &
     out.extend_from_slice(&lcrc.to_le_bytes());
 }
 
-/// Ordered sets at equal distances.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OrderedSets {
-    /// Bytes of each over all lanes, with its EDS token.
-    pub(super) bytes: u16,
-    pub(super) token_bytes: u8,
-    pub(super) count: u32,
-    /// The time from the beginning of one to that of the next.
-    pub(super) interval: Span,
-}
-
-impl OrderedSets {
-    /// Appends the description of the ordered sets: their symbols are not modelled.
-    pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        const SKP: u8 = 1;
-        out.extend([SKP, self.token_bytes]);
-        out.extend(self.bytes.to_be_bytes());
-        out.extend(self.count.to_be_bytes());
-        out.extend(self.interval.as_fs().to_be_bytes());
-    }
+/// Appends the description of ordered sets: their symbols are not modelled.
+pub(super) fn emit_ordered_sets(out: &mut Vec<u8>, sets: &OrderedSets) {
+    const SKP: u8 = 1;
+    out.extend([SKP, sets.token_bytes]);
+    out.extend(sets.bytes.to_be_bytes());
+    out.extend(sets.count.to_be_bytes());
+    out.extend(sets.interval.as_fs().to_be_bytes());
 }
 
 /// Appends the content of a control block: kind, channel, and the number of cycles or of the frame.
@@ -161,6 +139,7 @@ pub(super) fn emit_block(out: &mut Vec<u8>, block: Block) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::capture::event::Mark;
 
     #[test]
     fn a_pseudo_header_has_its_fields_in_place() {
@@ -176,11 +155,11 @@ mod tests {
         head.emit(0, &mut out);
         out.drain(..PACKET_HEADER);
         let arrival = Arrival {
+            mark: Mark::Dllp([0; 6]),
             verdict: Verdict::Discarded,
             wrong_bits: 0x102,
-            end: Time::from_fs(10),
         };
-        arrival.enter(&mut out);
+        enter_arrival(&arrival, Time::from_fs(10), &mut out);
         assert_eq!(out[..8], [1, 2, 0, 44, 0, 0b1_1001, 1, 2]);
         assert_eq!(out[8..16], [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(

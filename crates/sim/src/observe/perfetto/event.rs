@@ -1,9 +1,10 @@
-//! Packets with a track event, which are most of a trace: written field by field, without a message in between.
-//!
-//! A run writes millions of them, so that a general encoder would cost more than the run. A few fields at a time are put together in
-//! a word, and written with it.
+//! Packets with a track event, which are most of a trace, by the field numbers of Perfetto's `perfetto_trace.proto`.
 
-use super::messages::{NEEDS_INCREMENTAL_STATE, SEQUENCE};
+use std::io::Write;
+
+use super::message::Message;
+use super::{PACKET, SEQUENCE, SEQUENCE_ID};
+use crate::observe::capture::fields::{Field, Fields, Value};
 
 /// The type of a track event.
 #[derive(Clone, Copy, Debug)]
@@ -13,332 +14,130 @@ enum EventType {
     Counter = 4,
 }
 
-/// The place in which packets are written.
-#[derive(Debug)]
-pub(super) struct Buffer(Box<[u8; MOST + WORD]>);
-
-/// A power of two that is more than the packets of any slice, or of any event with counters, together take.
-const MOST: usize = 1024;
-
-/// Bytes that are written at once.
-const WORD: usize = 8;
-
 /// The counters that Perfetto reads from one event.
 pub(super) const COUNTERS: usize = 9;
 
-impl Default for Buffer {
-    fn default() -> Self {
-        Buffer(Box::new([0; _]))
-    }
+/// `sequence_flags`, and its value for packets with interned texts.
+const SEQUENCE_FLAGS: u32 = 13;
+const NEEDS_INCREMENTAL_STATE: u64 = 2;
+
+/// Fields of packets and of events.
+const TIMESTAMP: u32 = 8;
+const EVENT: u32 = 11;
+const EVENT_TYPE: u32 = 9;
+const TRACK: u32 = 11;
+
+/// Appends a slice with this number of its name on track `uuid`, from `begin` to `end`, with the fields that `annotate` adds.
+#[inline]
+pub(super) fn append_slice(
+    out: &mut Vec<u8>,
+    (uuid, name): (u64, u64),
+    (begin, end): (u64, u64),
+    annotate: impl FnOnce(&mut Annotations<'_, '_>),
+) {
+    append(out, (EventType::SliceBegin, uuid), begin, |event| {
+        annotate(&mut Annotations(event.uint(10, name)));
+    });
+    Message(out).message::<1>(PACKET, |packet| {
+        packet.uint(TIMESTAMP, end);
+        append_event::<1>(packet, (EventType::SliceEnd, uuid), |_| {});
+    });
 }
 
-impl Buffer {
-    /// Begins to write packets.
-    #[inline]
-    pub(super) fn events(&mut self) -> Events<'_> {
-        Events {
-            bytes: &mut self.0,
-            len: 0,
-        }
-    }
-}
-
-/// Packets with track events that are being written.
-///
-/// Each method returns what it was given, so that all of it can stay in registers.
-#[derive(Debug)]
-pub(super) struct Events<'a> {
-    bytes: &'a mut [u8; MOST + WORD],
-    len: usize,
-}
-
-/// The places of the lengths of the first packet and of its event, which are known last: two bytes each, as Perfetto's own writers do.
-const PACKET_LENGTH: usize = 1;
-const EVENT_LENGTH: usize = 3 + BEFORE_EVENT.len();
-
-/// The numbers of fields with their wire types, as they stand before values.
-mod key {
-    pub(super) const VARINT: u8 = 0;
-    pub(super) const FIXED: u8 = 1;
-    pub(super) const BYTES: u8 = 2;
-
-    /// The key of a field below 16, which is one byte.
-    pub(super) const fn short(field: u8, wire_type: u8) -> u8 {
-        field << 3 | wire_type
-    }
-
-    /// The key of a field from 16 to 2047, which is two bytes.
-    pub(super) const fn long(field: u16, wire_type: u8) -> [u8; 2] {
-        [
-            (field << 3) as u8 & 0x7f | wire_type | 0x80,
-            (field >> 4) as u8,
-        ]
-    }
-}
-
-/// The fields of a packet before its event: `trusted_packet_sequence_id`, `sequence_flags`, and the key of the event.
-const BEFORE_EVENT: [u8; 5] = [
-    key::short(10, key::VARINT),
-    SEQUENCE as u8,
-    key::short(13, key::VARINT),
-    NEEDS_INCREMENTAL_STATE as u8,
-    key::short(11, key::BYTES),
-];
-
-impl Events<'_> {
-    /// Begins a slice on track `uuid`, whose name has the number `name`, which is below 128. It is the first packet.
-    #[inline(always)]
-    pub(super) fn begin_slice(self, uuid: u64, name: u8) -> Self {
-        self.begin(EventType::SliceBegin, uuid)
-            .put([key::short(10, key::VARINT), name])
-    }
-
-    /// Writes an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value. It is
-    /// the first packet.
-    #[inline(always)]
-    pub(super) fn counters(mut self, timestamp: u64, values: &[(u64, u64)]) -> Self {
-        let Some(((uuid, value), more)) = values.split_first() else {
-            return self;
-        };
-        self = self.begin(EventType::Counter, *uuid);
-        self = self.put(key::long(30, key::VARINT)).varint(*value);
+/// Appends an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value.
+#[inline]
+pub(super) fn append_counters(out: &mut Vec<u8>, timestamp: u64, values: &[(u64, u64)]) {
+    let Some(((uuid, value), more)) = values.split_first() else {
+        return;
+    };
+    append(out, (EventType::Counter, *uuid), timestamp, |event| {
+        event.padded::<2>(30, *value);
         for (uuid, value) in more {
-            self = self.put(key::long(31, key::VARINT)).varint(*uuid);
-            self = self.put([key::short(12, key::VARINT)]).varint(*value);
+            event.padded::<2>(31, *uuid).padded::<2>(12, *value);
         }
-        self.end(timestamp)
-    }
+    });
+}
 
+/// Appends a packet with an event. Its lengths are two bytes, as Perfetto's own writers have them.
+#[inline]
+fn append(
+    out: &mut Vec<u8>,
+    event: (EventType, u64),
+    timestamp: u64,
+    add: impl FnOnce(&mut Message<'_>),
+) {
+    Message(out).message::<2>(PACKET, |packet| {
+        append_event::<2>(packet, event, add);
+        packet.uint(TIMESTAMP, timestamp);
+    });
+}
+
+#[inline]
+fn append_event<const N: usize>(
+    packet: &mut Message<'_>,
+    (kind, uuid): (EventType, u64),
+    add: impl FnOnce(&mut Message<'_>),
+) {
+    packet.uint(SEQUENCE_ID, SEQUENCE);
+    packet.uint(SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
+    packet.message::<N>(EVENT, |event| {
+        event.uint(EVENT_TYPE, kind as u64).padded::<2>(TRACK, uuid);
+        add(event);
+    });
+}
+
+/// The debug annotations of an event, and its arrows.
+#[derive(Debug)]
+pub(super) struct Annotations<'a, 'b>(&'a mut Message<'b>);
+
+impl Annotations<'_, '_> {
     /// Joins the slice by an arrow with the slices before and after it that have the same number.
-    #[inline(always)]
-    pub(super) fn flow(self, number: u64) -> Self {
-        self.put(key::long(47, key::FIXED))
-            .put(number.to_le_bytes())
-    }
-
-    /// Adds an annotation with a number.
-    #[inline(always)]
-    pub(super) fn uint(self, name: u8, value: u64) -> Self {
-        self.annotation(name, [key::short(3, key::VARINT)], value)
-    }
-
-    /// Adds an annotation with an address.
-    #[inline(always)]
-    pub(super) fn pointer(self, name: u8, value: u64) -> Self {
-        let key = key::short(7, key::VARINT);
-        if value >= 1 << 56 {
-            return self.long_annotation(name, &[key], value);
-        }
-        let (value, len) = spread(value);
-        let [annotation, len_of_all, name_key, name] = annotation_head(name, 1 + len);
-        self.put([annotation, len_of_all, name_key, name, key])
-            .put_some(value, len)
-    }
-
-    /// Adds an annotation that is true.
-    #[inline(always)]
-    pub(super) fn flag(self, name: u8) -> Self {
-        self.annotation(name, [key::short(2, key::VARINT)], 1)
-    }
-
-    /// Adds an annotation with a text, by its number.
-    #[inline(always)]
-    pub(super) fn interned(self, name: u8, iid: u64) -> Self {
-        self.annotation(name, key::long(17, key::VARINT), iid)
-    }
-
-    /// Adds an annotation with a text of seven bytes.
-    #[inline(always)]
-    pub(super) fn text(self, name: u8, text: [u8; 7]) -> Self {
-        let head = [
-            key::short(4, key::BYTES),
-            4 + text.len() as u8,
-            NAME,
-            name,
-            key::short(6, key::BYTES),
-            text.len() as u8,
-        ];
-        self.put(head).put(text)
-    }
-
-    /// Ends the first packet, whose event is complete.
-    #[inline(always)]
-    pub(super) fn end(self, timestamp: u64) -> Self {
-        let ended = self.put_length(EVENT_LENGTH);
-        let ended = ended.put([key::short(8, key::VARINT)]).time(timestamp);
-        ended.put_length(PACKET_LENGTH)
-    }
-
-    /// Writes the packet with the end of a slice. Both numbers are below 2^56.
-    #[inline(always)]
-    pub(super) fn end_slice(self, uuid: u64, timestamp: u64) -> Self {
-        let (time, time_len) = spread_far(timestamp);
-        let (track, track_len) = spread(uuid);
-        let event_len = 3 + track_len;
-        let len = 1 + time_len + BEFORE_EVENT.len() + 1 + event_len;
-        let before_time = [
-            key::short(1, key::BYTES),
-            len as u8,
-            key::short(8, key::VARINT),
-        ];
-        let [sequence, number, flags, needs, event] = BEFORE_EVENT;
-        let before_track = [
-            sequence,
-            number,
-            flags,
-            needs,
-            event,
-            event_len as u8,
-            key::short(9, key::VARINT),
-            EventType::SliceEnd as u8,
-        ];
-        self.put(before_time)
-            .put_some(time, time_len)
-            .put(before_track)
-            .put([key::short(11, key::VARINT)])
-            .put_some(track, track_len)
-    }
-
-    /// Appends the packets to a trace.
     #[inline]
-    pub(super) fn append(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.bytes[..self.len]);
-    }
-
-    /// Begins the first packet, with an event on track `uuid`.
-    #[inline(always)]
-    fn begin(self, kind: EventType, uuid: u64) -> Self {
-        let [sequence, number, flags, needs, event] = BEFORE_EVENT;
-        let packet = key::short(1, key::BYTES);
-        let (kind_key, track_key) = (key::short(9, key::VARINT), key::short(11, key::VARINT));
-        self.put([packet, 0, 0, sequence, number, flags, needs, event])
-            .put([0, 0, kind_key, kind as u8, track_key])
-            .varint(uuid)
-    }
-
-    /// Puts the number of the bytes after the two at `at` into these two.
-    #[inline(always)]
-    fn put_length(self, at: usize) -> Self {
-        let length = self.len - at - 2;
-        self.bytes[at] = length as u8 | 0x80;
-        self.bytes[at + 1] = (length >> 7) as u8;
-        self
-    }
-
-    /// Adds an annotation, whose value has this key. Names are below 128.
-    #[inline(always)]
-    fn annotation<const N: usize>(self, name: u8, key: [u8; N], value: u64) -> Self {
-        if value >= SHORT {
-            return self.long_annotation(name, &key, value);
-        }
-        let (value, len) = spread(value);
-        let mut word = [0; WORD];
-        word[..4].copy_from_slice(&annotation_head(name, N + len));
-        word[4..4 + N].copy_from_slice(&key);
-        self.put_some(
-            u64::from_le_bytes(word) | value << (8 * (4 + N)),
-            4 + N + len,
-        )
-    }
-
-    #[inline(never)]
-    fn long_annotation(mut self, name: u8, key: &[u8], value: u64) -> Self {
-        let length_at = self.len + 1;
-        self = self.put(annotation_head(name, 0));
-        for byte in key {
-            self = self.put([*byte]);
-        }
-        self = self.varint(value);
-        self.bytes[length_at] = (self.len - length_at - 1) as u8;
-        self
-    }
-
-    /// Adds a number.
-    #[inline(always)]
-    fn varint(self, value: u64) -> Self {
-        if value >= 1 << 56 {
-            return self.long_varint(value);
-        }
-        let (bytes, len) = spread(value);
-        self.put_some(bytes, len)
-    }
-
-    /// Adds a time, which is seldom short.
-    #[inline(always)]
-    fn time(self, value: u64) -> Self {
-        if value >= 1 << 56 {
-            return self.long_varint(value);
-        }
-        let (bytes, len) = spread_far(value);
-        self.put_some(bytes, len)
-    }
-
-    #[cold]
-    fn long_varint(mut self, mut value: u64) -> Self {
-        while value >= 0x80 {
-            self = self.put([value as u8 | 0x80]);
-            value >>= 7;
-        }
-        self.put([value as u8])
-    }
-
-    #[inline(always)]
-    fn put<const N: usize>(self, bytes: [u8; N]) -> Self {
-        let mut word = [0; WORD];
-        word[..N].copy_from_slice(&bytes);
-        self.put_some(u64::from_le_bytes(word), N)
-    }
-
-    /// Adds the first `len` bytes of a word. Those after them are overwritten by what follows.
-    #[inline(always)]
-    fn put_some(mut self, word: u64, len: usize) -> Self {
-        // Nothing is as long as `MOST`, so that this changes no place and only needs no check.
-        let at = self.len & (MOST - 1);
-        self.bytes[at..at + WORD].copy_from_slice(&word.to_le_bytes());
-        self.len += len;
-        self
+    pub(super) fn join(&mut self, number: u64) {
+        self.0.fixed(47, number);
     }
 }
 
-/// The key of the number of a name.
-const NAME: u8 = key::short(1, key::VARINT);
-
-/// An annotation before its value, which takes `len` bytes with its key.
-#[inline(always)]
-fn annotation_head(name: u8, len: usize) -> [u8; 4] {
-    [key::short(4, key::BYTES), 2 + len as u8, NAME, name]
-}
-
-/// Numbers below are written with two bytes even if one would do: nearly all have one length then, which costs less than it saves.
-const SHORT: u64 = 1 << 14;
-
-/// A number below 2^56 as it is written, seven bits a byte, the lowest first, with the highest bit set where more follow; and how many
-/// bytes that are.
-#[inline(always)]
-fn spread(value: u64) -> (u64, usize) {
-    if value < SHORT {
-        return (value & 0x7f | 0x80 | value >> 7 << 8, 2);
+impl Fields for Annotations<'_, '_> {
+    #[inline]
+    fn value(&mut self, field: Field, value: Value<'_>) {
+        let is_usual = matches!(
+            (field, value),
+            (_, Value::Flag(false)) | (Field::TrafficClass, Value::Number(0))
+        );
+        if is_usual {
+            return;
+        }
+        self.0.message::<1>(4, |annotation| {
+            annotation.uint(1, iid(field));
+            match value {
+                Value::Flag(flag) => annotation.padded::<2>(2, flag.into()),
+                Value::Number(number) => annotation.padded::<2>(3, number),
+                Value::Address(address) => annotation.padded::<2>(7, address),
+                Value::Word(number, _) => annotation.padded::<2>(17, number + 1),
+                Value::Function(id) => annotation.message::<1>(6, |text| {
+                    write!(text.0, "{id}").expect("memory takes everything");
+                }),
+            };
+        });
     }
-    spread_far(value)
+
+    fn scales(&mut self, [headers, data]: [u64; 2]) {
+        self.value(Field::HeaderScale, Value::Number(headers));
+        self.value(Field::DataScale, Value::Number(data));
+    }
 }
 
-/// A number below 2^56 as [`spread`] has it, with no byte too many.
-#[inline(always)]
-fn spread_far(value: u64) -> (u64, usize) {
-    // Each seven bits move to a byte of their own.
-    let spread = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
-    let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
-    let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
-    let bits = u64::BITS - (spread | 1).leading_zeros();
-    let count = bits.div_ceil(8);
-    let more = 0x8080_8080_8080_8080 & ((1 << (8 * (count - 1))) - 1);
-    (spread | more, count as usize)
+/// The number of the name of a field.
+pub(super) fn iid(field: Field) -> u64 {
+    field as u64 + 1
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use prost::Message;
+    use protocol::FunctionId;
 
     use super::*;
 
@@ -397,52 +196,64 @@ mod tests {
         text_iid: Option<u64>,
     }
 
+    impl Annotation {
+        fn of(field: Field) -> Self {
+            Annotation {
+                name_iid: Some(iid(field)),
+                ..Annotation::default()
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_by_prost(
-            (timestamp, uuid, iid, number) in any::<(u64, u64, u64, u64)>(),
-            short in prop::array::uniform3(0_u64..1 << 56),
-            name in 1_u8..128,
-            more in prop::collection::vec(any::<(u64, u64)>(), 0..COUNTERS),
+            (begin, end, uuid, name) in any::<(u64, u64, u64, u64)>(),
+            (number, address) in any::<(u64, u64)>(),
+            word in 0..u64::MAX,
+            counted in prop::collection::vec(any::<(u64, u64)>(), 1..=COUNTERS),
         ) {
-            let [short_uuid, short_time, value] = short;
-            let counted = [&[(uuid, value)], more.as_slice()].concat();
-            let mut buffer = Buffer::default();
             let mut bytes = Vec::new();
-            let events = buffer.events().begin_slice(uuid, name).flow(number);
-            let events = events.uint(name, number).pointer(name, iid).flag(name);
-            let events = events.interned(name, uuid).text(name, *b"03:00.0").end(timestamp);
-            events.end_slice(short_uuid, short_time).append(&mut bytes);
-            buffer.events().counters(timestamp, &counted).append(&mut bytes);
-            let annotation = Annotation { name_iid: Some(name.into()), ..Annotation::default() };
+            let function = FunctionId::new(3, 0, 0);
+            append_slice(&mut bytes, (uuid, name), (begin, end), |to| {
+                to.join(number);
+                to.value(Field::TrafficClass, Value::Number(0));
+                to.value(Field::Tag, Value::Number(number.max(1)));
+                to.value(Field::Address, Value::Address(address));
+                to.value(Field::Replay, Value::Flag(false));
+                to.value(Field::Poisoned, Value::Flag(true));
+                to.value(Field::Flow, Value::Word(word, ""));
+                to.value(Field::Requester, Value::Function(function));
+            });
+            append_counters(&mut bytes, begin, &counted);
             let first = TrackEvent {
                 debug_annotations: vec![
-                    Annotation { uint: Some(number), ..annotation.clone() },
-                    Annotation { pointer: Some(iid), ..annotation.clone() },
-                    Annotation { flag: Some(true), ..annotation.clone() },
-                    Annotation { text_iid: Some(uuid), ..annotation.clone() },
-                    Annotation { text: Some("03:00.0".to_owned()), ..annotation },
+                    Annotation { uint: Some(number.max(1)), ..Annotation::of(Field::Tag) },
+                    Annotation { pointer: Some(address), ..Annotation::of(Field::Address) },
+                    Annotation { flag: Some(true), ..Annotation::of(Field::Poisoned) },
+                    Annotation { text_iid: Some(word + 1), ..Annotation::of(Field::Flow) },
+                    Annotation { text: Some("03:00.0".to_owned()), ..Annotation::of(Field::Requester) },
                 ],
                 kind: Some(1),
-                name_iid: Some(name.into()),
+                name_iid: Some(name),
                 track_uuid: Some(uuid),
                 flow_ids: vec![number],
                 ..TrackEvent::default()
             };
-            let end = TrackEvent {
+            let last = TrackEvent {
                 kind: Some(2),
-                track_uuid: Some(short_uuid),
+                track_uuid: Some(uuid),
                 ..TrackEvent::default()
             };
             let counter = TrackEvent {
                 kind: Some(4),
-                track_uuid: Some(uuid),
-                counter_value: Some(value.cast_signed()),
-                counter_uuids: more.iter().map(|(uuid, _)| *uuid).collect(),
-                counter_values: more.iter().map(|(_, value)| value.cast_signed()).collect(),
+                track_uuid: Some(counted[0].0),
+                counter_value: Some(counted[0].1.cast_signed()),
+                counter_uuids: counted[1..].iter().map(|(uuid, _)| *uuid).collect(),
+                counter_values: counted[1..].iter().map(|(_, value)| value.cast_signed()).collect(),
                 ..TrackEvent::default()
             };
-            let all = [(timestamp, first), (short_time, end), (timestamp, counter)];
+            let all = [(begin, first), (end, last), (begin, counter)];
             let packet = all.map(|(timestamp, event)| Packet {
                 timestamp: Some(timestamp),
                 trusted_packet_sequence_id: Some(1),

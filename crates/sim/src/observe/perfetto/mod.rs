@@ -3,32 +3,26 @@
 //! Perfetto counts time in whole nanoseconds. A tick here is a picosecond, so that no transmission is shorter than a tick; the trace
 //! says so in its attributes, in the name of its first track and by a clock of its own.
 
-mod annotations;
 mod counters;
 mod event;
-mod messages;
-mod texts;
+mod message;
 mod tracks;
 
-use kernel::{Span, Time};
 use packet::{Observation, Packets};
 use protocol::{Class, Dllp};
 
+use super::capture::event::{Ticks, What, WireEvent, ticks};
+use super::capture::fields::{Field, words};
 use super::capture::kind::Kind;
 use super::capture::names::{DirectionId, Names, WireEnd};
-use super::capture::{Filter, Format, Look, WireEvent};
+use super::capture::{Filter, Format, Look};
 use counters::Counters;
-use event::{Buffer, Events};
-use messages::{
-    Attribute, Clock, ClockSnapshot, INCREMENTAL_STATE_CLEARED, SEQUENCE, TraceAttributes,
-    TracePacket, TracePacketDefaults, append,
-};
+use message::Message;
 use tracks::Track;
 
 /// The format of Perfetto traces.
 #[derive(Debug, Default)]
 pub struct Perfetto {
-    buffer: Buffer,
     directions: Vec<Shown>,
     counters: Counters,
     /// The direction in which each port of each component sends, if its link has counters.
@@ -40,14 +34,19 @@ pub struct Perfetto {
 struct Shown {
     /// Whether the track of the direction, and that of its link, are described.
     is_described: bool,
-    /// The end of the last slice, in ticks.
-    slices_until: u64,
+    ticks: Ticks,
 }
 
 /// A clock that only this sequence has: ticks of one picosecond.
-const PICOSECONDS: u32 = 64;
+const PICOSECONDS: u64 = 64;
 /// The clock of the trace, by Perfetto's number of it.
-const BOOT_TIME: u32 = 6;
+const BOOT_TIME: u64 = 6;
+
+/// The field of a trace for its packets.
+const PACKET: u32 = 1;
+/// The field of a packet for the number of its sequence, whose packets share clocks and interned texts; and the only sequence here.
+const SEQUENCE_ID: u32 = 10;
+const SEQUENCE: u64 = 1;
 
 const UNIT: &str = "1 ns of this trace is 1 ps of simulated time";
 
@@ -60,10 +59,6 @@ impl Format for Perfetto {
             .components()
             .map(|one| ports(names.ends(one), names, filter))
             .collect();
-        let clock = |clock_id| Clock {
-            clock_id: Some(clock_id),
-            timestamp: Some(0),
-        };
         let texts = [
             ("timestamp_unit", "1 ps"),
             ("time", UNIT),
@@ -72,37 +67,30 @@ impl Format for Perfetto {
                 concat!("peerlane ", env!("CARGO_PKG_VERSION")),
             ),
         ];
-        let attribute = texts.map(|(key, value)| Attribute {
-            key: Some(key.to_owned()),
-            string_value: Some(value.to_owned()),
+        let mut trace = Message(out);
+        trace.message::<1>(PACKET, |packet| {
+            packet.message::<1>(6, |clocks| {
+                for clock in [PICOSECONDS, BOOT_TIME] {
+                    clocks.message::<1>(1, |at| _ = at.uint(1, clock).uint(2, 0));
+                }
+                clocks.uint(2, BOOT_TIME);
+            });
+            packet.uint(SEQUENCE_ID, SEQUENCE);
         });
-        let first = TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            clock_snapshot: Some(ClockSnapshot {
-                clocks: [PICOSECONDS, BOOT_TIME].map(clock).to_vec(),
-                primary_trace_clock: Some(BOOT_TIME),
-            }),
-            ..TracePacket::default()
-        };
-        let defaults = TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
-            defaults: Some(TracePacketDefaults {
-                timestamp_clock_id: Some(PICOSECONDS),
-            }),
-            interned_data: Some(texts::all(names)),
-            ..TracePacket::default()
-        };
-        let attributes = TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            trace_attributes: Some(TraceAttributes {
-                attribute: attribute.to_vec(),
-            }),
-            ..TracePacket::default()
-        };
-        for packet in [first, defaults, attributes] {
-            append(&packet, out);
-        }
+        trace.message::<1>(PACKET, |packet| {
+            packet.uint(SEQUENCE_ID, SEQUENCE);
+            packet.message::<1>(12, |data| add_texts(names, data));
+            packet.uint(13, INCREMENTAL_STATE_CLEARED);
+            packet.message::<1>(59, |defaults| _ = defaults.uint(58, PICOSECONDS));
+        });
+        trace.message::<1>(PACKET, |packet| {
+            packet.uint(SEQUENCE_ID, SEQUENCE);
+            packet.message::<1>(126, |attributes| {
+                for (key, value) in texts {
+                    attributes.message::<1>(1, |one| _ = one.text(1, key).text(3, value));
+                }
+            });
+        });
         tracks::describe_root(&format!("links ({UNIT})"), UNIT, out);
     }
 
@@ -111,43 +99,20 @@ impl Format for Perfetto {
     }
 
     fn record(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
-        match *event.what {
-            Observation::Packet { packet, length, .. } => {
-                let content = &event.packets[packet];
-                let kind = Kind::of_tlp(content.header());
-                self.slice(event, kind, (event.at, length), out, |to| {
-                    annotations::tlp(event, content, to.flow(content.number() + 1))
-                });
-            }
-            Observation::Dllp { bytes, length, .. } => {
-                let dllp = Dllp::parse(&bytes).ok();
-                let kind = Kind::of_dllp(dllp.as_ref());
-                self.slice(event, kind, (event.at, length), out, |to| {
-                    annotations::dllp(dllp.as_ref(), to)
-                });
-            }
-            Observation::OrderedSets {
-                count,
-                bytes,
-                token_bytes,
-                length,
-                interval,
-                ..
-            } => {
-                for number in 0..count {
-                    let start = event.at + interval * u64::from(number);
-                    self.slice(event, Kind::Skip, (start, length), out, |to| {
-                        annotations::ordered_set(bytes, token_bytes, to)
-                    });
+        let What::Departure(departure) = event.what else {
+            return;
+        };
+        let track = Track::Wire.uuid(event.direction);
+        for start in event.starts() {
+            self.describe(event.direction, event.names, out);
+            let ticks = &mut self.directions[event.direction.0].ticks;
+            let times = ticks.next(start, departure.length);
+            event::append_slice(out, (track, name(departure.kind)), times, |to| {
+                if let Some(packet) = departure.packet() {
+                    to.join(packet.number() + 1);
                 }
-            }
-            Observation::Fibre { frame, length, .. } => {
-                let content = &event.packets[frame.packet];
-                self.slice(event, Kind::Frame, (event.at, length), out, |to| {
-                    annotations::fibre(event, content, to.flow(content.number() + 1))
-                });
-            }
-            _ => {}
+                departure.fields(event.names, to);
+            });
         }
     }
 
@@ -209,43 +174,14 @@ fn credited(what: &Observation, packets: &Packets) -> Option<(usize, Class)> {
 }
 
 impl Perfetto {
-    /// Appends a slice of what `event` tells of, with the fields that `annotate` adds.
-    #[inline(always)]
-    fn slice(
-        &mut self,
-        event: &WireEvent<'_>,
-        kind: Kind,
-        (start, length): (Time, Span),
-        out: &mut Vec<u8>,
-        annotate: impl FnOnce(Events<'_>) -> Events<'_>,
-    ) {
-        self.describe(event.direction, event.names, out);
-        let shown = &mut self.directions[event.direction.0];
-        // Rounding to ticks keeps the order, so that a slice begins before another ends only where that one is shorter than a tick.
-        let begin = ticks(start).max(shown.slices_until);
-        let end = ticks(start + length).max(begin + 1);
-        shown.slices_until = end;
-        let track = Track::Wire.uuid(event.direction);
-        let name = texts::name(kind);
-        annotate(self.buffer.events().begin_slice(track, name))
-            .end(begin)
-            .end_slice(track, end)
-            .append(out);
-    }
-
     /// Appends the counters that have changed, after the descriptions of those that are new.
     fn write_counters(&mut self, look: &Look<'_>, out: &mut Vec<u8>) {
         if self.counters.has_new() {
             self.describe_counters(look.names, out);
         }
         let now = ticks(look.now);
-        let mut left = self.counters.changed();
-        while let Some((values, more)) = left.split_at_checked(event::COUNTERS) {
-            self.buffer.events().counters(now, values).append(out);
-            left = more;
-        }
-        if !left.is_empty() {
-            self.buffer.events().counters(now, left).append(out);
+        for values in self.counters.changed().chunks(event::COUNTERS) {
+            event::append_counters(out, now, values);
         }
         self.counters.forget_changes();
     }
@@ -275,7 +211,26 @@ impl Perfetto {
     }
 }
 
-/// Whole ticks until `time`.
-fn ticks(time: Time) -> u64 {
-    time.as_fs() / 1000
+/// Adds all texts that events name by number: kinds, fields and words.
+fn add_texts(names: &Names, data: &mut Message<'_>) {
+    let mut add = |field, iid, text: &str| {
+        data.message::<1>(field, |one| _ = one.uint(1, iid).text(2, text));
+    };
+    for kind in Kind::ALL {
+        add(2, name(*kind), kind.name());
+    }
+    for field in Field::ALL {
+        add(3, event::iid(*field), field.name());
+    }
+    for (iid, word) in (1..).zip(words(names)) {
+        add(29, iid, word);
+    }
 }
+
+/// The number of the name of a slice.
+fn name(kind: Kind) -> u64 {
+    kind as u64 + 1
+}
+
+/// The value of `sequence_flags` of the first packet with texts.
+const INCREMENTAL_STATE_CLEARED: u64 = 1;

@@ -2,12 +2,10 @@
 
 use protocol::Class;
 
+use super::message::Message;
+use super::{PACKET, SEQUENCE, SEQUENCE_ID};
+use crate::observe::capture::fields;
 use crate::observe::capture::names::{DirectionId, Names};
-use crate::observe::capture::words;
-
-use super::messages::{
-    CounterDescriptor, EXPLICIT, SEQUENCE, TracePacket, TrackDescriptor, append,
-};
 
 /// A track of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +71,7 @@ impl Track {
                     0 => String::new(),
                     other => format!(" VC{other}"),
                 };
-                let name = format!(" {} {kind} credits{of}", words::class(class));
+                let name = format!(" {} {kind} credits{of}", fields::class(class));
                 (name, Some("credits"))
             }
         }
@@ -83,18 +81,17 @@ impl Track {
     pub(super) fn describe(self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
         let at = names.direction(direction);
         let (what, unit) = self.words();
-        let rank = direction.0 % 2 * EACH + self.place();
-        let track = TrackDescriptor {
-            uuid: Some(self.uuid(direction)),
-            parent_uuid: Some(link(direction)),
-            name: Some(format!("{} {}{what}", at.link, at.name)),
-            counter: unit.map(|unit| CounterDescriptor {
-                unit_name: Some(unit.to_owned()),
-            }),
-            sibling_order_rank: i32::try_from(rank).ok(),
-            ..TrackDescriptor::default()
-        };
-        append(&packet(track), out);
+        append(out, |track| {
+            track.uint(UUID, self.uuid(direction));
+            track.text(NAME, &format!("{} {}{what}", at.link, at.name));
+            track.uint(PARENT, link(direction));
+            if let Some(unit) = unit {
+                track.message::<1>(COUNTER, |counter| {
+                    counter.text(6, unit);
+                });
+            }
+            track.uint(RANK, (direction.0 % 2 * EACH + self.place()) as u64);
+        });
     }
 }
 
@@ -105,33 +102,39 @@ fn link(direction: DirectionId) -> u64 {
 
 /// Appends the description of the track that holds all others.
 pub(super) fn describe_root(name: &str, description: &str, out: &mut Vec<u8>) {
-    let track = TrackDescriptor {
-        uuid: Some(ROOT),
-        name: Some(name.to_owned()),
-        description: Some(description.to_owned()),
-        child_ordering: Some(EXPLICIT),
-        ..TrackDescriptor::default()
-    };
-    append(&packet(track), out);
+    append(out, |track| {
+        track.uint(UUID, ROOT).text(NAME, name);
+        track.uint(ORDERING, EXPLICIT);
+        track.text(DESCRIPTION, description);
+    });
 }
 
 /// Appends the description of the track that holds both directions of a link.
 pub(super) fn describe_link(direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
-    let track = TrackDescriptor {
-        uuid: Some(link(direction)),
-        parent_uuid: Some(ROOT),
-        name: Some(names.direction(direction).link.clone()),
-        child_ordering: Some(EXPLICIT),
-        sibling_order_rank: i32::try_from(direction.0 / 2).ok(),
-        ..TrackDescriptor::default()
-    };
-    append(&packet(track), out);
+    append(out, |track| {
+        track.uint(UUID, link(direction));
+        track.text(NAME, &names.direction(direction).link);
+        track.uint(PARENT, ROOT).uint(ORDERING, EXPLICIT);
+        track.uint(RANK, direction.0 as u64 / 2);
+    });
 }
 
-fn packet(track: TrackDescriptor) -> TracePacket {
-    TracePacket {
-        trusted_packet_sequence_id: Some(SEQUENCE),
-        track_descriptor: Some(track),
-        ..TracePacket::default()
-    }
+/// Appends a packet with the description of a track.
+fn append(out: &mut Vec<u8>, describe: impl FnOnce(&mut Message<'_>)) {
+    Message(out).message::<1>(PACKET, |packet| {
+        packet.uint(SEQUENCE_ID, SEQUENCE);
+        packet.message::<1>(60, describe);
+    });
 }
+
+/// Fields of the description of a track.
+const UUID: u32 = 1;
+const NAME: u32 = 2;
+const PARENT: u32 = 5;
+const COUNTER: u32 = 8;
+const ORDERING: u32 = 11;
+const RANK: u32 = 12;
+const DESCRIPTION: u32 = 14;
+
+/// The value of the field for the order of tracks within one: by rank.
+const EXPLICIT: u64 = 3;

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use device::{Engine, Gate, Nic, Router, RouterHold};
-use fabric::{RootEnd, RootHold, RootWay, UPSTREAM};
+use device::{Nic, Router};
+use fabric::{RootEnd, RootWay, UPSTREAM};
 use kernel::Time;
-use link::{Concern, Hold, LinkEnd};
-use packet::FlowId;
+use link::{Concern, LinkEnd};
+use packet::{FlowId, Why};
 use protocol::Class;
-use transaction::Standing;
 
 use crate::build;
 use crate::model::Model;
@@ -16,43 +15,25 @@ use crate::model::Model;
 use super::super::stores::Stores;
 use super::path::{End, RootEntries, Station, Wire, Wires};
 
-/// A cause for which a flow waits.
+/// A cause for which a flow waits: a reason and its place. A link is named by its transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
-    /// A wire that its own packets keep busy, by its transmitter.
-    Wire(End),
-    /// A wire that the packets of another flow keep busy.
-    Arbitration(End, FlowId),
-    /// A link that has failed, or is not up.
-    FailedLink(End),
-    /// A link in Recovery.
-    Recovery(End),
-    /// Credit of a class, which no packet holds that waits for anything else.
-    Credit(End, u8, bool),
-    /// Space behind a fibre.
-    FibreCredit(End),
-    /// Space in a replay buffer.
-    ReplayBuffer(End),
-    /// Tags of a node.
-    Tags(usize),
-    /// Bytes that a node may have outstanding.
-    Outstanding(usize),
-    /// The datapath, or the pace, of a node.
-    Datapath(usize),
-    /// The least time between the requests of the flow, which a node makes.
-    Interval(usize),
-    /// The engine of a node, which keeps packets in its receive buffer.
-    Holder(usize),
-    /// The memory of a host, or the answer of a device.
-    Memory(usize),
-    /// The page walks of a host.
-    Translation(usize),
-    /// A connection between sockets of a host.
-    Socket(usize, usize, usize),
-    /// The software of a host.
-    Software(usize),
-    /// Anything else.
-    Other,
+pub(super) struct Cause {
+    pub(super) why: Why,
+    pub(super) node: usize,
+    /// The port of a link.
+    pub(super) port: Option<usize>,
+}
+
+impl Cause {
+    fn at(node: usize, why: Why) -> Self {
+        let port = None;
+        Cause { why, node, port }
+    }
+
+    fn on((node, port): End, why: Why) -> Self {
+        let port = Some(port);
+        Cause { why, node, port }
+    }
 }
 
 /// A fabric between two events.
@@ -85,9 +66,12 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Whether packets of `flow` are those of another workload.
-    fn gives_way_to(&self, flow: FlowId) -> bool {
-        !self.own.contains(&flow.0)
+    /// The reason `why`, with a flow on a busy wire only if it is of another workload.
+    fn own_wire(&self, why: Why) -> Why {
+        match why {
+            Why::Wire(Some(flow)) if self.own.contains(&flow.0) => Why::Wire(None),
+            other => other,
+        }
     }
 
     /// The port by which all packets of the flow come to the station at this place, a wire upwards from a switch: that of the wire
@@ -114,15 +98,15 @@ impl Moment<'_> {
         self.models[component].link(port)
     }
 
-    fn held(&self, wire: Wire, concern: Concern) -> Option<Hold> {
+    fn held(&self, wire: Wire, concern: Concern) -> Option<Why> {
         let packets = self.stores.of(wire.end.0);
-        self.link(wire.end)?.held(concern, self.now, packets)
+        self.link(wire.end)?.why(concern, self.now, packets)
     }
 
     fn is_on(&self, wire: Wire, flow: FlowId) -> bool {
+        let packets = self.stores.of(wire.end.0);
         let link = self.link(wire.end);
-        let on_wire = link.and_then(|link| link.on_wire(self.now, self.stores.of(wire.end.0)));
-        on_wire.and_then(|transmission| transmission.flow) == Some(flow)
+        link.is_some_and(|link| link.is_sending(flow, self.now, packets))
     }
 
     /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` tells whether a
@@ -133,20 +117,17 @@ impl Moment<'_> {
         is_open: bool,
         leader: &dyn Fn(FlowId) -> Option<&'r Route>,
     ) -> Option<Cause> {
-        let standing = self.models[route.from].standing(route.part, self.now);
-        let standing = match standing {
-            Some(Standing::Early) => return None,
-            Some(Standing::Follows(flow)) => {
+        let own = self.models[route.from].why(route.part, self.now);
+        match own {
+            Some(Why::Start) => return None,
+            Some(Why::Follows(flow)) => {
                 return leader(flow).and_then(|route| self.cause(route, is_open, &|_| None));
             }
             None if !is_open || self.models[route.from].has_requester() => return None,
-            standing => standing,
-        };
-        Some(
-            self.failed_link(route)
-                .or_else(|| self.behind(route))
-                .unwrap_or_else(|| self.at_engine(route, standing)),
-        )
+            _ => {}
+        }
+        let on_way = self.failed_link(route).or_else(|| self.behind(route));
+        Some(on_way.unwrap_or_else(|| self.at_engine(route, own)))
     }
 
     /// The first link on the way of a flow that has failed, or trains again.
@@ -155,10 +136,10 @@ impl Moment<'_> {
             Station::Wire(wire) => {
                 let link = self.link(wire.end)?;
                 if link.has_failed(self.now) {
-                    return Some(Cause::FailedLink(wire.end));
+                    return Some(Cause::on(wire.end, Why::LinkDown));
                 }
                 link.is_recovering(self.now)
-                    .then_some(Cause::Recovery(wire.end))
+                    .then_some(Cause::on(wire.end, Why::Recovery))
             }
             _ => None,
         })
@@ -172,13 +153,15 @@ impl Moment<'_> {
             Station::Wire(wire) => {
                 let source = route.source(place);
                 let held = self.held(wire, Concern::Flow(route.part, source))?;
-                self.of_hold(route, wire, held, 0)
+                self.of_link(route, wire, held, 0)
             }
-            Station::ReceivePath(node) => self.is_late(node).then_some(Cause::Datapath(node)),
+            Station::ReceivePath(node) => {
+                self.is_late(node).then_some(Cause::at(node, Why::Datapath))
+            }
             Station::Answers(node) => {
                 let endpoint = self.models[node].leaf()?.endpoint();
                 let is_late = endpoint.is_answering_late(self.now);
-                is_late.then_some(Cause::Datapath(node))
+                is_late.then_some(Cause::at(node, Why::Datapath))
             }
             Station::Root(node, way) => self.in_root(route, node, way),
             Station::Router(node) => self.in_router(route, node),
@@ -202,27 +185,16 @@ impl Moment<'_> {
 
     fn in_router(&self, route: &Route, node: usize) -> Option<Cause> {
         let router: &Router = self.models[node].device()?;
-        let fibre = |fibre: usize| (node, build::fibre_port(fibre as u8) as usize);
-        Some(
-            match router.holds(route.part, self.now, self.stores.of(node))? {
-                RouterHold::Fibre(number, Some(flow)) if route.gives_way_to(flow) => {
-                    Cause::Arbitration(fibre(number), flow)
-                }
-                RouterHold::Fibre(number, _) => Cause::Wire(fibre(number)),
-                RouterHold::Credit(number) => Cause::FibreCredit(fibre(number)),
-                RouterHold::Crossbar => Cause::Datapath(node),
-            },
-        )
+        let (fibre, why) = router.why(route.part, self.now, self.stores.of(node))?;
+        let port = fibre.map(|fibre| build::fibre_port(fibre as u8) as usize);
+        let why = route.own_wire(why);
+        Some(Cause { why, node, port })
     }
 
     fn in_root(&self, route: &Route, node: usize, way: RootWay) -> Option<Cause> {
         let host = self.models[node].host()?;
-        Some(match host.standing(way, route.request, self.now)? {
-            RootHold::Memory => Cause::Memory(node),
-            RootHold::Socket(from, to) => Cause::Socket(node, from, to),
-            RootHold::Datapath => Cause::Datapath(node),
-            RootHold::Translation => Cause::Translation(node),
-        })
+        let why = host.why(way, route.request, self.now)?;
+        Some(Cause::at(node, why))
     }
 
     /// Returns the cause for which packets that come in by the root port `end` wait in its host, on the ways of all flows that come in
@@ -245,21 +217,13 @@ impl Moment<'_> {
     }
 
     /// Returns the cause behind a link end's reason to wait; `None` for a latency, which all packets pass.
-    fn of_hold(&self, route: &Route, wire: Wire, hold: Hold, depth: u32) -> Option<Cause> {
-        match hold {
-            Hold::Wire(Some(flow)) if route.gives_way_to(flow) => {
-                Some(Cause::Arbitration(wire.end, flow))
-            }
-            Hold::LinkDown => Some(Cause::FailedLink(wire.end)),
-            Hold::Recovery => Some(Cause::Recovery(wire.end)),
-            Hold::Wire(_) => Some(Cause::Wire(wire.end)),
-            Hold::ReplayBuffer => Some(Cause::ReplayBuffer(wire.end)),
-            Hold::NotBefore(_) => None,
-            Hold::Credit { class, headers, .. } => Some(
-                self.holder(route, wire.far, class, depth)
-                    .unwrap_or(Cause::Credit(wire.end, class.index() as u8, headers)),
-            ),
-        }
+    fn of_link(&self, route: &Route, wire: Wire, why: Why, depth: u32) -> Option<Cause> {
+        let holder = match why {
+            Why::Latency(_) => return None,
+            Why::Credit(class, _) => self.holder(route, wire.far, class, depth),
+            _ => None,
+        };
+        Some(holder.unwrap_or_else(|| Cause::on(wire.end, route.own_wire(why))))
     }
 
     /// Returns the cause for which packets stay in the receive buffer of a class at `end`.
@@ -270,72 +234,68 @@ impl Moment<'_> {
             let held = self.held(wire, Concern::Source(port as u16, class))?;
             Some((wire, held))
         });
-        let on_wires = waiting.find_map(|(wire, hold)| {
-            let goes_on = depth < DEPTH || !matches!(hold, Hold::Credit { .. });
-            goes_on
-                .then(|| self.of_hold(route, wire, hold, depth + 1))
-                .flatten()
+        let on_wires = waiting.find_map(|(wire, why)| {
+            if depth == DEPTH && matches!(why, Why::Credit(..)) {
+                return None;
+            }
+            self.of_link(route, wire, why, depth + 1)
         });
         on_wires
             .or_else(|| self.behind_root_port(route, end))
-            .or_else(|| self.is_late(node).then_some(Cause::Datapath(node)))
-            .or_else(|| self.is_holding(node).then_some(Cause::Holder(node)))
+            .or_else(|| self.is_late(node).then_some(Cause::at(node, Why::Datapath)))
+            .or_else(|| {
+                self.is_holding(node)
+                    .then_some(Cause::at(node, Why::Holder))
+            })
     }
 
-    /// Returns the cause for which the engine of a flow waits, while none of its packets waits farther down.
-    fn at_engine(&self, route: &Route, standing: Option<Standing>) -> Cause {
+    /// Returns the cause for which the engine of a flow waits, while none of its packets waits farther down. `own` is the reason of its
+    /// requester, if it has one.
+    fn at_engine(&self, route: &Route, own: Option<Why>) -> Cause {
         let node = route.from;
-        let pace = match self.models[node].host() {
-            Some(_) => Cause::Software(node),
-            None => Cause::Datapath(node),
+        let model = &self.models[node];
+        let pace = match model.host() {
+            Some(_) => Cause::at(node, Why::Software),
+            None => Cause::at(node, Why::Datapath),
         };
-        match standing {
-            Some(Standing::Tags) => self.data_on_wire(route).unwrap_or(Cause::Tags(node)),
-            Some(Standing::CompletionBuffer) => {
-                self.data_on_wire(route).unwrap_or(Cause::Outstanding(node))
-            }
+        let wire = || self.first_wire(route);
+        let data = || self.data_on_wire(route);
+        match own {
+            Some(why @ (Why::Tags | Why::Outstanding)) => data().unwrap_or(Cause::at(node, why)),
             // One round trip at a time: its packet is on one of the wires, or with the target.
-            Some(Standing::Away) => self
-                .first_wire(route)
+            Some(Why::RoundTrip) => wire()
                 .or_else(|| self.on_any_wire(route))
-                .unwrap_or(Cause::Memory(route.to)),
-            Some(Standing::Interval) => self.first_wire(route).unwrap_or(Cause::Interval(node)),
-            Some(Standing::Pacing(_)) => self.first_wire(route).unwrap_or(pace),
-            Some(_) => {
-                let leaf = self.models[node].leaf();
-                let wire = self.first_wire(route);
-                match leaf.map(|leaf| leaf.endpoint().gate(self.now)) {
-                    Some(Gate::Datapath(_)) => wire.unwrap_or(pace),
-                    // Packets that are in the send path still fill the queue, too.
-                    Some(Gate::Full) => wire.or_else(|| self.others_at_wire(route)).unwrap_or(pace),
-                    Some(Gate::Open) => wire
-                        .or_else(|| self.data_on_wire(route))
-                        .unwrap_or(Cause::Other),
-                    None => wire.or_else(|| self.data_on_wire(route)).unwrap_or(pace),
-                }
-            }
-            None => {
-                let wire = self.first_wire(route);
-                wire.or_else(|| self.data_on_wire(route))
-                    .unwrap_or_else(|| self.of_engine(route))
-            }
+                .unwrap_or(Cause::at(route.to, Why::Memory)),
+            Some(Why::Interval) => wire().unwrap_or(Cause::at(node, Why::Interval)),
+            Some(Why::Pacing) => wire().unwrap_or(pace),
+            Some(_) => match model.leaf().map(|leaf| leaf.endpoint().why(self.now)) {
+                // Packets that are in the send path still fill the queue, too.
+                Some(Some(Why::Queue)) => wire()
+                    .or_else(|| self.others_at_wire(route))
+                    .unwrap_or(pace),
+                Some(Some(_)) => wire().unwrap_or(pace),
+                Some(None) => wire().or_else(data).unwrap_or(Cause::at(node, Why::Other)),
+                None => wire().or_else(data).unwrap_or(pace),
+            },
+            None => wire()
+                .or_else(data)
+                .unwrap_or_else(|| self.of_engine(route)),
         }
     }
 
-    /// Returns the cause that the state of an engine stands for, if software drives it.
+    /// Returns the cause for which an engine waits that software drives.
     fn of_engine(&self, route: &Route) -> Cause {
-        let node = route.from;
-        let engine = |node: usize| self.models[node].leaf().map(|leaf| leaf.engine(self.now));
-        match engine(node) {
+        let engine = |node: usize| {
+            let leaf = self.models[node].leaf();
+            leaf.map_or(Why::Datapath, |leaf| leaf.engine(self.now))
+        };
+        match engine(route.from) {
             // The controller that a GET asks sends the data.
-            Some(Engine::Idle) if self.is_controller(route.to) => match engine(route.to) {
-                Some(Engine::Busy) => Cause::Datapath(route.to),
-                _ => Cause::Software(route.host),
-            },
-            Some(Engine::Idle) => Cause::Software(route.host),
-            Some(Engine::Tags) => Cause::Tags(node),
-            Some(Engine::Media) => Cause::Memory(node),
-            Some(Engine::Busy) | None => Cause::Datapath(node),
+            Why::Software if self.is_controller(route.to) && engine(route.to) == Why::Datapath => {
+                Cause::at(route.to, Why::Datapath)
+            }
+            Why::Software => Cause::at(route.host, Why::Software),
+            why => Cause::at(route.from, why),
         }
     }
 
@@ -344,7 +304,7 @@ impl Moment<'_> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
             let held = self.held(wire, Concern::Any)?;
-            self.of_hold(route, wire, held, 0)
+            self.of_link(route, wire, held, 0)
         })
     }
 
@@ -357,7 +317,7 @@ impl Moment<'_> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
             let held = self.held(wire, Concern::Flow(route.part, None))?;
-            self.of_hold(route, wire, held, 0)
+            self.of_link(route, wire, held, 0)
         })
     }
 
@@ -365,13 +325,15 @@ impl Moment<'_> {
     fn data_on_wire(&self, route: &Route) -> Option<Cause> {
         let wire = route.slowest?;
         self.is_on(wire, route.part)
-            .then_some(Cause::Wire(wire.end))
+            .then_some(Cause::on(wire.end, Why::Wire(None)))
     }
 
     /// The wire that a packet of the flow is on.
     fn on_any_wire(&self, route: &Route) -> Option<Cause> {
         route.stations.iter().find_map(|station| match *station {
-            Station::Wire(wire) if self.is_on(wire, route.part) => Some(Cause::Wire(wire.end)),
+            Station::Wire(wire) if self.is_on(wire, route.part) => {
+                Some(Cause::on(wire.end, Why::Wire(None)))
+            }
             _ => None,
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel::Span;
-use packet::FlowId;
+use packet::{FlowId, Why};
 use protocol::Class;
 use serde::Serialize;
 
@@ -95,76 +95,51 @@ fn told(id: String, parts: &[&Way], names: (&Plan, &Transmitters)) -> FlowWaits 
 }
 
 fn named(cause: cause::Cause, (plan, transmitters): (&Plan, &Transmitters)) -> Cause {
-    let of_link = |kind, end: End| {
-        let (place, direction) = transmitters.name(end);
-        Cause {
-            kind,
-            place,
-            direction: Some(direction),
-            detail: None,
+    let cause::Cause { why, node, port } = cause;
+    let (kind, detail) = match why {
+        Why::Wire(None) => ("wire", None),
+        Why::Wire(Some(other)) => ("arbitration", workload_of(other, plan)),
+        Why::LinkDown => ("wire", Some("the link is down".to_owned())),
+        Why::Recovery => ("wire", Some("the link is in Recovery".to_owned())),
+        Why::Credit(class, headers) => {
+            let unit = if headers { "headers" } else { "data" };
+            ("credit", Some(format!("{} {unit}", name_of(class))))
         }
+        Why::FibreCredit => ("credit", None),
+        Why::ReplayBuffer => ("replay-buffer", None),
+        Why::Tags => ("tags", None),
+        Why::Outstanding => ("outstanding", None),
+        Why::Datapath => ("datapath", None),
+        Why::Interval => (
+            "datapath",
+            Some("keeps the interval of the flow".to_owned()),
+        ),
+        Why::Holder => (
+            "datapath",
+            Some("keeps packets in its receive buffer".to_owned()),
+        ),
+        Why::Memory => ("memory", None),
+        Why::Translation => ("memory", Some("address translation".to_owned())),
+        Why::Socket(..) => ("socket", None),
+        Why::Software => ("software", None),
+        _ => ("other", None),
     };
-    let of_node = |kind, node: usize| Cause {
+    let name = &plan.nodes[node].name;
+    let link = match (why, port) {
+        (_, Some(port)) => Some(transmitters.name((node, port))),
+        (Why::Socket(from, to), None) => Some(socket_link(name, from, to)),
+        _ => None,
+    };
+    let (place, direction) = match link {
+        Some((place, direction)) => (place, Some(direction)),
+        None if why == Why::Other => (String::new(), None),
+        None => (name.clone(), None),
+    };
+    Cause {
         kind,
-        place: plan.nodes[node].name.clone(),
-        direction: None,
-        detail: None,
-    };
-    match cause {
-        cause::Cause::Wire(end) => of_link("wire", end),
-        cause::Cause::FailedLink(end) => Cause {
-            detail: Some("the link is down".to_owned()),
-            ..of_link("wire", end)
-        },
-        cause::Cause::Recovery(end) => Cause {
-            detail: Some("the link is in Recovery".to_owned()),
-            ..of_link("wire", end)
-        },
-        cause::Cause::Arbitration(end, other) => Cause {
-            detail: workload_of(other, plan),
-            ..of_link("arbitration", end)
-        },
-        cause::Cause::Credit(end, class, headers) => Cause {
-            detail: Some(format!(
-                "{} {}",
-                name_of(class),
-                if headers { "headers" } else { "data" }
-            )),
-            ..of_link("credit", end)
-        },
-        cause::Cause::FibreCredit(end) => of_link("credit", end),
-        cause::Cause::ReplayBuffer(end) => of_link("replay-buffer", end),
-        cause::Cause::Tags(node) => of_node("tags", node),
-        cause::Cause::Outstanding(node) => of_node("outstanding", node),
-        cause::Cause::Datapath(node) => of_node("datapath", node),
-        cause::Cause::Interval(node) => Cause {
-            detail: Some("keeps the interval of the flow".to_owned()),
-            ..of_node("datapath", node)
-        },
-        cause::Cause::Holder(node) => Cause {
-            detail: Some("keeps packets in its receive buffer".to_owned()),
-            ..of_node("datapath", node)
-        },
-        cause::Cause::Memory(node) => of_node("memory", node),
-        cause::Cause::Translation(node) => Cause {
-            detail: Some("address translation".to_owned()),
-            ..of_node("memory", node)
-        },
-        cause::Cause::Socket(node, from, to) => {
-            let (place, direction) = socket_link(&plan.nodes[node].name, from, to);
-            Cause {
-                place,
-                direction: Some(direction),
-                ..of_node("socket", node)
-            }
-        }
-        cause::Cause::Software(node) => of_node("software", node),
-        cause::Cause::Other => Cause {
-            kind: "other",
-            place: String::new(),
-            direction: None,
-            detail: None,
-        },
+        place,
+        direction,
+        detail,
     }
 }
 
@@ -176,8 +151,8 @@ fn workload_of(flow: FlowId, plan: &Plan) -> Option<String> {
     found.map(|one| one.id().to_owned())
 }
 
-fn name_of(class: u8) -> &'static str {
-    match Class::ALL[usize::from(class)] {
+fn name_of(class: Class) -> &'static str {
+    match class {
         Class::Posted => "posted",
         Class::NonPosted => "non-posted",
         Class::Completion => "completion",

@@ -70,7 +70,7 @@ impl Allocator<'_> {
                 virtual_address: next,
                 size,
                 page,
-                rights: buffer.parameters.rights.0,
+                rights: buffer.parameters.rights,
                 present: buffer.parameters.present,
                 in_system_cache: buffer.parameters.in_system_cache,
                 is_written: false,

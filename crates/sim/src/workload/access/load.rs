@@ -91,7 +91,7 @@ fn accesses(
     let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
     Accesses {
         flow,
-        kind: access.kind.0,
+        kind: access.kind,
         address: if plan.nodes[access.by].has_virtual_addresses() {
             buffer.virtual_address
         } else {

@@ -7,13 +7,14 @@ pub(crate) mod section;
 
 use host::commanded::Completion;
 use kernel::{Span, Time};
+use transaction::AccessKind;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 
-use section::{Kind as AccessKind, Order};
+use section::Order;
 
 pub use result::{AccessResult, CacheResult, TranslationResult};
 

@@ -24,7 +24,7 @@ impl Planner<'_> {
         }
         for access in all {
             let plan = self.access(access, self.buffers)?;
-            self.buffers[plan.buffer].is_written |= plan.kind.0 != AccessKind::Read;
+            self.buffers[plan.buffer].is_written |= plan.kind != AccessKind::Read;
             self.workloads.push(plan.into());
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Planner<'_> {
                 );
                 Err(("driven", message))
             }
-            Driven::Program => Ok(Some(access.parameters.completion.0)),
+            Driven::Program => Ok(Some(access.parameters.completion)),
             Driven::Device if access.lines.has("completion") => {
                 let message = "no program waits for these accesses; write driven = \"program\", or leave it out";
                 Err(("completion", message.to_owned()))
@@ -118,7 +118,7 @@ impl Planner<'_> {
                 show(buffer.size)
             ));
         }
-        let AccessKind::Atomic(kind) = access.parameters.kind.0 else {
+        let AccessKind::Atomic(kind) = access.parameters.kind else {
             return Ok(());
         };
         let (of, widest) = if self.is_block_dma(by) {

@@ -2,7 +2,7 @@
 
 use host::commanded::Completion;
 use kernel::{Bytes, Declaration, Parameters, Span};
-use transaction::{AccessKind, AtomicAccess};
+use transaction::AccessKind;
 
 use ::scenario::{At, Lines, ScenarioError, Section};
 
@@ -10,86 +10,33 @@ use crate::scenario::need;
 use crate::workload::Entry;
 use crate::workload::planner::Planner;
 
-/// Kind of access, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind(pub AccessKind);
-
-impl Kind {
-    const NAMES: [(&str, Self); 6] = [
-        ("read", Self(AccessKind::Read)),
-        ("write", Self(AccessKind::Write)),
-        (
-            "atomic-store",
-            Self(AccessKind::Atomic(AtomicAccess::Store)),
-        ),
-        ("atomic-load", Self(AccessKind::Atomic(AtomicAccess::Load))),
-        ("atomic-swap", Self(AccessKind::Atomic(AtomicAccess::Swap))),
-        (
-            "atomic-compare",
-            Self(AccessKind::Atomic(AtomicAccess::Compare)),
-        ),
-    ];
-
-    /// Name in a scenario.
-    pub fn name(self) -> &'static str {
-        let name = Self::NAMES.iter().find(|(_, known)| *known == self);
-        name.map_or("", |(name, _)| name)
+kernel::choices! {
+    /// Order of the places of accesses.
+    pub enum Order {
+        /// Each access behind the last one.
+        Sequential = "sequential",
+        /// Random places in the buffer.
+        Random = "random",
+        /// Always the beginning of the buffer.
+        Local = "local",
     }
 }
 
-/// Order of the places of accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Each access behind the last one.
-    Sequential,
-    /// Random places in the buffer.
-    Random,
-    /// Always the beginning of the buffer.
-    Local,
+kernel::choices! {
+    /// The starter of the accesses of a device, as written.
+    pub enum Driven {
+        /// The device itself.
+        Device = "device",
+        /// A program on the host above it, by its registers.
+        Program = "program",
+    }
 }
-
-impl Order {
-    const NAMES: [(&str, Self); 3] = [
-        ("sequential", Self::Sequential),
-        ("random", Self::Random),
-        ("local", Self::Local),
-    ];
-}
-
-/// The starter of the accesses of a device, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Driven {
-    /// The device itself.
-    Device,
-    /// A program on the host above it, by its registers.
-    Program,
-}
-
-impl Driven {
-    const NAMES: [(&str, Self); 2] = [("device", Self::Device), ("program", Self::Program)];
-}
-
-/// The way in which a program learns of the end of an access, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessCompletion(pub Completion);
-
-impl AccessCompletion {
-    const NAMES: [(&str, Self); 2] = [
-        ("poll", Self(Completion::Poll)),
-        ("interrupt", Self(Completion::Interrupt)),
-    ];
-}
-
-kernel::choices!(Kind);
-kernel::choices!(Order);
-kernel::choices!(Driven);
-kernel::choices!(AccessCompletion);
 
 kernel::parameters! {
     /// Accesses one after the other, besides their `id`, the node that makes them (`by`), and their `buffer`.
     pub struct AccessParameters {
         /// Kind of access: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
-        kind: Kind = Kind(AccessKind::Read), from "a common choice";
+        kind: AccessKind = AccessKind::Read, from "a common choice";
         /// Bytes of each access: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-compare has 16.
         size: Bytes = Bytes(64), within Bytes(1)..=Bytes(1 << 30), from "a cache line";
         /// Number of measured accesses, on each core.
@@ -111,7 +58,7 @@ kernel::parameters! {
         /// Starter of each access of a device: "device", itself, or "program": a program on the host writes the device's registers by a system call, and waits for the end. Rates then count the time of the program.
         driven: Driven = Driven::Device, from "our choice: the device alone, without software";
         /// How the program learns of the end of an access: "poll", by reads of the status register, or "interrupt".
-        completion: AccessCompletion = AccessCompletion(Completion::Poll), from "our choice: the shorter one for small accesses";
+        completion: Completion = Completion::Poll, from "our choice: the shorter one for small accesses";
         /// Whether an accelerator starts with the translations of the buffer, as far as it can keep them.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }

@@ -8,37 +8,25 @@ use crate::workload::Entry;
 use crate::workload::planner::Planner;
 use crate::workload::work::Work;
 
-/// Operation of a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Halo exchange: each node sends to its neighbours, and goes on when it has received from them.
-    Halo,
-    /// All-reduce: every node gets the sum over all nodes.
-    AllReduce,
+kernel::choices! {
+    /// Operation of a collective.
+    pub enum Operation {
+        /// Halo exchange: each node sends to its neighbours, and goes on when it has received from them.
+        Halo = "halo",
+        /// All-reduce: every node gets the sum over all nodes.
+        AllReduce = "all-reduce",
+    }
 }
 
-impl Operation {
-    const NAMES: [(&str, Self); 2] = [("halo", Self::Halo), ("all-reduce", Self::AllReduce)];
+kernel::choices! {
+    /// Algorithm of an all-reduce.
+    pub enum Algorithm {
+        /// One ring through all nodes.
+        Ring = "ring",
+        /// The rings of one dimension after the other.
+        DimensionWise = "dimension-wise",
+    }
 }
-
-/// Algorithm of an all-reduce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// One ring through all nodes.
-    Ring,
-    /// The rings of one dimension after the other.
-    DimensionWise,
-}
-
-impl Algorithm {
-    const NAMES: [(&str, Self); 2] = [
-        ("ring", Self::Ring),
-        ("dimension-wise", Self::DimensionWise),
-    ];
-}
-
-kernel::choices!(Operation);
-kernel::choices!(Algorithm);
 
 kernel::parameters! {
     /// A joint operation of the nodes of a network, in the memory of their user logic.

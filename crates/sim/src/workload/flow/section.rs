@@ -9,27 +9,21 @@ use crate::scenario::{FabricScenario, NodeKind, need};
 use crate::workload::Entry;
 use crate::workload::planner::Planner;
 
-/// Direction of the data, seen from the requester.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Posted writes to the target.
-    Write,
-    /// Reads from the target.
-    Read,
-    /// Writes and reads at once, the whole amount each way.
-    Both,
-    /// One write at a time, each waiting for the reflector's answer to the last.
-    RoundTrip,
+kernel::choices! {
+    /// Direction of the data, seen from the requester.
+    pub enum Direction {
+        /// Posted writes to the target.
+        Write = "write",
+        /// Reads from the target.
+        Read = "read",
+        /// Writes and reads at once, the whole amount each way.
+        Both = "both",
+        /// One write at a time, each waiting for the reflector's answer to the last.
+        RoundTrip = "round-trip",
+    }
 }
 
 impl Direction {
-    const NAMES: [(&str, Self); 4] = [
-        ("write", Self::Write),
-        ("read", Self::Read),
-        ("both", Self::Both),
-        ("round-trip", Self::RoundTrip),
-    ];
-
     /// Whether write requests are sent.
     pub fn writes(self) -> bool {
         self != Self::Read
@@ -41,47 +35,29 @@ impl Direction {
     }
 }
 
-/// Clock on which the rate of a flow is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// Time from the first byte sent to the last byte at its destination.
-    Arrival,
-    /// Time from the first byte sent to the last byte sent.
-    Sender,
-    /// Time from the system call that moves the flow to its return.
-    Application,
+kernel::choices! {
+    /// Clock on which the rate of a flow is measured.
+    pub enum Clock {
+        /// Time from the first byte sent to the last byte at its destination.
+        Arrival = "arrival",
+        /// Time from the first byte sent to the last byte sent.
+        Sender = "sender",
+        /// Time from the system call that moves the flow to its return.
+        Application = "application",
+    }
 }
 
-impl Clock {
-    const NAMES: [(&str, Self); 3] = [
-        ("arrival", Self::Arrival),
-        ("sender", Self::Sender),
-        ("application", Self::Application),
-    ];
+kernel::choices! {
+    /// Order of the addresses of a flow's requests.
+    pub enum AddressOrder {
+        /// Each request begins where the one before has ended.
+        Sequential = "sequential",
+        /// Each request begins at a random place.
+        Random = "random",
+        /// Each request begins a stride after the beginning of the one before.
+        Strided = "strided",
+    }
 }
-
-/// Order of the addresses of a flow's requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressOrder {
-    /// Each request begins where the one before has ended.
-    Sequential,
-    /// Each request begins at a random place.
-    Random,
-    /// Each request begins a stride after the beginning of the one before.
-    Strided,
-}
-
-impl AddressOrder {
-    const NAMES: [(&str, Self); 3] = [
-        ("sequential", Self::Sequential),
-        ("random", Self::Random),
-        ("strided", Self::Strided),
-    ];
-}
-
-kernel::choices!(Direction);
-kernel::choices!(AddressOrder);
-kernel::choices!(Clock);
 
 kernel::parameters! {
     /// One flow, besides its `id` and its two ends `from` and `to`.

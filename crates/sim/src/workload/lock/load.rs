@@ -76,7 +76,7 @@ fn work(plan: &FabricPlan, locked: &LockPlan, number: usize, flow: FlowId) -> Lo
             rows: base(update.buffer),
             own: update.own[number].clone(),
             contention: update.contention,
-            lock: update.lock.0,
+            lock: update.lock,
             work: update.work,
         }),
     };

@@ -11,10 +11,9 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
+use transaction::Granularity;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
-
-use section::LockedPart;
 
 pub(crate) use meter::LockMeter;
 pub use result::{LockResult, TransactionResult};
@@ -73,7 +72,7 @@ pub struct UpdatePlan {
     /// Rows that each core alone updates, by core.
     pub own: Vec<Range<u64>>,
     /// Lock granularity of a transaction.
-    pub lock: LockedPart,
+    pub lock: Granularity,
     /// Share of transactions that update the first row.
     pub contention: f64,
     /// Time from the read of a version to the write of the next.

@@ -1,6 +1,6 @@
 //! Work under locks that hosts and accelerators share: requests alone, and the transactions of a database.
 
-use kernel::{Declaration, Parameters, Span, choices};
+use kernel::{Declaration, Parameters, Span};
 use transaction::Granularity;
 
 use ::scenario::{At, Lines, ScenarioError, Section};
@@ -8,25 +8,6 @@ use ::scenario::{At, Lines, ScenarioError, Section};
 use crate::scenario::need;
 use crate::workload::Entry;
 use crate::workload::planner::Planner;
-
-/// Lock granularity of a transaction, as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockedPart(pub Granularity);
-
-impl LockedPart {
-    const NAMES: [(&str, Self); 2] = [
-        ("row", Self(Granularity::Row)),
-        ("table", Self(Granularity::Table)),
-    ];
-
-    /// Name in a scenario.
-    pub fn name(self) -> &'static str {
-        let name = Self::NAMES.iter().find(|(_, known)| *known == self);
-        name.map_or("", |(name, _)| name)
-    }
-}
-
-choices!(LockedPart);
 
 kernel::parameters! {
     /// Work under the locks of a table in a buffer, besides its `id`, the node that does it (`by`), and its buffers.
@@ -72,7 +53,7 @@ kernel::parameters! {
         /// Number of rows, each a line with its current version; equal for all work on the rows.
         rows: u64 = 1024, within 2..=1 << 30, from "our choice: 64 KiB";
         /// Lock of each transaction: "row", its own, or "table", all rows; equal for all work on the rows.
-        lock: LockedPart = LockedPart(Granularity::Row), from "our choice";
+        lock: Granularity = Granularity::Row, from "our choice";
         /// Share of transactions that update the first row; the others update rows that nobody else does.
         contention: f64 = 0.0, within 0.0..=1.0, from "our choice: none";
         /// Time from the read of the current version to the write of its successor.

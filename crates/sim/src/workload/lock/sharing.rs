@@ -68,7 +68,7 @@ pub(crate) fn check_accesses(
     buffers: &[BufferPlan],
 ) -> Result<(), Wrong> {
     let writes = |access: &&AccessPlan| {
-        access.kind.0 != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
+        access.kind != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
     };
     let mut accesses = others.iter().filter_map(|other| match other {
         Workload::Access(access) => Some(access),

@@ -8,66 +8,43 @@ use crate::workload::Entry;
 use crate::workload::planner::Planner;
 use crate::workload::work::Work;
 
-/// The choice of destinations for the messages of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrafficPattern {
-    /// Any node, all equally often.
-    Uniform,
-    /// The node with the first two coordinates exchanged.
-    Transpose,
-    /// One node more often than the others.
-    HotSpot,
-    /// The next node up in the first dimension.
-    Neighbour,
-    /// The node half-way around each dimension.
-    Tornado,
+kernel::choices! {
+    /// The choice of destinations for the messages of a workload.
+    pub enum TrafficPattern {
+        /// Any node, all equally often.
+        Uniform = "uniform",
+        /// The node with the first two coordinates exchanged.
+        Transpose = "transpose",
+        /// One node more often than the others.
+        HotSpot = "hot-spot",
+        /// The next node up in the first dimension.
+        Neighbour = "neighbour",
+        /// The node half-way around each dimension.
+        Tornado = "tornado",
+    }
 }
 
-impl TrafficPattern {
-    const NAMES: [(&str, Self); 5] = [
-        ("uniform", Self::Uniform),
-        ("transpose", Self::Transpose),
-        ("hot-spot", Self::HotSpot),
-        ("neighbour", Self::Neighbour),
-        ("tornado", Self::Tornado),
-    ];
+kernel::choices! {
+    /// The ends of a workload: the routers' user logic, or the hosts.
+    pub enum Side {
+        /// The user logic of the routers.
+        Routers = "routers",
+        /// The hosts, through PCI Express.
+        Hosts = "hosts",
+    }
 }
 
-/// The ends of a workload: the routers' user logic, or the hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The user logic of the routers.
-    Routers,
-    /// The hosts, through PCI Express.
-    Hosts,
+kernel::choices! {
+    /// The arrival process of the messages of a node.
+    pub enum ArrivalKind {
+        /// A Poisson process.
+        Poisson = "poisson",
+        /// Messages at equal intervals.
+        Even = "even",
+        /// A random trial in each cycle.
+        Bernoulli = "bernoulli",
+    }
 }
-
-impl Side {
-    const NAMES: [(&str, Self); 2] = [("routers", Self::Routers), ("hosts", Self::Hosts)];
-}
-
-/// The arrival process of the messages of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrivalKind {
-    /// A Poisson process.
-    Poisson,
-    /// Messages at equal intervals.
-    Even,
-    /// A random trial in each cycle.
-    Bernoulli,
-}
-
-impl ArrivalKind {
-    const NAMES: [(&str, Self); 3] = [
-        ("poisson", Self::Poisson),
-        ("even", Self::Even),
-        ("bernoulli", Self::Bernoulli),
-    ];
-}
-
-kernel::choices!(TrafficPattern);
-kernel::choices!(Side);
-kernel::choices!(ArrivalKind);
 
 kernel::parameters! {
     /// Parameters of an open-loop workload on all nodes of a network.

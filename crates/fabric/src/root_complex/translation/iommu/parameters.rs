@@ -52,20 +52,15 @@ kernel::parameters! {
     }
 }
 
-/// The translations that an invalidation by software removes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvalidationScope {
-    /// The pages that the function has used.
-    Pages,
-    /// All translations of the function.
-    Function,
+kernel::choices! {
+    /// The translations that an invalidation by software removes.
+    pub enum InvalidationScope {
+        /// The pages that the function has used.
+        Pages = "pages",
+        /// All translations of the function.
+        Function = "function",
+    }
 }
-
-impl InvalidationScope {
-    const NAMES: [(&str, Self); 2] = [("pages", Self::Pages), ("function", Self::Function)];
-}
-
-kernel::choices!(InvalidationScope);
 
 impl IommuParameters {
     /// An IOTLB of this geometry, if it is valid.

@@ -2,50 +2,45 @@
 
 use kernel::{Effects, Port, Time};
 use packet::PacketId;
-use protocol::{Header, Kind};
+use protocol::Header;
 
-use super::cpu::Cpu;
-use super::sockets::{CPU, Crossing};
-use super::timer::RootTimer;
-use super::{Inbound, RootComplex};
-use crate::Route;
+use super::{Inbound, Stage, Step, Target, accessed};
+use crate::root_complex::RootComplex;
+use crate::root_complex::cpu::Cpu;
+use crate::root_complex::sockets::{CPU, Crossing};
+use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
+    /// Keeps a packet until it arrives at the socket of its target.
+    pub(super) fn cross(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
+        match self.socket_ahead(inbound.header) {
+            Some(to) if self.crosses(Crossing::In(inbound.port), to, inbound.packet, fx) => {
+                Step::Kept
+            }
+            _ => Step::Pass,
+        }
+    }
+
     /// The socket of a root port.
-    pub(super) fn socket_of(&self, port: Port) -> usize {
+    pub(in crate::root_complex) fn socket_of(&self, port: Port) -> usize {
         let sockets = self.sockets.as_ref();
         sockets.map_or(CPU, |sockets| sockets.of_port(port))
     }
 
-    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
+    /// The socket of a packet's target, where there are several sockets; none for a packet that the root complex itself serves or refuses.
     pub(super) fn socket_ahead(&self, header: &Header) -> Option<usize> {
         let sockets = self.sockets.as_ref()?;
-        match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) => self.allows_peer(header).then(|| sockets.of_port(to)),
-            (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
-                if self.memory.holds(request) =>
-            {
-                Some(self.memory.socket_of(request))
-            }
-            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                Some(self.memory.socket_of(&request.range()))
-            }
-            (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
-            _ => None,
+        match self.target(header) {
+            Target::Peer(to) => Some(sockets.of_port(to)),
+            Target::Memory => Some(self.memory.socket_of(&accessed(header)?)),
+            Target::Cpu => Some(CPU),
+            Target::Host | Target::Nobody => None,
         }
-    }
-
-    /// Whether a packet is kept until it arrives at the socket of its target.
-    #[inline(never)]
-    pub(super) fn crosses_in(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> bool {
-        let crossing = Crossing::In(inbound.port);
-        let to = self.socket_ahead(inbound.header);
-        to.is_some_and(|to| self.crosses(crossing, to, inbound.packet, fx))
     }
 
     /// Whether a packet for socket `to` is kept until it arrives there.
     #[inline]
-    pub(super) fn crosses(
+    pub(in crate::root_complex) fn crosses(
         &mut self,
         crossing: Crossing,
         to: usize,
@@ -64,13 +59,14 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles the packets that have arrived at their sockets.
-    pub(super) fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
             match crossing {
                 Crossing::In(port) => {
                     let header = *fx.store()[packet].header();
-                    self.route(Inbound::new(port, packet, &header, fx.now()), fx);
+                    let inbound = Inbound::new(port, packet, &header, now);
+                    self.go_on(Stage::Cross, inbound, fx);
                 }
                 Crossing::Down(port) => self.put_request_down(port, packet, fx),
                 Crossing::Answer { to, .. } => self.put_down(to, packet, fx),

@@ -1,24 +1,12 @@
-//! The answer of a root complex to the probes: the reason why packets wait in it. They ask at times between two events.
+//! The reason why packets wait in a root complex.
 
 use std::ops::Range;
 
 use kernel::{Port, Time};
+use packet::Why;
 
 use super::sockets::CPU;
 use super::{Cpu, RootComplex};
-
-/// The reason why packets wait in a root complex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RootHold {
-    /// The memory of a socket, which has more work than a packet's, or the ownership of a line.
-    Memory,
-    /// The connection from one socket to another.
-    Socket(usize, usize),
-    /// The datapath of a root port, or the path between root ports.
-    Datapath,
-    /// The translation of its address.
-    Translation,
-}
 
 /// An end of the way of packets through a root complex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,31 +40,31 @@ pub struct RootWay {
 impl<C: Cpu> RootComplex<C> {
     /// Returns the reason, besides links, why packets of `bytes` that go this `way`, or the requests that they answer, wait at `now`;
     /// `None` if no part of it has more work than that of one such packet.
-    pub fn standing(&self, way: RootWay, bytes: u64, now: Time) -> Option<RootHold> {
+    pub fn why(&self, way: RootWay, bytes: u64, now: Time) -> Option<Why> {
         let (entry, exit) = (way.from.port(), way.to.port());
         let is_late_in = entry.is_some_and(|port| self.ports.is_late_in(port, bytes, now));
         let is_late_out = exit.is_some_and(|port| self.ports.is_late_out(port, bytes, now));
         if is_late_in || is_late_out {
-            return Some(RootHold::Datapath);
+            return Some(Why::Datapath);
         }
         if let Some(agent) = &self.translation
             && entry.or(exit).is_some_and(|port| agent.is_late(port))
         {
-            return Some(RootHold::Translation);
+            return Some(Why::Translation);
         }
         if entry.is_some() && exit.is_some() && self.peers.is_late(bytes, now) {
-            return Some(RootHold::Datapath);
+            return Some(Why::Datapath);
         }
         if let Some(sockets) = &self.sockets {
             let (from, to) = (self.sockets_of(way.from), self.sockets_of(way.to));
             if let Some((from, to)) = sockets.busiest(from, &to, bytes, now) {
-                return Some(RootHold::Socket(from, to));
+                return Some(Why::Socket(from, to));
             }
         }
         let is_late = [way.from, way.to].into_iter().any(|end| {
             matches!(end, RootEnd::Memory(_)) && self.is_memory_late((end, entry), bytes, now)
         });
-        is_late.then_some(RootHold::Memory)
+        is_late.then_some(Why::Memory)
     }
 
     /// Whether the memory at `end` has more work than a request for `bytes` that comes in by the port `entry` at `now`, or a write

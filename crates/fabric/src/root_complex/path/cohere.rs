@@ -4,14 +4,15 @@ use kernel::{Effects, Port};
 use packet::{Incident, Observation, Site};
 use protocol::Kind;
 
-use super::coherent::{Admission, CoherentEffect, OldValue, Released};
-use super::cpu::Cpu;
-use super::timer::RootTimer;
-use super::{Inbound, RootComplex};
+use super::{Inbound, Stage, Step};
+use crate::root_complex::RootComplex;
+use crate::root_complex::coherent::{CoherentEffect, OldValue, Released};
+use crate::root_complex::cpu::Cpu;
+use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
     /// Whether there is a coherent agent below `port`.
-    pub(super) fn is_coherent(&self, port: Port) -> bool {
+    pub(in crate::root_complex) fn is_coherent(&self, port: Port) -> bool {
         let coherent = self.coherent.as_ref();
         coherent.is_some_and(|coherent| coherent.is_below(port))
     }
@@ -32,7 +33,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Begins the accesses of programs to the caches of their cores.
-    pub(super) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
@@ -47,7 +48,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles all events of the coherent part that are due.
-    pub(super) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let mut told = false;
         while let Some(coherent) = &mut self.coherent
@@ -75,30 +76,18 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Whether a packet from below must wait for caches; if so, the coherent part keeps it.
-    pub(super) fn waits_for_caches(
-        &mut self,
-        inbound: Inbound<'_>,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
+    /// Keeps a packet that must wait for caches.
+    pub(super) fn cohere(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         let Some(coherent) = &mut self.coherent else {
-            return false;
+            return Step::Pass;
         };
-        let Inbound {
-            port,
-            packet,
-            header,
-            ..
-        } = inbound;
-        match coherent.admit(port, packet, header, (&self.memory, fx.store())) {
-            Admission::Pass => return false,
-            Admission::Behind => {}
-            Admission::First => {
-                self.release_from_caches(fx);
-                self.advance_coherence(fx);
-            }
+        let there = (&self.memory, &*fx.store());
+        if coherent.admit(inbound.port, inbound.packet, inbound.header, there) {
+            return Step::Pass;
         }
-        true
+        self.release_from_caches(fx);
+        self.advance_coherence(fx);
+        Step::Kept
     }
 
     /// Delivers the packets that need not wait for caches any longer.
@@ -127,10 +116,10 @@ impl<C: Cpu> RootComplex<C> {
                 (Kind::MemoryWrite(_), _) => {
                     // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
                     let kept = self.memory.lines(&lines);
-                    self.route_now(inbound, fx);
+                    self.go_on(Stage::Cohere, inbound, fx);
                     self.memory.restore(&kept);
                 }
-                _ => self.route_now(inbound, fx),
+                _ => self.go_on(Stage::Cohere, inbound, fx),
             }
         }
     }
@@ -147,7 +136,11 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles the end of a transmission of coherence messages by a root port.
-    pub(super) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn sent_messages(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, Self>,
+    ) {
         if let Some(coherent) = &mut self.coherent {
             coherent.sent(port);
         }
@@ -155,7 +148,7 @@ impl<C: Cpu> RootComplex<C> {
         self.wake_coherence(fx);
     }
 
-    pub(super) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let coherent = self.coherent.as_mut();
         if let Some(after) = coherent.and_then(|coherent| coherent.wake_after(fx.now())) {
             fx.wake(RootTimer::Coherence, after);

@@ -1,45 +1,35 @@
-//! Packets from below that wait for a translation, and changes that software makes to page tables.
+//! Packets from below that wait for the translation of an address, and changes that software makes to page tables.
 
 use kernel::{Effects, Port};
 use packet::{Incident, Observation, PacketId, Refusal, Site, Stamp};
 use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
 use transaction::{AddressSpace, Mapping};
 
-use super::cpu::Cpu;
-use super::timer::RootTimer;
-use super::translation::{
-    Admission, Advanced, InvalidateRequests, Outcome, TableChange, TranslationFault,
-    TranslationOrder, translation_completion,
-};
-use super::{Inbound, RootComplex};
+use super::{Inbound, Stage, Step};
 use crate::Route;
+use crate::root_complex::RootComplex;
+use crate::root_complex::cpu::Cpu;
+use crate::root_complex::timer::RootTimer;
+use crate::root_complex::translation::{
+    Advanced, InvalidateRequests, Outcome, TableChange, TranslationFault, TranslationOrder,
+    translation_completion,
+};
 
 impl<C: Cpu> RootComplex<C> {
-    /// Whether a packet from below must wait for a translation; if so, the translation agent keeps it.
-    pub(super) fn waits_for_translation(
-        &mut self,
-        inbound: Inbound<'_>,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
+    /// Keeps a packet that must wait for a translation.
+    pub(super) fn translate(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         let Some(agent) = &mut self.translation else {
-            return false;
+            return Step::Pass;
         };
-        let Inbound {
-            port,
-            packet,
-            passed,
-            ..
-        } = inbound;
-        match agent.admit(port, packet, passed, fx.store()) {
-            Admission::Pass => return false,
-            Admission::Behind => {}
-            Admission::Asked => self.advance_translation(fx),
+        if agent.admit(inbound.port, inbound.packet, inbound.passed, fx.store()) {
+            return Step::Pass;
         }
-        true
+        self.advance_translation(fx);
+        Step::Kept
     }
 
     /// Handles a translation request.
-    pub(super) fn translate(
+    pub(super) fn begin_translation(
         &mut self,
         inbound: Inbound<'_>,
         request: &MemoryRequest,
@@ -48,20 +38,14 @@ impl<C: Cpu> RootComplex<C> {
         let Some(agent) = &mut self.translation else {
             return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
         };
-        let Inbound {
-            port,
-            packet,
-            passed,
-            ..
-        } = inbound;
         let who = AddressSpace::of(request.requester, inbound.header);
-        let due = passed + self.parameters.latency;
-        agent.translate(port, packet, (who, request.address()), due);
+        let due = inbound.passed + self.parameters.latency;
+        agent.translate(inbound.port, inbound.packet, (who, request.address()), due);
         self.advance_translation(fx);
     }
 
     /// Performs the changes of page tables that software has ordered.
-    pub(super) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
             let now = fx.now();
             let Some(agent) = &mut self.translation else {
@@ -135,7 +119,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles all events of the translation agent that are due.
-    pub(super) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(agent) = &mut self.translation else {
             return;
@@ -206,7 +190,7 @@ impl<C: Cpu> RootComplex<C> {
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {
-                self.admit(inbound, fx);
+                self.go_on(Stage::Translate, inbound, fx);
             }
         }
         self.wake_translation(fx);

@@ -1,16 +1,15 @@
-//! Requests and stores of the CPU on their way to root ports and memory, its interrupts, and the writes that it watches.
+//! Requests and stores of the CPU on their way to root ports and memory, and the events that the root complex reports to it.
 
-use kernel::{Effects, Port, Time};
+use kernel::{Effects, Port, Span, Time};
 use packet::{Observation, PacketId};
-use protocol::{Class, Kind, MemoryRequest, Status};
-use transaction::{FunctionPlace, Next, arrived, written};
+use protocol::{Class, Kind, Status};
+use transaction::{FunctionPlace, Next};
 
-use super::cpu::Cpu;
-use super::cpu::Notice;
-use super::sockets::Crossing;
-use super::timer::RootTimer;
-use super::{Inbound, LEAST_REFUSAL, RootComplex};
+use super::{Cpu, Notice};
 use crate::Route;
+use crate::root_complex::RootComplex;
+use crate::root_complex::sockets::Crossing;
+use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
     /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
@@ -85,7 +84,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Sends a request of the CPU to a root port or to memory; a request that no completer owns ends at the host bridge.
-    pub(super) fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         match (self.routes.of(&header), &header.kind) {
             (Route::Down(port), _) => self.send_down(port, packet, fx),
@@ -106,7 +105,11 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Lets a store of the CPU arrive at the memory of its socket.
-    pub(super) fn end_store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn end_store(
+        &mut self,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let now = fx.now();
         if let Kind::MemoryWrite(request) = &fx.store()[packet].header().kind {
             self.memory.take_store(request, now);
@@ -115,7 +118,12 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Sends a request of the CPU down a root port. A write that is larger than the max payload size of the port is sent in parts.
-    pub(super) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn send_down(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let max_payload = self.ports.max_payload(port);
         let header = fx.store()[packet].header();
         if header.payload_len() > max_payload as usize && header.class() == Class::Posted {
@@ -135,7 +143,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Enqueues a request of the CPU at a root port of its socket.
-    pub(super) fn put_request_down(
+    pub(in crate::root_complex) fn put_request_down(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -172,7 +180,12 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Enqueues a packet of the CPU or the memory at a root port of its socket.
-    pub(super) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn put_down(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let ready = fx.now() + self.parameters.latency;
         let sent = self.ports.send(port, packet, ready, fx);
         self.settle(sent, fx);
@@ -197,7 +210,11 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
-    pub(super) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+    pub(in crate::root_complex) fn take_answer(
+        &mut self,
+        answer: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
         let now = fx.now();
         let content = &fx.store()[answer];
         let Kind::Completion(completion) = &content.header().kind else {
@@ -222,31 +239,9 @@ impl<C: Cpu> RootComplex<C> {
         port.is_some()
     }
 
-    /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
-    pub(super) fn interrupt(
-        &mut self,
-        inbound: Inbound<'_>,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let there = inbound.passed + self.parameters.latency;
-        let due = self.memory.after_writes(self.after_writes(&inbound, there));
-        let content = &fx.store()[inbound.packet];
-        let charge = content.charge();
-        let bytes = written(content, request).first_chunk().copied();
-        let message = u32::from_le_bytes(bytes.unwrap_or_default());
-        if let Some(told) = arrived(content, request, &self.patterns) {
-            fx.foresee(due, told);
-        }
-        fx.store().release(inbound.packet);
-        let left = self.leaves(inbound.port, due);
-        self.ports.free_later(inbound.port, charge, left, fx);
-        self.notify(due, Notice::Interrupt(message), fx);
-    }
-
     /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
     #[inline]
-    pub(super) fn notify_write(
+    pub(in crate::root_complex) fn notify_write(
         &mut self,
         due: Time,
         first: u64,
@@ -259,12 +254,17 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Reports `notice` to the CPU at `due`.
-    pub(super) fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn notify(
+        &mut self,
+        due: Time,
+        notice: Notice,
+        fx: &mut Effects<'_, Self>,
+    ) {
         self.notices.add(due, notice);
         fx.wake(RootTimer::Notice, due.since(fx.now()));
     }
 
-    pub(super) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(in crate::root_complex) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some(notice) = self.notices.next(now) {
             match notice {
@@ -276,3 +276,6 @@ impl<C: Cpu> RootComplex<C> {
         self.ask(fx);
     }
 }
+
+/// The least time until a request of the CPU is refused. Software that does not notice would otherwise ask for ever at one time.
+const LEAST_REFUSAL: Span = Span::from_ns(1);

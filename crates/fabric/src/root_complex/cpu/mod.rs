@@ -1,5 +1,8 @@
 //! The interface between a host's software and its root complex.
 
+mod configuration;
+mod requests;
+
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
@@ -9,6 +12,8 @@ use protocol::{Completion, CompletionTimeout};
 use transaction::{ConfigAccess, FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
+
+pub(super) use configuration::Configuration;
 
 /// The software of a host, which sends requests from the top of the tree.
 pub trait Cpu: Debug {

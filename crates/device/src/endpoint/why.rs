@@ -1,33 +1,22 @@
-//! The answers of an endpoint to the probes: the state of its paths. They ask at times between two events.
+//! The reasons why packets wait in the paths of an endpoint.
 
 use kernel::Time;
 use link::Side;
-use packet::{PacketId, Packets};
+use packet::{PacketId, Packets, Why};
 
 use super::Endpoint;
 
-/// The state of the send path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// The queue for the wire is full.
-    Full,
-    /// The datapath takes the next packet at this time.
-    Datapath(Time),
-    /// Nothing.
-    Open,
-}
-
 impl Endpoint {
-    /// Returns the state of the send path for requests at `now`.
-    pub fn gate(&self, now: Time) -> Gate {
+    /// Returns the reason why requests wait for the send path at `now`, or `None` if it takes the next one.
+    pub fn why(&self, now: Time) -> Option<Why> {
         let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
         let waiting = self.link.waiting_on(Side::Requester);
         if waiting.saturating_sub(in_send_path) >= self.limit() {
-            Gate::Full
+            Some(Why::Queue)
         } else if !self.sending.is_unlimited() && self.sending.opens() > now {
-            Gate::Datapath(self.sending.opens())
+            Some(Why::Datapath)
         } else {
-            Gate::Open
+            None
         }
     }
 

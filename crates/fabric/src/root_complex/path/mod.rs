@@ -1,0 +1,162 @@
+//! The way of packets from below through the root complex, in stages: each stage passes a packet to the next one, or keeps it. A packet
+//! that was kept goes on later from the next stage.
+
+mod admit;
+mod cohere;
+mod cross;
+mod deliver;
+mod translate;
+
+use kernel::{Effects, Port, Time};
+use packet::{Charge, PacketId, Refusal};
+use protocol::{Header, Kind, MemoryRequest};
+use transaction::FunctionPlace;
+
+use super::RootComplex;
+use super::cpu::Cpu;
+use super::interrupt::is_interrupt;
+use crate::Route;
+
+/// A packet that came in by a root port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inbound<'h> {
+    port: Port,
+    packet: PacketId,
+    header: &'h Header,
+    /// The time at which it has passed the datapath of the port.
+    passed: Time,
+}
+
+impl<'h> Inbound<'h> {
+    fn new(port: Port, packet: PacketId, header: &'h Header, passed: Time) -> Self {
+        Inbound {
+            port,
+            packet,
+            header,
+            passed,
+        }
+    }
+}
+
+/// The last stage that a packet has passed, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// The datapath of its root port. The rules of the port are next.
+    Port,
+    /// The translation of its address, and of the addresses of earlier packets.
+    Translate,
+    /// The connection to the socket of its target.
+    Cross,
+    /// The snoops of caches. Its target is next.
+    Cohere,
+}
+
+/// The answer of a stage to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The packet goes on to the next stage.
+    Pass,
+    /// The stage has the packet: it keeps it until it may go on, or has ended it.
+    Kept,
+}
+
+/// The target of a packet with a physical address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// A function below this root port.
+    Peer(Port),
+    /// The memory.
+    Memory,
+    /// The CPU: it takes interrupts and completions.
+    Cpu,
+    /// The root complex itself: it serves translation requests and messages.
+    Host,
+    /// No target: the packet is refused.
+    Nobody,
+}
+
+impl<C: Cpu> RootComplex<C> {
+    /// Takes a packet that has come in at `port`.
+    pub(super) fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        let passed = self.ports.pass_in(port, content.bytes().len(), fx.now());
+        self.go_on(Stage::Port, Inbound::new(port, packet, &header, passed), fx);
+    }
+
+    /// Moves a packet through the stages after `last`, until one of them keeps it.
+    fn go_on(&mut self, last: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        if (last >= Stage::Translate
+            || self.admit(inbound, fx) == Step::Pass && self.translate(inbound, fx) == Step::Pass)
+            && (last >= Stage::Cross || self.cross(inbound, fx) == Step::Pass)
+            && (last >= Stage::Cohere || self.cohere(inbound, fx) == Step::Pass)
+        {
+            self.deliver(inbound, fx);
+        }
+    }
+
+    /// The target of a packet with a physical address.
+    #[inline(always)]
+    fn target(&self, header: &Header) -> Target {
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) if self.parameters.peer_to_peer.allows(header.class()) => {
+                Target::Peer(to)
+            }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
+                Target::Memory
+            }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => Target::Cpu,
+            (_, Kind::MemoryRead(request)) if request.translations() > 0 => Target::Host,
+            (_, Kind::Message(_)) => Target::Host,
+            (Route::Elsewhere, Kind::MemoryRead(_) | Kind::Atomic(_))
+                if accessed(header).is_some_and(|range| self.memory.holds(&range)) =>
+            {
+                Target::Memory
+            }
+            (Route::Elsewhere, Kind::Completion(_)) => Target::Cpu,
+            _ => Target::Nobody,
+        }
+    }
+
+    /// Refuses a packet at the root port that received it: frees its buffer, reports it, and answers it if it is a non-posted request.
+    fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
+        let place = FunctionPlace::Port(inbound.port.index());
+        let answer = self.functions.refuse(place, inbound.packet, why, fx);
+        self.finish_refusal(inbound, answer, fx);
+    }
+
+    /// Frees the receive buffer of a packet that was refused, reports it, and answers it.
+    fn finish_refusal(
+        &mut self,
+        inbound: Inbound<'_>,
+        answer: Option<PacketId>,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        self.report_errors(fx);
+        self.free(inbound, fx);
+        if let Some(answer) = answer {
+            self.put_down(inbound.port, answer, fx);
+        }
+    }
+
+    /// Releases a packet that was handled, and frees its receive buffer.
+    fn finish(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        fx.store().release(inbound.packet);
+        self.free(inbound, fx);
+    }
+
+    /// Frees the receive buffer of a packet.
+    fn free(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        let charge = Charge::of(inbound.header);
+        self.on_link(inbound.port, fx, |link, at| link.free(charge, at));
+    }
+}
+
+/// The bytes that a request accesses; none for other packets.
+fn accessed(header: &Header) -> Option<MemoryRequest> {
+    match &header.kind {
+        Kind::MemoryRead(request) | Kind::MemoryWrite(request) => Some(*request),
+        Kind::Atomic(request) => Some(request.range()),
+        _ => None,
+    }
+}

@@ -1,0 +1,56 @@
+"""The message and the exit status of a command that fails."""
+
+from __future__ import annotations
+
+import errno
+
+import typer
+
+from peerlane._core import ModelError, ScenarioError, UnitError
+from peerlane.cli.console import InterruptedWorkError, complain
+from peerlane.cli.foreign import complain_of_code
+from peerlane.cli.lspci import MissingLspciError
+from peerlane.cli.options import FAILED, WRONG_USE
+from peerlane.importing import ListingError
+from peerlane.reproduction.reproduce import UnknownNameError
+from peerlane.results.reading import FileError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a disk that takes no more: the command was right, and failed."""
+
+
+def status_of(error: Exception) -> int:
+    """Prints the one message of an error of a command, and returns its exit status.
+
+    Raises:
+        KeyboardInterrupt: The user interrupted the command.
+        Exception: The error itself, if it is a fault of Peerlane.
+    """
+    match error:
+        case typer.TyperException():
+            complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
+            return WRONG_USE
+        case (
+            FileError()
+            | ScenarioError()
+            | ListingError()
+            | UnknownNameError()
+            | MissingLspciError()
+        ):
+            complain(str(error))
+            return WRONG_USE
+        case ModelError() | UnitError():
+            complain_of_code(error)
+            return FAILED
+        case InterruptedWorkError():
+            raise KeyboardInterrupt(str(error)) from None
+        case RuntimeError():
+            complain(str(error))
+            return FAILED
+        case OSError():
+            is_full = error.errno in _FULL
+            # Whatever writes to a file names it.
+            where = error.filename or ("standard output" if is_full else None)
+            complain((f"{where}: " if where else "") + (error.strerror or str(error)).lower())
+            return FAILED if is_full else WRONG_USE
+    raise error
