@@ -241,7 +241,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 "counter_mask": sim::card_registers::COUNT,
                 "local_memory": place.local_memory,
                 "clock_hz": slot.clock.0,
-                "interrupts": (0..sim::INTERRUPTS).filter_map(message).collect(),
+                "interrupts": (0..sim::INTERRUPTS).filter_map(message).collect::<Vec<_>>(),
             })
         });
         slots.collect::<Vec<_>>()

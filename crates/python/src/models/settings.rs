@@ -34,7 +34,7 @@ pub fn setting(kind: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Sett
     let Some((_, like)) = KINDS.iter().find(|(name, _)| *name == kind) else {
         return Err(wrong(format!(
             "{kind:?} is no kind of parameter; write one of {}",
-            KINDS.map(|(name, _)| name).join(", ")
+            KINDS.each_ref().map(|(name, _)| *name).join(", ")
         )));
     };
     let setting = match (like, &value) {
@@ -53,7 +53,7 @@ fn femtoseconds(ns: f64) -> Setting {
 }
 
 /// The kinds of parameters, each with a value of it.
-const KINDS: [(&str, Setting); 8] = [
+static KINDS: [(&str, Setting); 8] = [
     ("int", Setting::Integer(0)),
     ("float", Setting::Number(0.0)),
     ("bool", Setting::Flag(false)),
