@@ -153,45 +153,35 @@ impl EndpointParameters {
 
     /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
-        let places = [
-            ("straddling", self.straddling, "datapath", self.datapath),
+        let sides = [
             (
-                "receive_straddling",
-                self.receive_straddling,
-                "receive_datapath",
-                self.receive_datapath,
+                ["straddling", "datapath", "idle_cycles"],
+                [self.straddling, self.datapath],
+                self.idle_cycles,
+            ),
+            (
+                [
+                    "receive_straddling",
+                    "receive_datapath",
+                    "receive_idle_cycles",
+                ],
+                [self.receive_straddling, self.receive_datapath],
+                self.receive_idle_cycles,
             ),
         ];
-        for (key, Bytes(place), datapath, Bytes(beat)) in places {
+        for ([key, datapath, idle], [Bytes(place), Bytes(beat)], cycles) in sides {
             if place > 0 && (place >= beat || beat % place != 0) {
                 let message = format!(
                     "{place} B is no part of a beat of {beat} B; write less than {datapath}, which must be a multiple of it"
                 );
                 return Some((key, message));
             }
-        }
-        let idle = [
-            (
-                "straddling",
-                self.straddling,
-                "idle_cycles",
-                self.idle_cycles,
-            ),
-            (
-                "receive_straddling",
-                self.receive_straddling,
-                "receive_idle_cycles",
-                self.receive_idle_cycles,
-            ),
-        ];
-        let idle = idle
-            .iter()
-            .find(|(_, place, _, idle)| place.0 > 0 && *idle > 0);
-        if let Some((key, _, idle, _)) = idle {
-            let message = format!(
-                "no packet begins in the beat of another after idle cycles; write {idle} = 0"
-            );
-            return Some((key, message));
+            if place > 0 && cycles > 0 {
+                let message = format!(
+                    "no packet begins in the beat of another after idle cycles; write {idle} = 0"
+                );
+                return Some((key, message));
+            }
         }
         let buffer = [
             (
