@@ -41,7 +41,7 @@ RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exi
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
-.PHONY: help demo optimised test check lint docs unit bench soak fuzz lock dist gateware benches proofs synth tools system clean
+.PHONY: help demo optimised test check lint generate docs unit bench soak fuzz lock dist gateware benches proofs synth tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -74,7 +74,11 @@ lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, 
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest peerlane._core
-	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py tests/test_rust_modules.py
+	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py tests/test_rust_modules.py tests/test_generated.py tests/test_digests.py
+
+generate: $(VENV)/installed $(VENV)/development ## Write all files that are made from code or runs anew; `make lint` says which are stale.
+	cargo xtask generate
+	$(BIN)/python tests/test_generated.py
 
 unit: tools
 	$(UNIT_TESTS)

@@ -11,7 +11,7 @@ import struct
 import zlib
 
 from peerlane.opae import Accelerator, Afu, Shell, accelerators, configure
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import machine_of
 
 LINE = 64
 PER_REQUEST = 4
@@ -104,7 +104,7 @@ async def checksum(card: Accelerator, data: bytes) -> tuple[int, float]:
 
 def main() -> None:
     """Computes the CRC-32 of buffers of several sizes."""
-    simulation = system_fabric("pac").without_flows().simulation()
+    simulation = machine_of("pac").fabric().simulation()
     configure(simulation, "card", os.fspath(__file__))
     (card,) = accelerators(simulation)
     for size in (LINE, 1 << 12, 1 << 16, 1 << 20):

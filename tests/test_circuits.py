@@ -15,7 +15,8 @@ import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane.benchmark.circuits.ring import ring
-from peerlane.reproduction.catalogue import folder_of, require_circuits
+from peerlane.reproduction.catalogue import folder_of
+from peerlane.reproduction.circuits import require_circuits
 from peerlane.reproduction.expected import Expected
 from peerlane.systems.rosta import experiments
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlane import Fabric
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import machine_of
 from test_circuits import needs_all_circuits
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ as measured on a board: the model's paths of 260 ns have none."""
 
 def machine(implementation: str) -> Fabric:
     """The machine of rosta, in which the model takes what the circuit has."""
-    fabric = system_fabric("rosta").without_flows()
+    fabric = machine_of("rosta").fabric()
     for board in "ab":
         for number in range(1, 5):
             fabric.set(f"{board}{number}", implementation=implementation)

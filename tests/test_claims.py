@@ -1,7 +1,4 @@
-"""Every number that a source states has its claim, and each claim is true of rows and scenarios.
-
-`python tests/test_claims.py` writes the schema of `peerlane reproduce --claims --json` anew.
-"""
+"""Every number that a source states has its claim, and each claim is true of rows and scenarios."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import math
 import operator
 import tomllib
 from functools import cache
-from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +21,7 @@ from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.claims import STATUSES, ClaimEntry, ClaimList, Claims, claims_of
 from peerlane.reproduction.expected import Expected, ExpectedRow
+from peerlane.reproduction.machine import machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,14 +94,14 @@ def in_unit(number: float, unit: str, wanted: str) -> float:
 
 
 def constant(system: str, where: str) -> tuple[Any, str]:
-    """The value of a constant such as `experiments.BUFFER`, and its unit.
+    """The value of a constant such as `constants.buffer`, and its unit.
 
     `profile:plx.latency` is a setting of a shipped profile.
     """
     module, _, name = where.rpartition(".")
     if module.startswith("profile:"):
         return quantity(shipped()[module.removeprefix("profile:")][name])
-    found = getattr(import_module(f"peerlane.systems.{system}.{module}"), name)
+    found = getattr(machine_of(system).constants, name)
     return quantity(found) if isinstance(found, str) else (found, "")
 
 
@@ -132,7 +129,7 @@ def places(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow]) -> Iter
         row = rows[name]
         yield from ((value, row.unit) for value in row.published_range or [row.published])
     for where in claim.where:
-        if ":" in where or where.rpartition(".")[2].isupper():
+        if ":" in where or where.startswith("constants."):
             yield constant(system, where)
         else:
             number, unit = quantity(setting(scenario(system), where))
@@ -155,7 +152,7 @@ def contradictions(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow])
     wrong = [f"{row.id} is {row.kind}" for row in held if row.kind != claim.status]
     try:
         found = list(places(system, claim, rows))
-    except (KeyError, AttributeError, ModuleNotFoundError) as error:
+    except (KeyError, AttributeError) as error:
         return [*wrong, f"there is no {error}"]
     stated = values(claim)
     if found and len(stated) not in {1, len(found)}:
@@ -228,7 +225,7 @@ def changes(claim: ClaimEntry) -> Iterator[dict[str, Any]]:
         yield {"row": (*claim.row[:-1], "no/such/row")}
     if claim.where:
         yield {"where": (*claim.where[:-1], "profiles.none.such")}
-        yield {"where": (*claim.where[:-1], "experiments.NO_SUCH")}
+        yield {"where": (*claim.where[:-1], "constants.no_such")}
         yield {"where": (*claim.where[:-1], "profile:plx.none_such")}
     if claim.status == "lost":
         return
@@ -302,7 +299,6 @@ def schema() -> str:
 
 
 def test_the_list_is_as_described(peerlane: Run) -> None:
-    assert FILE.read_text(encoding="utf-8") == schema(), "python tests/test_claims.py writes it"
     described = jsonschema.Draft202012Validator(json.loads(schema()))
     document = json.loads(peerlane("reproduce", "--claims", "--json", "-").out)
     described.validate(document)
@@ -339,7 +335,3 @@ def test_claims_are_not_asked_for_with_what_simulates(peerlane: Run) -> None:
     peerlane("reproduce", "rosta", "--claims", "--figure", "table1").refuses("leave out --figure")
     peerlane("reproduce", "--claims", "--sensitivity").refuses("leave out --sensitivity")
     peerlane("reproduce", "rusta", "--claims").refuses("no system 'rusta'", "rosta")
-
-
-if __name__ == "__main__":
-    FILE.write_text(schema(), encoding="utf-8")

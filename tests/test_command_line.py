@@ -24,69 +24,6 @@ if TYPE_CHECKING:
 
     from conftest import Run, Write
 
-FLOW = {
-    "id",
-    "from",
-    "to",
-    "direction",
-    "clock",
-    "bytes",
-    "first_byte_ns",
-    "last_byte_ns",
-    "sent_first_ns",
-    "sent_last_ns",
-    "called_ns",
-    "returned_ns",
-    "bytes_per_second",
-    "steady_bytes_per_second",
-    "latency_ns",
-    "directions",
-    "completed",
-    "intact",
-    "compared",
-}
-LATENCY = {"min", "p50", "p90", "p99", "p999", "max", "mean", "histogram_ps"}
-LINK = {
-    "id",
-    "direction",
-    "utilisation",
-    "tlps",
-    "payload_bytes",
-    "overhead_bytes",
-    "framing_bytes",
-    "replayed_bytes",
-    "dllp_bytes",
-    "ordered_set_bytes",
-    "replays",
-    "credit_stall_ns",
-    "l0s_ns",
-    "l1_ns",
-    "l1_entries",
-}
-RESULT = {
-    "schema",
-    "version",
-    "scenario_digest",
-    "command",
-    "name",
-    "seed",
-    "partial",
-    "simulated_ns",
-    "measured_ns",
-    "flows",
-    "traffic",
-    "collectives",
-    "accesses",
-    "locks",
-    "transactions",
-    "links",
-    "fibres",
-    "lost_lines",
-    "errors",
-    "incoherence",
-    "standing_packets",
-    "waits",
-}
 ROW = {
     "id",
     "figure",
@@ -125,6 +62,23 @@ def test_a_command_loads_what_it_needs_and_the_version_nothing() -> None:
     assert not [name for name in of_show if name.startswith(others)]
 
 
+@pytest.mark.parametrize("line", ["run --tr", "sweep --va", "reproduce --fi", "opae run --tr"])
+def test_completion_of_options_loads_neither_tables_nor_the_simulator(line: str) -> None:
+    asked = {"COMP_WORDS": f"peerlane {line}", "COMP_CWORD": str(len(line.split()))}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "peerlane"],
+        env=os.environ | {"_PEERLANE_COMPLETE": "complete_bash"} | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    beginning = line.rsplit(maxsplit=1)[1]
+    assert done.stdout
+    assert all(word.startswith(beginning) for word in done.stdout.split())
+    loaded = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines()}
+    assert not loaded & {"peerlane._core", "peerlane.fabric.simulation", "rich.console"}
+
+
 @pytest.mark.parametrize(
     "command",
     [[], ["run"], ["explain"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]],
@@ -148,14 +102,10 @@ def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) 
     ran = peerlane("run", scenario(), "--json", "-")
     document = json.loads(ran.out)
     assert ran.status == 0
-    assert document.keys() == RESULT
     (flow,) = document["flows"]
-    assert flow.keys() == FLOW
-    assert flow["latency_ns"].keys() == LATENCY
     assert flow["bytes"] == 16 * 1024
     assert flow["last_byte_ns"] > flow["first_byte_ns"]
     for link in document["links"]:
-        assert link.keys() == LINK
         assert 0 <= link["utilisation"] <= 1
 
 

@@ -1,7 +1,7 @@
 """Results and traces of every shipped scenario are those that were written down, to the byte.
 
 A change of behaviour changes a digest, in the commit that explains it, and
-`python tests/test_digests.py` writes the file anew. What only moves code changes none.
+`make generate` writes the file anew. What only moves code changes none.
 """
 
 from __future__ import annotations
@@ -52,6 +52,15 @@ def digests(scenario: str) -> dict[str, str]:
         }
 
 
+def made() -> str:
+    """The text of the file."""
+    sections = []
+    for name in SCENARIOS:
+        values = "".join(f'{key} = "{value}"\n' for key, value in digests(name).items())
+        sections.append(f'["{name}"]\n{values}')
+    return "\n".join(sections)
+
+
 def without_histograms(value: Any) -> Any:
     """A part of a document without the encoded histograms in it."""
     if isinstance(value, dict):
@@ -68,11 +77,3 @@ def test_a_scenario_has_its_digests(scenario: str) -> None:
 
 def test_every_digest_is_of_a_scenario() -> None:
     assert sorted(tomllib.loads(DIGESTS.read_text(encoding="utf-8"))) == SCENARIOS
-
-
-if __name__ == "__main__":
-    sections = []
-    for name in SCENARIOS:
-        values = "".join(f'{key} = "{value}"\n' for key, value in digests(name).items())
-        sections.append(f'["{name}"]\n{values}')
-    DIGESTS.write_text("\n".join(sections), encoding="utf-8")

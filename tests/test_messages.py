@@ -98,7 +98,7 @@ def test_a_ring_of_controllers_is_warned_of() -> None:
 
 @CHPP
 def test_what_table2_predicts_are_puts_and_the_naps_of_one_packet() -> None:
-    kinds = {row.id: row.kind for row in figure("chpp", "table2").rows}
+    kinds = {row.id: row.expected.kind for row in figure("chpp", "table2").rows}
     predicted = {name for name, kind in kinds.items() if kind == "predicted"}
     naps = {"table2/nap-immediate/64", "table2/nap-indirect/1", "table2/nap-indirect/64"}
     assert predicted == naps | {f"table2/put/{size}" for size in (64, 256, 1024, 2048)}
@@ -133,7 +133,7 @@ def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
 
 
 def test_the_model_of_latency_is_the_published_arithmetic() -> None:
-    assert SOURCE.latency_ns(distance("hypercube", 256)) == pytest.approx(1399.75 + 240 * 4)
+    assert SOURCE.latency_ns(2048, distance("hypercube", 256)) == pytest.approx(1399.75 + 240 * 4)
     assert {name: round(distance(name, 1024), 2) for name in DISTANCES} == {
         "hypercube": 5,
         "butterfly": 10,

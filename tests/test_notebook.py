@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from conftest import PAIR
-from peerlane import Collection, Explanation, Fabric, RunResult, sweep
+from peerlane import Collection, Explanation, Fabric, RunResult, Simulation, sweep
 from peerlane.results import markup
 
 ROOT = Path(__file__).parent.parent
@@ -60,6 +60,12 @@ def test_a_fabric_is_its_drawing() -> None:
     shown = page(Fabric.from_toml(PAIR).override("name", ODD))
     assert "svg" in shown.tags
     assert any(ODD in text for text in shown.text)
+
+
+def test_a_simulation_is_the_tables_of_its_tree_and_the_time() -> None:
+    simulation = Simulation(PAIR)
+    assert {"h0", "s0", "a", "b"} <= set(page(simulation.tree()).text) <= set(page(simulation).text)
+    assert "<Simulation of <text> at 0 ns>" in page(simulation).text
 
 
 def test_a_fabric_that_is_not_complete_says_why() -> None:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from peerlane import Fabric, RunResult
-from peerlane.results.parquet import MissingPyarrowError, table_files
+from peerlane.errors import MissingPackageError
+from peerlane.results.parquet import table_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,5 +130,5 @@ def test_without_pyarrow_the_message_says_how_to_get_it(
     peerlane("run", scenario(), "--parquet", "t").refuses(
         "pip install 'peerlane[parquet]'", status=1
     )
-    with pytest.raises(MissingPyarrowError, match="needs pyarrow"):
+    with pytest.raises(MissingPackageError, match="needs pyarrow"):
         ran().to_parquet(tmp_path)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.cli.tables.cells import number
 from peerlane.explaining.explain import explain
 from peerlane.fabric.paths import find, in_order, put
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from conftest import Run, Write

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -33,14 +33,14 @@ from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
 from peerlane.report.words import slug, variant_name
 from peerlane.reproduction.catalogue import folder_of, systems
-from peerlane.reproduction.expected import Expected
+from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.report import CalibrationEntry, Report
 from peerlane.reproduction.row import Row as Published
 from peerlane.varying.axes import Axis
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from chromium import Chromium
     from conftest import Run, Write
@@ -235,25 +235,20 @@ def test_a_repeated_run_has_no_report(peerlane: Run, scenario: Write, tmp_path: 
 # --- in a browser ---
 
 
-def simulated(row: Mapping[str, Any], index: int) -> float | None:
+def simulated(row: ExpectedRow, index: int) -> float | None:
     """A value that is nearly the published one, or any."""
-    if row["kind"] == "gap":
+    if row.kind == "gap":
         return None
-    if row["published_range"] is not None:
-        return float(row["published_range"][0])
-    return 1.0 + index % 7 if row["published"] is None else float(row["published"] * 1.004)
+    if row.published_range is not None:
+        return float(row.published_range[0])
+    return 1.0 + index % 7 if row.published is None else float(row.published * 1.004)
 
 
 def report_of(system: str) -> Report:
     """A report on a system, without its simulations."""
     expected = Expected.load(folder_of(system))
     rows = [
-        Published(
-            figure=figure,
-            simulated=simulated(row.model_dump(), index),
-            error_percent=0.4 if row.published and row.kind != "gap" else None,
-            **row.model_dump(),
-        )
+        Published(row, figure, simulated(row, index))
         for figure, rows in expected.by_figure().items()
         for index, row in enumerate(rows)
     ]

@@ -10,6 +10,7 @@ import pytest
 from conftest import PAIR
 from peerlane import Fabric
 from peerlane.cli.shipped import text_of
+from peerlane.formats import size
 from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.scales import Scale, is_geometric
@@ -17,7 +18,7 @@ from peerlane.report.page import Origin, Page
 from peerlane.report.reproduction import heading
 from peerlane.report.run import run_page
 from peerlane.report.sweep import points_page
-from peerlane.report.words import duration, number, percent, rate, size, slug
+from peerlane.report.words import duration, number, percent, rate, slug
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
 from peerlane.varying.axes import Axis

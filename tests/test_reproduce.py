@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
@@ -15,12 +16,14 @@ from rich.console import Console
 
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
-from peerlane.reproduction.calibration import moved, quantity, setting
-from peerlane.reproduction.catalogue import system_fabric, systems
+from peerlane.documents import ReportRow
+from peerlane.reproduction.calibration import quantity, setting
+from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
-from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, run
+from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, larger, run
+from peerlane.reproduction.machine import machine_of
 from peerlane.reproduction.report import Report
-from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce_all
+from peerlane.reproduction.reproduce import reproduce, reproduce_all
 from peerlane.reproduction.row import Row
 from peerlane.reproduction.tally import Count, Predictions
 from peerlane.results.reading import FileError
@@ -41,9 +44,10 @@ ROW: dict[str, Any] = {
 }
 
 
-def row(**fields: Any) -> Row:
-    more = {"figure": "f", "note": "", "published": 100, "published_range": None}
-    return Row(**(ROW | more | {"simulated": 101, "error_percent": 1} | fields))
+def row(error: float | None = 1, **fields: Any) -> Row:
+    """A row that is off by so many percent of 100, or that has no simulated value."""
+    stated = ExpectedRow(**(ROW | {"published": 100} | fields))
+    return Row(stated, "f", None if error is None else 100 + error)
 
 
 def expected(*rows: dict[str, Any], **more: Any) -> Expected:
@@ -52,24 +56,28 @@ def expected(*rows: dict[str, Any], **more: Any) -> Expected:
 
 
 def test_a_row_within_its_tolerance_passes() -> None:
-    assert row(error_percent=-2).passes
-    assert not row(error_percent=2.01).passes
+    assert row(-2).passes
+    assert not row(2.01).passes
+
+
+def test_a_row_is_written_with_the_fields_of_its_document_in_their_order() -> None:
+    changed = {"unchanged", "change_percent"}
+    stated = [one.name for one in fields_of(ReportRow) if one.name not in changed]
+    assert [*row().to_json()] == stated
 
 
 def test_a_gap_never_fails() -> None:
-    assert row(kind="gap", simulated=None, error_percent=None).passes
+    assert row(None, kind="gap").passes
 
 
 def test_a_row_without_a_published_value_passes_when_it_was_simulated() -> None:
-    assert row(published=None, error_percent=None).passes
-    assert not row(published=None, error_percent=None, simulated=None).passes
+    assert row(published=None, kind=None).passes
+    assert not row(None, published=None, kind=None).passes
 
 
 def test_the_error_of_a_range_is_the_way_to_its_nearer_end() -> None:
-    ranged = ExpectedRow(**(ROW | {"tolerance_percent": 0}), published_range=(100, 200))
-    assert _error_percent(ranged, 150) == 0
-    assert _error_percent(ranged, 90) == -10
-    assert _error_percent(ranged, 220) == 10
+    ends = {"published": None, "published_range": (100, 200), "tolerance_percent": 0}
+    assert [row(more, **ends).error_percent for more in (50, -10, 120)] == [0, -10, 10]
 
 
 def test_a_value_and_a_range_exclude_each_other() -> None:
@@ -92,10 +100,10 @@ def test_a_check_has_an_expected_value_which_no_other_kind_has() -> None:
 
 
 def test_a_check_is_held_against_its_expected_value() -> None:
-    check = ROW | {"kind": "check", "tolerance_percent": 0}
-    assert _error_percent(ExpectedRow(**check, expected=100), 103) == pytest.approx(3)
-    assert _error_percent(ExpectedRow(**check, expected_range=(100, 200)), 90) == -10
-    assert not row(kind="check", published=None, expected=100, error_percent=3).passes
+    check = {"kind": "check", "published": None, "tolerance_percent": 0}
+    assert row(3, **check, expected=100).error_percent == pytest.approx(3)
+    assert row(-10, **check, expected_range=(100, 200)).error_percent == -10
+    assert not row(3, **check, expected=100).passes
 
 
 def test_a_row_without_a_value_has_no_kind_by_default() -> None:
@@ -109,7 +117,7 @@ def test_a_row_without_a_value_has_no_kind_by_default() -> None:
 
 
 def test_a_gap_with_a_simulated_value_shows_both_and_does_not_fail() -> None:
-    gap = row(kind="gap", published=100, simulated=150, error_percent=50)
+    gap = row(50, kind="gap")
     assert gap.passes
     assert "+50.00 %" in shown(report_table(report(gap), every=False))
 
@@ -125,9 +133,9 @@ def test_a_derived_row_names_rows_that_there_are() -> None:
 
 
 def test_a_figure_that_several_rows_are_held_against_counts_once() -> None:
-    main = row(id="f/1", kind="predicted", published=100, simulated=101, error_percent=1)
-    other = row(id="f/2", same_as="f/1", kind="predicted", published=100, error_percent=3)
-    third = row(id="f/3", same_as="f/1", kind="predicted", published=100, error_percent=4)
+    main = row(1, id="f/1")
+    other = row(3, id="f/2", same_as="f/1")
+    third = row(4, id="f/3", same_as="f/1")
     assert report(main, other).tally.predictions == Predictions(1, 1, 1, "f/1")
     assert report(other, main).tally.predictions == Predictions(1, 1, 1, "f/1")
     assert report(other, third).tally.predictions == Predictions(1, 3, 3, "f/2")
@@ -264,22 +272,24 @@ def test_each_predicted_row_says_how_it_depends_on_each_fitted_parameter() -> No
 
 
 def test_a_parameter_is_moved_by_a_tenth_or_to_the_next_whole_number() -> None:
-    with moved({"profiles.plx-switch.latency": "160 ns"}, 0.1) as share:
-        assert share == pytest.approx(0.1)
-        assert system_fabric("rosta").to_toml().count('latency = "176 ns"') == 1
-    with moved({"profiles.virtex7.idle_cycles": 1}, 0.1) as share:
-        assert share == 1
-        assert "idle_cycles = 2" in system_fabric("rosta").to_toml()
-    assert "idle_cycles = 1" in system_fabric("rosta").to_toml()
+    rosta = machine_of("rosta")
+    machine, share = larger(rosta, ["profiles.plx-switch.latency"])
+    assert share == pytest.approx(0.1)
+    assert machine.fabric().to_toml().count('latency = "176 ns"') == 1
+    machine, share = larger(rosta, ["profiles.virtex7.idle_cycles"])
+    assert share == 1
+    assert "idle_cycles = 2" in machine.fabric().to_toml()
+    assert "idle_cycles = 1" in rosta.fabric().to_toml()
+    none = machine_of("rosta", {"profiles.virtex7.idle_cycles": 0})
+    assert larger(none, ["profiles.virtex7.idle_cycles"]) == (none, 0)
 
 
 def test_keys_of_one_parameter_move_by_one_share_from_values_of_their_own() -> None:
     keys = ("profiles.virtex7.send_latency", "profiles.virtex7.receive_latency")
-    with moved(dict(zip(keys, ("100 ns", "200 ns"), strict=True)), 0.1) as share:
-        text = system_fabric("rosta").to_toml()
-        assert share == pytest.approx(0.1)
-        assert 'send_latency = "110 ns"' in text
-        assert 'receive_latency = "220 ns"' in text
+    values = dict(zip(keys, ("100 ns", "200 ns"), strict=True))
+    machine, share = larger(machine_of("rosta", values), keys)
+    assert share == pytest.approx(0.1)
+    assert [machine.setting(key) for key in keys] == ["110 ns", "220 ns"]
 
 
 def test_rows_with_a_key_set_otherwise_have_the_unchanged_value_too() -> None:
@@ -293,7 +303,7 @@ def test_rows_with_a_key_set_otherwise_have_the_unchanged_value_too() -> None:
     for row, before in zip(report.rows, unchanged.rows, strict=True):
         more = moved_by.get(row.id.rpartition("/")[2], 10.0)
         assert row.simulated == pytest.approx((before.simulated or 0) + more)
-        assert row.published == before.published
+        assert row.expected == before.expected
         assert row.change_percent == pytest.approx(100 * more / (before.simulated or 0))
     assert "send_latency=270 ns" in shown(report_table(report, every=True)).splitlines()[0]
     assert report.to_json()["settings"] == {"profiles.virtex7.send_latency": "270 ns"}
@@ -323,10 +333,10 @@ def report(*rows: Row) -> Report:
 
 
 ROWS = (
-    row(id="f/other", published=None, error_percent=None),
-    row(id="f/near", error_percent=-1.5),
-    row(id="f/gap", kind="gap", error_percent=50),
-    row(id="f/range", published=None, published_range=(100, 200), error_percent=0),
+    row(id="f/other", published=None, kind=None),
+    row(-1.5, id="f/near"),
+    row(50, id="f/gap", kind="gap"),
+    row(0, id="f/range", published=None, published_range=(100, 200), tolerance_percent=0),
 )
 
 
@@ -349,7 +359,7 @@ def test_rows_of_a_figure_without_any_published_value_are_shown() -> None:
 
 
 def test_the_summary_has_a_line_for_each_system_and_names_what_is_missed() -> None:
-    good, bad = report(*ROWS), report(*ROWS, row(id="f/far", error_percent=-7))
+    good, bad = report(*ROWS), report(*ROWS, row(-7, id="f/far"))
     lines = shown(summary([good, bad])).splitlines()
     first, second = (line.split() for line in lines if line.lstrip().startswith("s  "))
     assert " ".join(first) == "s a machine 2 of 2 1 - 0 2 0.75 % -1.50 % f/near"
@@ -362,9 +372,9 @@ def test_figures_of_the_source_checks_and_rows_without_a_value_are_counted_apart
     check = {"kind": "check", "published": None, "expected": 100}
     found = report(
         *ROWS,
-        row(id="f/c", **check, error_percent=0),
-        row(id="f/d", **check, error_percent=90),
-        row(id="f/e", kind="calibrated", error_percent=50),
+        row(0, id="f/c", **check),
+        row(90, id="f/d", **check),
+        row(50, id="f/e", kind="calibrated"),
     )
     tally = found.tally
     assert tally.figures == {"calibrated": Count(0, 1), "predicted": Count(2, 0)}
@@ -387,7 +397,7 @@ def test_a_system_that_predicts_nothing_says_so() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_the_summary_fits_a_terminal(width: int) -> None:
     text = StringIO()
-    far = row(id="f/" + "far" * 12, error_percent=-7)
+    far = row(-7, id="f/" + "far" * 12)
     long = replace(report(*ROWS, far), system="tsukuba", title="A machine of " + "boards " * 15)
     Console(file=text, width=width).print(summary([long]))
     table = text.getvalue().partition("Where to look next")[0]

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hdrh.histogram import HdrHistogram
 
+import peerlane
 from conftest import PAIR
-from peerlane import DirectionResult, Fabric, FlowResult, Latency, RunResult, Simulation
+from peerlane import (
+    DirectionResult,
+    Fabric,
+    FlowResult,
+    Latency,
+    PeerlaneError,
+    RunResult,
+    Simulation,
+)
+
+PACKAGE = Path(peerlane.__file__).parent
 
 
 def both() -> Fabric:
@@ -29,6 +42,55 @@ def count(latency: Latency) -> int:
 @pytest.fixture(scope="module")
 def pair() -> RunResult:
     return Simulation(PAIR).run()
+
+
+def test_the_text_of_every_object_is_short(pair: RunResult) -> None:
+    longer = PAIR.replace('16 KiB"', '1 MiB"\nwindow = "64 KiB"')
+    simulation = Simulation(longer, source="pair.toml")
+    tree = simulation.tree()
+    assert repr(pair).splitlines()[1:] == ["  a-to-b: 1.884 GB/s"]
+    rows = [pair.flows[0], pair.links[0], pair.flows[0].latency_ns, tree, *tree.nodes]
+    sweep = both().sweep({"devices.d.tags": [1, 2]})
+    objects = [*rows, pair.links, simulation, both(), sweep, sweep.points[0]]
+    for one in objects:
+        assert len(repr(one)) <= 160, repr(one)
+        assert "\n" not in repr(one)
+    assert repr(both()) == "<Fabric both: hosts 1, devices 1, flows 1>"
+    assert repr(simulation) == "<Simulation of pair.toml at 0 ns>"
+    seen: list[str] = []
+    simulation.run(lambda _: seen.append(repr(simulation)))
+    assert set(seen) == {"<Simulation of pair.toml that is running>"}
+
+
+def test_every_table_is_a_frame_by_the_names_of_the_files(pair: RunResult) -> None:
+    frames = pair.to_frames()
+    assert {name: len(frame) for name, frame in frames.items()} == {
+        "run": 1,
+        "flows": 1,
+        "links": 6,
+    }
+    assert frames["flows"]["from"][0] == "a"
+
+
+def test_a_tree_is_a_graph() -> None:
+    fabric = Fabric("g").host("h").device("d", "h").network("n", shape="ring", size=3)
+    graph = fabric.simulation().tree().to_networkx()
+    assert graph.nodes["d"]["kind"] == "device"
+    assert [kind for *_, kind in graph.edges("d", data="kind")] == ["link"]
+    fibres = [ends for *ends, kind in graph.edges(data="kind") if kind == "fibre"]
+    assert len(fibres) == 3
+
+
+def test_every_exception_is_one_of_the_package() -> None:
+    own = re.compile(
+        r"^class (?!PeerlaneError)([A-Z]\w*)\((\w*(?:Error|Exception))\):", re.MULTILINE
+    )
+    for file in PACKAGE.rglob("*.py"):
+        if file.relative_to(PACKAGE).parts[0] not in {"cli", "reproduction"}:
+            bases = {base for _, base in own.findall(file.read_text(encoding="utf-8"))}
+            assert bases <= {"PeerlaneError", "JournalError", "UnitError"}, file
+    with pytest.raises(PeerlaneError, match="key with no value"):
+        Simulation("x")
 
 
 def test_a_direction_of_a_link_is_found_by_its_name_and_direction(pair: RunResult) -> None:

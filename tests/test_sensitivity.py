@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import ast
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pkgutil import walk_packages
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peerlane.fabric.simulation import Simulation
+from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.catalogue import scenario_text, systems
 from peerlane.reproduction.expected import Expected, is_independent
+from peerlane.reproduction.inputs import Input, of_scenario, source_of
+from peerlane.reproduction.machine import experiments_of, machine_of
 from peerlane.reproduction.sensitivity import measure, record, rule
-from peerlane.reproduction.sensitivity.code import _canonical, constants, digests, imported
-from peerlane.reproduction.sensitivity.inputs import Input, of_scenario, source_of
 from peerlane.reproduction.sensitivity.record import Figure, Record
 from peerlane.reproduction.sensitivity.rule import concerns, stale, unfounded, unknown
 from peerlane.reproduction.sensitivity.search import GROUP, Search
-from peerlane.reproduction.sensitivity.steps import STEP, constant_steps, steps
-from peerlane.reproduction.sensitivity.task import Move, Outcome, probe, simulate
+from peerlane.reproduction.sensitivity.task import (
+    Move,
+    Outcome,
+    constants_of,
+    fewer,
+    look,
+    probe,
+    simulate,
+)
+from peerlane.reproduction.steps import STEP, constant_steps, steps
+from peerlane.systems.rosta import analytic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,11 +86,11 @@ def test_a_whole_number_moves_by_at_least_one_and_says_by_which_share(value: int
 def test_all_numbers_of_a_constant_move_together() -> None:
     (step,) = {one.value: one for one in constant_steps(("1 ms", 2.5))[:1]}.values()
     assert step == (("1.1 ms", 2.75), STEP)
-    assert constant_steps({"a": 10, "b": "name"})[0].value == {"a": 11, "b": "name"}
+    assert constant_steps((10, "name"))[0].value == (11, "name")
     assert constant_steps(("n0", "n1")) == []
 
 
-# --- inputs and code ---
+# --- inputs ---
 
 
 @pytest.mark.parametrize("name", systems())
@@ -89,39 +101,75 @@ def test_names_and_what_is_connected_are_no_inputs(name: str) -> None:
     assert not last & {"name", "profile", "base", "model", "to", "upstream", "socket"}
 
 
-def test_constants_are_upper_case_and_no_units() -> None:
-    text = "SIZE = 1\n_OWN: int = 2\nA, B = 3, 4\nKIB = 1024\nSECONDS = {}\nlower = 5\n"
-    assert constants(ast.parse(text)).keys() == {"SIZE", "_OWN", "A", "B"}
+@pytest.mark.parametrize("name", systems())
+def test_a_number_of_the_experiments_is_a_constant_of_their_machine(name: str) -> None:
+    """Holds that no module has a number of its own, which nothing would move."""
+    package = import_module(f"peerlane.systems.{name}")
+    for info in walk_packages(package.__path__, f"{package.__name__}."):
+        module = import_module(info.name)
+        own = {key for key, value in vars(module).items() if key.isupper() and is_number(value)}
+        assert own <= UNITS, module
 
 
-def test_the_digest_of_code_leaves_out_comments_docstrings_and_layout() -> None:
-    one = 'def f(a: int) -> int:\n    """Says."""\n    return a + 1  # why\n'
-    two = "def f(a):\n    return (a +\n        1)\n"
-    other = "def f(a):\n    return a + 2\n"
-    found = [_canonical(ast.parse(text)) for text in (one, two, other)]
-    assert found[0] == found[1] != found[2]
+UNITS = {"KIB", "MIB", "GIB", "_MIB", "PAIR"}
+"""Units, and the number of nodes of a ring that has one cable."""
 
 
-def test_a_moved_constant_is_moved_wherever_it_was_taken_along() -> None:
-    def move(name: str, value: object) -> object:
-        return 30 if name == "analytic.OVERHEAD" else value
-
-    with imported("rosta", move):
-        moved = simulate_here("table1")
-    assert moved["table1/4"] == pytest.approx(4 / 34, abs=1e-3)
-    assert simulate_here("table1")["table1/4"] == pytest.approx(4 / 27, abs=1e-3)
+def is_number(value: object) -> bool:
+    is_quantity = isinstance(value, str) and Quantity.read(value) is not None
+    return is_quantity or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def simulate_here(figure: str) -> dict[str, float]:
-    module = import_module("peerlane.systems.rosta.experiments")
-    return dict(getattr(module, figure)())
+def test_a_machine_with_another_constant_leaves_the_first_as_it_was() -> None:
+    machine = machine_of("rosta")
+    moved = machine.moved("constants.overhead", 30)
+    assert dict(analytic.table1(moved))["table1/4"] == pytest.approx(4 / 34, abs=1e-3)
+    assert dict(analytic.table1(machine))["table1/4"] == pytest.approx(4 / 27, abs=1e-3)
+
+
+def test_copies_of_the_fabric_of_a_machine_have_its_moved_defaults() -> None:
+    seen: list[dict[str, Any]] = []
+    machine = replace(machine_of("rosta"), watch=seen.append)
+    moved = machine.moved("default:links.delay", "7 ns")
+    for fabric in (moved.fabric(), moved.fabric().copy()):
+        assert tomllib.loads(fabric.to_toml())["links"]["delay"] == "7 ns"
+    assert [scenario["name"] for scenario in seen] == ["rosta", "rosta"]
+    assert "delay" not in tomllib.loads(machine.fabric().to_toml())["links"]
+
+
+def test_every_simulation_of_a_figure_is_of_a_scenario_that_its_machine_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Holds it of a sweep of loads, which makes simulations of its own from the fabric's text."""
+    texts: list[str] = []
+    make = Simulation.__init__
+
+    def listen(self: Simulation, text: str, **more: Any) -> None:
+        texts.append(text)
+        make(self, text, **more)
+
+    monkeypatch.setattr(Simulation, "__init__", listen)
+    machine = machine_of("tsukuba").moved("default:links.delay", "7 ns")
+    next(experiments_of("tsukuba").torus(machine))
+    assert len(texts) > 1
+    assert {tomllib.loads(text)["links"]["delay"] for text in texts} == {"7 ns"}
+
+
+def test_the_constants_of_a_study_are_its_inputs_and_said_in_the_record() -> None:
+    assert constants_of("chpp")["constants.transfer"].value == "'256 KiB'"
+    assert fewer("chpp") == {"transfer": "'256 KiB'"}
+    assert machine_of("chpp").constants.transfer == "2 MiB"
+    assert fewer("rosta") == {}
 
 
 # --- one simulation ---
 
 
+LATENCIES = frozenset({"latency/1-switch", "latency/3-switches"})
+
+
 def latencies(*moves: Move) -> Mapping[str, float]:
-    outcome = simulate("rosta", "latency", moves)
+    outcome = simulate("rosta", "latency", LATENCIES, moves)
     assert not outcome.refused
     return outcome.rows
 
@@ -136,15 +184,15 @@ def test_defaults_profiles_keys_and_constants_are_moved() -> None:
     assert latencies(Move(flight))["latency/3-switches"] > before["latency/3-switches"] + 300
     small = Input("profile", "profile:xilinx-7-series.posted_headers", "32")
     assert latencies(Move(small, attempt=2)) == before
-    assert simulate("rosta", "latency", (Move(flight),)).share == pytest.approx(STEP)
+    assert simulate("rosta", "latency", LATENCIES, (Move(flight),)).share == pytest.approx(STEP)
     assert latencies() == before
 
 
 def test_a_look_at_a_figure_finds_its_inputs() -> None:
-    found = simulate("rosta", "latency", (), looks=True).inputs
+    found = look("rosta", "latency", LATENCIES).inputs
     assert found["default:hosts.latency"].value == "100 ns"
     assert found["profile:xilinx-7-series.posted_headers"].value == "32"
-    assert found["experiments.BUFFER"].value == "'4 MiB'"
+    assert found["constants.buffer"].value == "'4 MiB'"
     assert not found.keys() & {"default:devices.idle_cycles", "profile:plx.latency"}
     assert "default:devices.implementation" not in found
     assert not any(name.endswith((".model", ".direction")) for name in found)
@@ -162,7 +210,13 @@ def test_a_value_that_there_cannot_be_is_refused_or_replaced_by_the_next() -> No
     single = Input("default", "default:devices.virtual_bar", "4 KiB")
     assert "no virtual functions" in str(probe("rosta", single))
     failing = Input("default", "default:*.memory_enable", "true")
-    assert simulate("rosta", "latency", (Move(failing, to=False),)).refused
+    assert simulate("rosta", "latency", LATENCIES, (Move(failing, to=False),)).refused
+
+
+def test_a_figure_is_simulated_up_to_the_last_row_that_is_wanted() -> None:
+    assert latencies().keys() == LATENCIES
+    whole = simulate("rosta", "latency", frozenset({"no such row"})).rows
+    assert whole.keys() == {*LATENCIES, "latency/switch", "latency/fpga"}
 
 
 # --- the search ---
@@ -227,11 +281,10 @@ def test_a_larger_step_counts_by_the_tenth() -> None:
     assert search.changes["default:hosts.k0"] == {"r": pytest.approx(5)}
 
 
-def test_a_constant_that_changes_the_ids_of_rows_is_an_axis() -> None:
+def test_a_move_that_leads_to_other_rows_is_refused() -> None:
     search = Search("f", {"r/1": 1.0}, frozenset({"r/1"}), 1.0)
-    search.heard((Move(Input("constant", "experiments.SIZES", "(1,)")),), Outcome({"r/2": 1.0}))
-    assert search.axes == {"experiments.SIZES"}
-    assert not search.refused
+    search.heard((Move(Input("constant", "constants.size", "1")),), Outcome({"r/2": 1.0}))
+    assert search.refused == {"constants.size": "the rows are others"}
 
 
 # --- the record and the rule ---
@@ -241,16 +294,14 @@ def test_a_record_is_read_as_it_was_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     figure = Figure(
-        "e",
         {"links.lanes": "4"},
         {"r": 1.5},
         {"r": {"links.lanes": 3.25}},
         refused={"default:hosts.iommu=x": "no"},
-        axes=["experiments.A"],
     )
     figure.little = ["default:links.delay"]
-    half = Figure("e", {}, {"q": 2.0}, untried=["links.lanes", "x.y"])
-    written = Record("s", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half})
+    half = Figure({}, {"q": 2.0}, untried=["links.lanes", "x.y"])
+    written = Record("s", "e", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half}, {"n": "1"})
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
     assert record.load("x") is None
     (tmp_path / record.FILE).write_text(record.text("x", written), encoding="utf-8")
@@ -258,6 +309,20 @@ def test_a_record_is_read_as_it_was_written(
     (tmp_path / record.FILE).write_text("[digests]\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"--sensitivity --save"):
         record.load("x")
+
+
+def test_a_record_is_stale_when_a_module_of_the_system_has_another_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
+    (tmp_path / "part").mkdir()
+    module = tmp_path / "part" / "machine.py"
+    found = set()
+    for text in ("size = 1\n", "size = 2\n", "size = 1  # by the article\n"):
+        module.write_text(text, encoding="utf-8")
+        found.add(record.experiments_digest("x"))
+    module.rename(tmp_path / "machine.py")
+    assert len(found | {record.experiments_digest("x")}) == 4
 
 
 def test_our_own_choices_are_no_sources() -> None:
@@ -278,8 +343,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     )
     monkeypatch.setattr(measure, "folder_of", lambda _: tmp_path)
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
-    monkeypatch.setattr(measure, "needed", lambda _: ["latency"])
-    monkeypatch.setattr(measure, "predicted", lambda _: ["latency/1-switch", "latency/3-switches"])
+    monkeypatch.setattr(Expected, "predicted", lambda _: {"latency": [*LATENCIES]})
     return tmp_path
 
 
@@ -321,16 +385,17 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
 
 
 def test_a_figure_that_is_not_measured_now_says_what_is_others_than_it_was(folder: Path) -> None:
-    other = Figure("e", {"links.lanes": "2", "links.generation": "2"}, {"q": 1.0})
+    other = Figure({"links.lanes": "2", "links.generation": "2"}, {"q": 1.0})
     now = {"links.lanes": Input("scenario", "links.lanes", "4")}
-    digest = record.scenario_digest("rosta")
-    for scenario, untried in (
-        (digest, ["links.lanes"]),
-        ("0", ["links.generation", "links.lanes"]),
+    now_is = record.scenario_digest("rosta"), record.experiments_digest("rosta")
+    for digests, untried in (
+        (now_is, ["links.lanes"]),
+        (("0", now_is[1]), ["links.generation", "links.lanes"]),
+        ((now_is[0], "0"), ["links.generation", "links.lanes"]),
     ):
-        known = Record(scenario, {"plx": "p"}, {"locks": "l"}, {"other": other})
+        known = Record(*digests, {"plx": "p"}, {"locks": "l"}, {"other": other})
         (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
-        work = measure._Work("rosta", Expected.load(folder), [], None)
+        work = measure._Work("rosta", {}, None)
         work._inputs = {"latency": now}
         found = work.record(["other"])
         assert found.figures["other"].untried == untried
@@ -386,12 +451,12 @@ def one_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
         (tmp_path / "expected.toml").write_text(SYSTEM + more, encoding="utf-8")
         rows = {"latency/1-switch": 700.0}
         figure = Figure(
-            digests("rosta", ["latency"])["latency"],
             dict.fromkeys(moved, "1"),
             rows,
             dict.fromkeys(rows, moved),
         )
-        known = Record(record.scenario_digest("rosta"), {}, {}, {"latency": figure})
+        now = record.scenario_digest("rosta"), record.experiments_digest("rosta")
+        known = Record(*now, {}, {}, {"latency": figure})
         for key, value in changes.items():
             setattr(known if hasattr(known, key) else figure, key, value)
         (tmp_path / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
@@ -433,7 +498,7 @@ def test_a_source_of_no_input_is_named(one_row: Callable[..., list[str]]) -> Non
         ({"profiles": {"plx": "0"}}, "is of an older state of the simulator's profiles"),
         ({"defaults": {"hosts": "0"}}, "is of an older state of the simulator's defaults"),
         ({"figures": {}}, "does not have the figure latency"),
-        ({"experiments": "0"}, "is of an older latency in the experiments"),
+        ({"experiments": "0"}, "is of an older state of the experiments"),
         ({"rows": {}}, "does not have the predicted row latency/1-switch"),
         ({"untried": ["links.delay"]}, "1 inputs of rosta latency were not moved"),
     ],

@@ -7,6 +7,8 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import PAIR, wait_until, without_progress
-from peerlane import _core
+from peerlane import Fabric, _core
 from peerlane.fabric.simulation import Simulation
 from peerlane.figures.metrics import UnknownMetricError, check, numbers, values_at
 from peerlane.figures.quantities import in_unit
@@ -263,13 +265,25 @@ def test_parquet_has_numbers_and_texts(scenario: Write, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(table, found.to_pandas())
 
 
+def test_another_executor_changes_no_result() -> None:
+    tags = {"devices.a.tags": "1..8*2"}
+    reads = 'size = "16 KiB"\ndirection = "read"'
+    fabric = Fabric.from_toml(PAIR.replace('size = "16 KiB"', reads))
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        found = fabric.sweep(tags, executor=processes)
+        assert (found, found.workers) == (fabric.sweep(tags), 2)
+        assert fabric.explain(executor=processes) == fabric.explain()
+    with pytest.raises(ValueError, match="scheduler and executor exclude each other"):
+        fabric.sweep(tags, executor=processes, scheduler="tcp://127.0.0.1:1")
+
+
 def test_a_sweep_that_is_interrupted_before_its_first_point_counts_none(
     peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("peerlane.cli.sweep.sweep_points", interrupted)
+    monkeypatch.setattr("peerlane.varying.sweep.sweep_points", interrupted)
     with pytest.raises(KeyboardInterrupt) as told:
         peerlane("sweep", scenario(), "--vary", "seed=1,2")
     assert str(told.value) == ""

@@ -54,7 +54,7 @@ def test_all_combinations_are_there_once() -> None:
 def test_the_published_tables_of_video_come_out_to_the_printed_digits(name: str) -> None:
     rows = figure("pac", name).rows
     assert len(rows) == 15
-    assert [row.id for row in rows if row.simulated != row.published] == []
+    assert [row.id for row in rows if row.simulated != row.expected.published] == []
 
 
 def test_two_cards_do_what_one_cannot(peerlane: Run, scenario: Write) -> None:

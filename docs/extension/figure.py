@@ -14,7 +14,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from extension.charts import link
 from peerlane import Fabric
-from peerlane.reproduction.catalogue import system_fabric, systems
+from peerlane.reproduction.catalogue import systems
+from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Topology(_Figure):
     def drawing(self, name: str) -> str:
         """Draws the fabric of the name."""
         if name in systems():
-            return _unlabelled(draw(system_fabric(name).without_flows()))
+            return _unlabelled(draw(machine_of(name).fabric()))
         page = Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8")
         block = re.compile(rf"^```toml\n(# {re.escape(name)}\n.*?)^```$", re.MULTILINE | re.DOTALL)
         scenario = block.search(page)

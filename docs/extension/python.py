@@ -15,7 +15,11 @@ SECTIONS = {
     "programs": "Programs on simulated hosts",
     "ranks": "Parallel programs",
     "models": "Device models of one's own",
-    "_core": "Errors",
+    "explaining": "Reasons of rates",
+    "topology": "Drawings",
+    "reproduction": "Published systems",
+    "errors": "Errors",
+    "_core": "Errors of the simulator",
 }
 """The parts of the package, with the headings of what is public of them."""
 

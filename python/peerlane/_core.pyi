@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypedDict, final, type_check_only
 
+from peerlane.errors import PeerlaneError
+
 __all__ = [
     "BUILD_PROFILE",
     "COMPENSATED_SHARE",
@@ -75,13 +77,13 @@ FIBRE_BLOCK_BITS: int
 TLP_FRAMING_BYTES: int
 """Framing, sequence number and LCRC of a TLP."""
 
-class UnitError(RuntimeError):
+class UnitError(PeerlaneError, RuntimeError):
     """An exception of an accelerator in Python, which is its cause; it ends the run."""
 
-class ModelError(RuntimeError):
+class ModelError(PeerlaneError, RuntimeError):
     """The failure of a device model, which ends the run; an exception in Python is its cause."""
 
-class ScenarioError(ValueError):
+class ScenarioError(PeerlaneError, ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
 
 @final

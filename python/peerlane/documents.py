@@ -9,8 +9,8 @@ from peerlane.figures.intervals import Interval
 from peerlane.figures.metrics import Scalar
 from peerlane.network.bounds import Bounds
 from peerlane.network.sweep import LoadPoint
+from peerlane.reproduction.expected import Kind
 from peerlane.reproduction.report import CalibrationEntry
-from peerlane.reproduction.row import Row
 from peerlane.reproduction.tally import Count, Predictions
 from peerlane.results.document import Document, renamed
 from peerlane.varying.work import Status
@@ -72,9 +72,27 @@ class Repeated(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportRow(Row, Document):
+class ReportRow(Document):
     """A row of a report."""
 
+    id: str
+    figure: str
+    what: str
+    published: float | None
+    published_range: tuple[float, float] | None
+    simulated: float | None
+    unit: str
+    error_percent: float | None
+    tolerance_percent: float
+    kind: Kind | None
+    note: str
+    expected: float | None = None
+    expected_range: tuple[float, float] | None = None
+    tolerance_reason: str = ""
+    derived_from: tuple[str, ...] = ()
+    same_as: str = ""
+    sensitivity: dict[str, float] | None = None
+    unchanged: float | None = None
     change_percent: float | None = None
 
 

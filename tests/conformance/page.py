@@ -22,7 +22,7 @@ WIDTH = 138
 HEAD = """\
 # What is and is not modelled
 
-<!-- Made by `python tests/test_conformance_pages.py` from the TOML files of this folder. -->
+<!-- Made by `make generate` from the TOML files of this folder. -->
 
 Each page has a paragraph of the specification, a scenario, lines of its trace
 ([its fields](../reference/trace.md)) and the laws that hold it. Tests make the pages anew, compare
@@ -92,7 +92,7 @@ class Page:
         return f"""\
 # {self.title}
 
-<!-- Made by `python tests/test_conformance_pages.py` from {self.name}.toml. -->
+<!-- Made by `make generate` from {self.name}.toml. -->
 
 {textwrap.fill(f"{self.paragraphs}: {self.rule}", WIDTH)}
 

@@ -118,7 +118,6 @@ impl<D: Data> Agent<D> {
     }
 
     /// The state of a line in this cache.
-    #[inline]
     pub fn state(&self, line: Line) -> State {
         self.lines
             .get(line)
@@ -155,7 +154,6 @@ impl<D: Data> Agent<D> {
     }
 
     /// Whether another transaction may begin.
-    #[inline]
     pub fn is_open(&self) -> bool {
         self.free() > 0
     }

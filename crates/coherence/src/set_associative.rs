@@ -107,7 +107,6 @@ impl<T> Group<T> {
     };
 
     /// Makes the places of `count` sets.
-    #[cold]
     fn make(&mut self, count: usize, ways: usize) {
         let places = count * ways;
         self.lines = vec![None; places];
@@ -175,14 +174,12 @@ impl<T> SetAssociative<T> {
     }
 
     /// The value of a line.
-    #[inline]
     pub fn get(&self, line: Line) -> Option<&T> {
         let Place { group, index } = self.place(line)?;
         self.groups[group].kept[index].as_ref()
     }
 
     /// The value of a line, mutable.
-    #[inline]
     pub fn get_mut(&mut self, line: Line) -> Option<&mut T> {
         let Place { group, index } = self.place(line)?;
         self.groups[group].kept[index].as_mut()

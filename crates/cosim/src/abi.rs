@@ -33,15 +33,22 @@ pub struct Events {
     pub stopped: *const c_char,
 }
 
-/// The settings of a function.
+/// The settings of the function in which a circuit works.
 #[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
+    /// Bus, device and function number.
     pub function_id: u16,
+    /// `Max_Payload_Size` as in Device Control: 128 bytes shifted left by the code.
     pub max_payload: u8,
+    /// `Max_Read_Request_Size` as in Device Control.
     pub max_read_request: u8,
-    pub bus_master: u8,
-    pub ext_tag: u8,
-    pub flr: u8,
+    /// Bus Master Enable.
+    pub bus_master: bool,
+    /// Extended Tag Field Enable.
+    pub ext_tag: bool,
+    /// Whether the function is being reset.
+    pub flr: bool,
 }
 
 /// A circuit at one width.

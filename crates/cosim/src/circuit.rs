@@ -7,25 +7,8 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::abi::{self, Model};
+use crate::abi::{self, Model, Settings};
 use crate::{Failure, Missing};
-
-/// The settings of the function in which a circuit works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Bus, device and function number.
-    pub function_id: u16,
-    /// `Max_Payload_Size` as in Device Control: 128 bytes shifted left by the code.
-    pub max_payload: u8,
-    /// `Max_Read_Request_Size` as in Device Control.
-    pub max_read_request: u8,
-    /// Bus Master Enable.
-    pub bus_master: bool,
-    /// Extended Tag Field Enable.
-    pub ext_tag: bool,
-    /// Whether the function is being reset.
-    pub flr: bool,
-}
 
 /// An instance of a circuit, with a clock and a context of its own.
 #[derive(Debug)]
@@ -172,14 +155,6 @@ impl Circuit {
 
     /// Applies settings from the next cycle on.
     pub fn configure(&mut self, settings: Settings) {
-        let settings = abi::Settings {
-            function_id: settings.function_id,
-            max_payload: settings.max_payload,
-            max_read_request: settings.max_read_request,
-            bus_master: settings.bus_master.into(),
-            ext_tag: settings.ext_tag.into(),
-            flr: settings.flr.into(),
-        };
         // SAFETY: the instance is of this model, and the settings are read during the call only.
         unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
     }

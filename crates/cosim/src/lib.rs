@@ -9,5 +9,6 @@ mod abi;
 mod circuit;
 mod error;
 
-pub use circuit::{Circuit, Events, Happening, Settings, Tlp, Waves};
+pub use abi::Settings;
+pub use circuit::{Circuit, Events, Happening, Tlp, Waves};
 pub use error::{Failure, Missing};

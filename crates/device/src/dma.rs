@@ -125,7 +125,6 @@ impl Dma {
     }
 
     /// The requester of a function.
-    #[inline]
     fn of(&mut self, number: usize) -> &mut Requester {
         match number.checked_sub(1) {
             None => &mut self.requester,
@@ -143,7 +142,6 @@ impl Dma {
     }
 
     /// Takes the packets that have reached the engine.
-    #[inline(never)]
     fn take_all(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);

@@ -271,7 +271,6 @@ impl Endpoint {
     }
 
     /// Begins to load what the next event needs.
-    #[inline]
     pub(crate) fn prefetch(&self, action: &Action<Frame>) {
         kernel::prefetch(self, PACKETS);
         self.link
@@ -279,7 +278,6 @@ impl Endpoint {
     }
 
     /// Begins to load the lists of packets.
-    #[inline]
     pub(crate) fn prefetch_rest(&self, packets: &Packets) {
         self.link.prefetch_packets(packets);
     }
@@ -448,7 +446,6 @@ impl Endpoint {
 
     /// Sends completions, and messages that were held back by masks, through the part of the send path that the engine's requests leave
     /// free.
-    #[inline]
     pub(crate) fn send_rest<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         if self.tables.is_some() {
             self.is_open(fx);
@@ -458,7 +455,6 @@ impl Endpoint {
         }
     }
 
-    #[inline(never)]
     fn send_answers<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(packet) = self.next_answer(fx) {
             // No request can leave now, so this completion does not count in the balance.
@@ -481,7 +477,6 @@ impl Endpoint {
     }
 
     /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
-    #[inline]
     pub(crate) fn has_channels(&self) -> bool {
         self.link.has_channels()
     }

@@ -201,7 +201,6 @@ impl<L: Leaf + Device> AnyLeaf for L {
 
 /// Runs `leaf` after an event, and applies the resets that the event has caused. At the end, completions take the part of the send path
 /// that the engine's requests leave free.
-#[inline]
 pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);
     if leaf.endpoint().has_resets() {
@@ -210,7 +209,6 @@ pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.endpoint_mut().send_rest(fx);
 }
 
-#[cold]
 fn take_resets<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     while let Some(place) = leaf.endpoint_mut().take_reset() {
         leaf.reset(place, fx);
@@ -286,12 +284,10 @@ macro_rules! one_port {
                 $crate::leaf::run(self, fx);
             }
 
-            #[inline]
             fn prefetch(&self, action: &::kernel::Action<::packet::Frame>) {
                 self.endpoint.prefetch(action);
             }
 
-            #[inline]
             fn prefetch_rest(
                 &self,
                 _: &::kernel::Action<::packet::Frame>,

@@ -294,7 +294,6 @@ impl IoPort {
     }
 
     /// Records what the link has detected, and what has become of it, and reports it.
-    #[cold]
     fn record_link(&mut self, fx: &mut Effects<'_, Self>) {
         let (place, now) = (FunctionPlace::Port(0), fx.now());
         if self.link.fails_at() <= now {

@@ -77,7 +77,6 @@ impl Routes {
     }
 
     /// The route of a packet that is no memory request.
-    #[inline(never)]
     fn of_other(&self, header: &Header) -> Route {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {

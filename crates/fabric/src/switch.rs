@@ -138,7 +138,6 @@ impl Label for PortTimer {
     fn number(self) -> u32 {
         u32::from(self.0.0) * LinkTimer::COUNT + self.1 as u32
     }
-    #[inline]
     fn from_number(number: u32) -> Self {
         PortTimer(
             Port((number / LinkTimer::COUNT) as u16),
@@ -185,7 +184,6 @@ impl Component for Switch {
         }
     }
 
-    #[inline]
     fn prefetch(&self, action: &Action<Frame>) {
         if let Some(port) = self.ports.get(port_of_event(action)) {
             let is_arrival = matches!(action, Action::Receive(_, Frame::Tlp(_)));
@@ -193,7 +191,6 @@ impl Component for Switch {
         }
     }
 
-    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
         let number = port_of_event(action);
         let Some(port) = self.ports.get(number) else {
@@ -216,7 +213,6 @@ impl Component for Switch {
 }
 
 /// The index of the port at which an event happens.
-#[inline]
 fn port_of_event(action: &Action<Frame>) -> usize {
     match action {
         Action::Receive(port, _) => *port as usize,
@@ -226,7 +222,6 @@ fn port_of_event(action: &Action<Frame>) -> usize {
 
 impl Switch {
     /// Handles a frame that is not just the next packet.
-    #[inline(never)]
     fn receive_any(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
         self.settle(port, finished, fx);
@@ -263,7 +258,6 @@ impl Switch {
 
     /// Whether a packet with this header that came in at `from` is malformed: its payload is above the max payload size, its traffic class
     /// maps to no channel of its ingress (PCIe Base 2.5.3), or it has a prefix that the port does not support (2.2.10.2).
-    #[cold]
     fn is_malformed(&self, from: Port, header: &Header) -> bool {
         let port = &self.ports[from.index()];
         let supports = || self.functions.space(place(from)).supports_prefixes();
@@ -288,8 +282,6 @@ impl Switch {
 
     /// Refuses a malformed packet; forwards any other, records its poison, and damages a bit of its data while the
     /// switch does that. Its sender may still hold the old packet.
-    #[cold]
-    #[inline(never)]
     fn forward_closely(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
         let Delivery {
             mut packet,
@@ -381,7 +373,6 @@ impl Switch {
     }
 
     /// Frees the space of a packet that has left the switch by `egress`, as [`release`](Self::release) does, where that is seldom found out.
-    #[inline(never)]
     fn release_behind(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
         self.release(egress, finished, fx);
     }
@@ -452,7 +443,6 @@ impl Switch {
     }
 
     /// Ends a packet that goes to no other port: serves a configuration request, and refuses all others.
-    #[inline(never)]
     fn end(
         &mut self,
         from: Port,
@@ -526,7 +516,6 @@ impl Switch {
 
     /// The egress port of a packet from below, at a port that may block or redirect packets; none if it has none, or if it is a
     /// configuration request.
-    #[cold]
     fn restricted(&self, from: Port, header: &Header, route: Route) -> Option<Port> {
         // PCIe Base 7.5.1.1.3: without Bus Master Enable, requests are not forwarded upstream.
         let may_pass = |port| {

@@ -395,7 +395,6 @@ impl Processor {
     }
 
     /// Gives zeros to a thread that loads poisoned memory; returns the report of that.
-    #[cold]
     fn load_poison(&mut self, thread: ThreadId, len: usize, now: Time) -> Next {
         self.threads[thread.0].loaded = vec![0; len];
         self.timed.push(Reverse((now, thread)));
@@ -578,7 +577,6 @@ impl Cpu for Processor {
         }
     }
 
-    #[inline]
     fn watches(&self, address: u64, len: u32) -> bool {
         let bytes = address..address + u64::from(len);
         self.look.is_at(&bytes)

@@ -12,7 +12,6 @@ pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Id<T> {
     /// The number of the slot.
-    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -77,13 +76,11 @@ impl<T: Default> Arena<T> {
 
 impl<T> Arena<T> {
     /// Adds one holder to slot `id`.
-    #[inline]
     pub fn retain(&mut self, id: Id<T>) {
         self.holders[id.index()] += 1;
     }
 
     /// Removes one holder from slot `id`. Without holders the slot is free.
-    #[inline]
     pub fn release(&mut self, id: Id<T>) {
         let holders = &mut self.holders[id.index()];
         assert!(
@@ -97,7 +94,6 @@ impl<T> Arena<T> {
     }
 
     /// Begins to load `bytes` of slot `id`, if there is such a slot.
-    #[inline]
     pub fn prefetch(&self, id: Id<T>, bytes: Range<usize>) {
         if let Some(slot) = self.slots.get(id.index()) {
             prefetch(slot, bytes);
@@ -105,7 +101,6 @@ impl<T> Arena<T> {
     }
 
     /// The value left over in the free slot that is claimed after `others` other ones, if no slot is released before.
-    #[inline]
     pub fn next_free(&self, others: usize) -> Option<&T> {
         let index = self.free.iter().rev().nth(others)?;
         self.slots.get(*index as usize).map(|slot| &slot.0)
@@ -119,7 +114,6 @@ impl<T> Arena<T> {
     }
 
     /// The number of slots, with and without holders.
-    #[inline]
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
@@ -142,14 +136,12 @@ impl<T> Default for Arena<T> {
 
 impl<T> Index<Id<T>> for Arena<T> {
     type Output = T;
-    #[inline]
     fn index(&self, id: Id<T>) -> &T {
         &self.slots[id.index()].0
     }
 }
 
 impl<T> IndexMut<Id<T>> for Arena<T> {
-    #[inline]
     fn index_mut(&mut self, id: Id<T>) -> &mut T {
         &mut self.slots[id.index()].0
     }

@@ -66,10 +66,8 @@ pub trait Component: Sized {
     fn expire(&mut self, timer: Self::Timer, fx: &mut Effects<'_, Self>);
 
     /// Begins to [load](crate::prefetch) what the component needs for an event that comes soon, as far as nothing must be read to find it.
-    #[inline]
     fn prefetch(&self, _action: &Action<FrameOf<Self>>) {}
     /// Begins to load what the component needs for the next event behind what [`prefetch`](Self::prefetch) has loaded.
-    #[inline]
     fn prefetch_rest(
         &self,
         _action: &Action<FrameOf<Self>>,
@@ -127,7 +125,6 @@ impl Rank {
         Self::of(component, true, timer)
     }
 
-    #[inline]
     fn of(component: ComponentId, is_timer: bool, label: u32) -> Self {
         debug_assert!(label < 1 << LABEL_BITS && component.0 < 1 << COMPONENT_BITS);
         let event = u64::from(component.0) << 1 | u64::from(is_timer);
@@ -135,29 +132,24 @@ impl Rank {
     }
 
     /// The rank of a frame that follows `count` other frames to the same port at the same time.
-    #[inline]
     fn after(self, count: u32) -> Self {
         debug_assert!(count < 1 << COUNT_BITS);
         Rank(self.0 | u64::from(count) << 1)
     }
 
     /// The rank of the same event in the background.
-    #[inline]
     fn in_background(self) -> Self {
         Rank(self.0 | BACKGROUND)
     }
 
-    #[inline]
     fn is_in_background(self) -> bool {
         self.0 & BACKGROUND != 0
     }
 
-    #[inline]
     fn component(self) -> ComponentId {
         ComponentId((self.0 >> (u64::BITS - COMPONENT_BITS)) as u32)
     }
 
-    #[inline]
     fn label(self) -> u32 {
         (self.0 >> (COUNT_BITS + 1)) as u32 & ((1 << LABEL_BITS) - 1)
     }
@@ -318,7 +310,6 @@ impl<T: Traffic> World<T> {
     }
 
     /// Takes the next event that [is due](Self::is_due) by `limit`, and moves time to it.
-    #[inline]
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
         self.is_due(limit).then(|| self.take())
     }
@@ -351,13 +342,11 @@ impl<T: Traffic> World<T> {
     }
 
     /// Makes the next three events known to [`ahead`](Self::ahead), as far as there are events soon.
-    #[inline]
     pub fn look_ahead(&mut self) {
         self.queue.look_ahead();
     }
 
     /// The event that comes after `others` other ones, if it is known already and nothing comes between.
-    #[inline]
     pub fn ahead(&self, others: usize) -> Option<Occurrence<T::Frame>> {
         let event = self.queue.ahead(others)?;
         Some(Occurrence {
@@ -367,7 +356,6 @@ impl<T: Traffic> World<T> {
     }
 
     /// Begins to load the wires of a component.
-    #[inline]
     pub fn prefetch_wires(&self, of: ComponentId) {
         if let Some(wires) = self.wires.get(of.0 as usize) {
             prefetch(wires, 0..size_of_val(wires));
@@ -375,14 +363,12 @@ impl<T: Traffic> World<T> {
     }
 
     /// Begins to load the wire at a port of a component, whose [wires](Self::prefetch_wires) are loaded.
-    #[inline]
     pub fn prefetch_wire(&self, of: ComponentId, port: u32) {
         if let Some(wires) = self.wires.get(of.0 as usize) {
             wires.prefetch(port);
         }
     }
 
-    #[inline]
     fn push(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
         self.foreground += 1;
         self.queue.push(time, rank.0, frame);
@@ -426,7 +412,6 @@ impl<C: Component> Effects<'_, C> {
     }
 
     /// The effects at one port.
-    #[inline]
     pub fn at(&mut self, port: C::Port) -> PortEffects<'_, C::Traffic> {
         PortEffects {
             world: self.world,
@@ -484,19 +469,16 @@ pub struct PortEffects<'w, T: Traffic> {
 
 impl<T: Traffic> PortEffects<'_, T> {
     /// The time of this input.
-    #[inline]
     pub fn now(&self) -> Time {
         self.world.now
     }
 
     /// The number of the port.
-    #[inline]
     pub fn port(&self) -> u32 {
         self.port
     }
 
     /// The bytes that frames point to.
-    #[inline]
     pub fn store(&mut self) -> &mut T::Store {
         &mut self.world.store
     }
@@ -512,7 +494,6 @@ impl<T: Traffic> PortEffects<'_, T> {
     }
 
     /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
-    #[inline]
     pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
         let (arrival, rank, leaves) = self.arrival(after);
         if leaves {
@@ -522,7 +503,6 @@ impl<T: Traffic> PortEffects<'_, T> {
     }
 
     /// The time and the rank of the arrival of a frame that is sent now, and whether it leaves this region.
-    #[inline]
     fn arrival(&mut self, after: Span) -> (Time, Rank, bool) {
         let world = &mut *self.world;
         let wire = world.wires[self.me.0 as usize]
@@ -533,20 +513,17 @@ impl<T: Traffic> PortEffects<'_, T> {
     }
 
     /// Sets the component's timer with this number, which expires `after` from now.
-    #[inline]
     pub fn wake(&mut self, timer: u32, after: Span) {
         self.wake_at(timer, self.world.now + after);
     }
 
     /// Sets the component's timer with this number, which expires at `time`, or at once if that is past.
-    #[inline]
     pub fn wake_at(&mut self, timer: u32, time: Time) {
         let rank = Rank::timer(self.me, timer);
         self.world.push(time.max(self.world.now), rank, None);
     }
 
     /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
-    #[inline]
     pub fn wake_in_background(&mut self, timer: u32, after: Span) {
         let rank = Rank::timer(self.me, timer);
         self.world
@@ -561,7 +538,6 @@ impl<T: Traffic> PortEffects<'_, T> {
     }
 
     /// Whether a probe needs the detailed observations.
-    #[inline]
     pub fn watched(&self) -> bool {
         self.world.watched
     }

@@ -28,7 +28,6 @@ pub struct Event<P> {
 
 impl<P> Event<P> {
     /// Time and rank as one number, which two instructions can compare.
-    #[inline]
     fn key(&self) -> u128 {
         u128::from(self.time.as_fs()) << 64 | u128::from(self.rank)
     }
@@ -157,8 +156,7 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Schedules an event without its payload, and returns the payload's place.
-    // One function for all callers. What is rare is outside it, with the same arguments.
-    #[inline(never)]
+    // What is rare is outside it, with the same arguments.
     fn place(&mut self, time: Time, rank: u64) -> &mut P {
         let date = time.as_fs() >> self.day_bits;
         if date <= self.date {
@@ -230,7 +228,6 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Moves the last events of today into the crowd, and with them the event at `place`, which has others before it that are earlier.
-    #[cold]
     fn place_in_crowd(&mut self, place: usize) -> &mut P {
         let event = self.today.remove(place);
         self.crowd.take_in(&mut self.today);
@@ -257,13 +254,11 @@ impl<P: Copy + Default> EventQueue<P> {
         }
     }
 
-    #[inline(never)]
     fn order_new_later(&mut self) {
         self.later.extend(self.new_later.drain(..).map(Reverse));
     }
 
     /// The index of the day with the given date, which must be in this year.
-    #[inline]
     fn day(&self, date: u64) -> usize {
         date as usize & (self.days.len() - 1)
     }
@@ -301,7 +296,6 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, those of the next day with events are sorted
     /// already.
-    #[inline]
     pub fn look_ahead(&mut self) {
         if self.today.len() < KNOWN && self.in_days > 0 && !self.is_census_complete() {
             self.turn_early();
@@ -310,7 +304,6 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is
     /// known if somebody has [looked ahead](Self::look_ahead).
-    #[inline]
     pub fn ahead(&self, others: usize) -> Option<&Event<P>> {
         self.today.iter().rev().nth(others)
     }
@@ -363,7 +356,6 @@ impl<P: Copy + Default> EventQueue<P> {
             .filter(move |event| event.time <= limit)
     }
 
-    #[cold]
     fn next_year(&mut self) -> Option<u64> {
         self.order_later();
         self.later
@@ -372,7 +364,6 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Makes today the next day with events, of which there must be one in this year, and the rest of today its beginning.
-    #[inline(never)]
     fn turn_early(&mut self) {
         if !self.crowd.is_empty() {
             return self.crowd.give_back(&mut self.today);
@@ -385,7 +376,6 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Makes today, which is over, the day of the next event, if it begins by `limit`. Returns whether it does.
-    #[inline(never)]
     fn turn_page(&mut self, limit: Time) -> bool {
         if !self.crowd.is_empty() {
             self.crowd.give_back(&mut self.today);
@@ -455,7 +445,6 @@ impl<P: Copy + Default> EventQueue<P> {
         next.is_some_and(|Reverse(event)| event.time.as_fs() >> self.day_bits < end)
     }
 
-    #[cold]
     fn admit_reached(&mut self) {
         while self.is_next_reached() {
             let Reverse(event) = self
@@ -473,7 +462,6 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// The date of the first day after this one that holds an event, of which there must be one. If none is left of this year, it is
     /// the date at which the first one would return in the next.
-    #[inline]
     fn busy_date_after(&self, date: u64) -> u64 {
         let from = self.day(date + 1);
         let mut word = from / 64;
@@ -490,7 +478,6 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Whether enough was counted for the length of the day to be checked.
-    #[inline]
     fn is_census_complete(&self) -> bool {
         let pending = CENSUS_ROUNDS * self.in_days;
         self.census.days as usize >= CENSUS_DAYS.max(pending)
@@ -499,7 +486,6 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// Halves the day if days were crowded, doubles it if they were almost empty, and doubles the year if many events came from
     /// later years. Then sorts pending events into the new days.
-    #[cold]
     fn judge_width(&mut self) {
         let mean_x4 = self.census.events.saturating_mul(4) / self.census.days.max(1);
         let is_short = self.census.admitted > self.census.events / SHORT_YEAR;

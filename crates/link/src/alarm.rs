@@ -32,7 +32,6 @@ impl LinkTimer {
     pub const COUNT: u32 = 10;
 
     /// The timer with the given number.
-    #[inline]
     pub fn from_number(number: u32) -> Self {
         // Numbers in the order of the timers: the compiler makes no table of it.
         match number {
@@ -89,7 +88,6 @@ impl Alarm {
         later: Time::NEVER,
     };
 
-    #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.deadline != Time::NEVER
     }
@@ -100,7 +98,6 @@ impl Alarm {
 
     /// Moves the deadline. Returns the time at which a wake-up is needed, or `None` if an earlier wake-up is pending.
     #[must_use]
-    #[inline]
     pub(crate) fn set(&mut self, deadline: Time) -> Option<Time> {
         self.deadline = deadline;
         (self.pending > deadline).then(|| self.pend())
@@ -111,7 +108,6 @@ impl Alarm {
     }
 
     /// Handles a wake-up. Returns `Due` and clears the deadline if it has been reached.
-    #[inline]
     pub(crate) fn ring(&mut self, now: Time) -> Ring {
         if now >= self.pending {
             (self.pending, self.later) = (self.later, Time::NEVER);
@@ -127,7 +123,6 @@ impl Alarm {
     }
 
     /// Makes the deadline the next wake-up, and returns it.
-    #[inline]
     fn pend(&mut self) -> Time {
         (self.pending, self.later) = (self.deadline, self.pending);
         self.deadline

@@ -16,7 +16,6 @@ pub enum Side {
 
 impl Side {
     /// The side that sends packets of `class`.
-    #[inline]
     pub const fn of(class: Class) -> Self {
         match class {
             Class::Posted | Class::NonPosted => Side::Requester,
@@ -37,7 +36,6 @@ const LARGEST: i16 = 4096 + MAX_TLP_OVERHEAD as i16;
 
 impl Balance {
     /// The side that sends next, if packets of both can leave.
-    #[inline]
     pub const fn next(self) -> Side {
         if self.lead > 0 {
             Side::Completer
@@ -47,7 +45,6 @@ impl Balance {
     }
 
     /// Counts `bytes` that `side` sends while packets of the other side wait.
-    #[inline]
     pub fn count(&mut self, side: Side, bytes: u16) {
         let bytes = i16::try_from(bytes).unwrap_or(LARGEST).min(LARGEST);
         let lead = match side {

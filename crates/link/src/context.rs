@@ -40,7 +40,6 @@ pub struct At<'w> {
 
 impl<'w> At<'w> {
     /// The effects `fx`, restricted to `port`.
-    #[inline]
     pub fn new<C>(fx: &'w mut Effects<'_, C>, port: C::Port) -> Self
     where
         C: Component<Traffic = Pcie>,
@@ -59,18 +58,15 @@ impl<'w> At<'w> {
         }
     }
 
-    #[inline]
     fn timer(&self, timer: LinkTimer) -> u32 {
         self.first_timer + timer as u32
     }
 }
 
 impl LinkContext for At<'_> {
-    #[inline]
     fn now(&self) -> Time {
         self.fx.now()
     }
-    #[inline]
     fn packets(&mut self) -> &mut Packets {
         self.fx.store()
     }
@@ -78,23 +74,18 @@ impl LinkContext for At<'_> {
     fn send(&mut self, frame: Frame, after: Span) {
         self.fx.send(frame, after);
     }
-    #[inline]
     fn send_in_background(&mut self, frame: Frame, after: Span) {
         self.fx.send_in_background(frame, after);
     }
-    #[inline]
     fn wake(&mut self, timer: LinkTimer, after: Span) {
         self.fx.wake(self.timer(timer), after);
     }
-    #[inline]
     fn wake_at(&mut self, timer: LinkTimer, time: Time) {
         self.fx.wake_at(self.timer(timer), time);
     }
-    #[inline]
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
         self.fx.wake_in_background(self.timer(timer), after);
     }
-    #[inline]
     fn watched(&self) -> bool {
         self.fx.watched()
     }
@@ -102,7 +93,6 @@ impl LinkContext for At<'_> {
     fn observe(&mut self, what: Observation) {
         self.fx.observe(what);
     }
-    #[inline]
     fn port(&self) -> u16 {
         self.fx.port() as u16
     }

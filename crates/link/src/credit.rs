@@ -49,7 +49,6 @@ impl<const BITS: u32> CreditCounter<BITS> {
     }
 
     /// Whether `needed` credits may be sent.
-    #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
         needed <= self.left
     }
@@ -64,7 +63,6 @@ impl<const BITS: u32> CreditCounter<BITS> {
         (!self.infinite).then_some(self.left)
     }
 
-    #[inline]
     pub(crate) fn consume(&mut self, used: u16) {
         self.consumed = self.consumed.wrapping_add(used);
         if !self.infinite {
@@ -111,7 +109,6 @@ impl Budget {
         }
     }
 
-    #[inline]
     pub(crate) fn allows(&self, data: u16) -> bool {
         self.headers.allows(1) && self.data.allows(data)
     }
@@ -121,7 +118,6 @@ impl Budget {
         self.headers.holds(1) && self.data.holds(data)
     }
 
-    #[inline]
     pub(crate) fn consume(&mut self, data: u16) {
         self.headers.consume(1);
         self.data.consume(data);
@@ -229,7 +225,6 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 
     /// Takes a packet for which the far end had no credit.
-    #[cold]
     fn overflow(&mut self) {
         assert!(
             self.is_tolerant,
@@ -239,7 +234,6 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 
     /// Frees what is left of the credits of a packet for which the far end had none.
-    #[cold]
     fn free_rest(&mut self) {
         assert!(
             self.is_tolerant,
@@ -257,13 +251,11 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 
     /// Whether the freed credits include a whole unit, which an UpdateFC can announce.
-    #[inline]
     fn can_announce(&self) -> bool {
         self.freed > self.part_of_unit
     }
 
     /// The limit to announce, in units; it counts as announced.
-    #[inline]
     fn announce(&mut self) -> u16 {
         let whole = self.freed & !self.part_of_unit;
         self.freed -= whole;
@@ -272,25 +264,21 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.limit >> self.scale.shift()
     }
 
-    #[inline]
     fn is_update_due(&self) -> bool {
         self.makes_update_due(self.freed)
     }
 
-    #[inline]
     fn will_update_be_due(&self) -> bool {
         !self.is_infinite() && self.makes_update_due(self.freed + self.releasing)
     }
 
     /// Whether `credits` credits to announce make an UpdateFC due. One must be scheduled when credit is freed and the far end had
     /// too little for a packet (PCIe Base 2.6.1.2).
-    #[inline]
     fn makes_update_due(&self, credits: u16) -> bool {
         credits > self.part_of_unit && (credits >= self.update_threshold || self.starves_without(0))
     }
 
     /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
-    #[inline]
     fn starves_without(&self, credits: u16) -> bool {
         self.left < credits + self.packet && !self.is_infinite()
     }
@@ -379,14 +367,12 @@ impl ClassBuffers {
     }
 
     /// Schedules the release of a packet with `data` data credits.
-    #[inline]
     pub(crate) fn begin_release(&mut self, data: u16) {
         self.headers.releasing += 1;
         self.data.releasing += data;
     }
 
     /// Removes a scheduled release, because the packet leaves the buffer now.
-    #[inline]
     pub(crate) fn end_release(&mut self, data: u16) {
         self.headers.releasing -= 1;
         self.data.releasing -= data;
@@ -397,23 +383,19 @@ impl ClassBuffers {
         self.data.releasing = 0;
     }
 
-    #[inline]
     pub(crate) fn will_update_be_due(&self) -> bool {
         self.headers.will_update_be_due() || self.data.will_update_be_due()
     }
 
-    #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
         self.headers.can_announce() || self.data.can_announce()
     }
 
-    #[inline]
     pub(crate) fn is_update_due(&self) -> bool {
         self.headers.is_update_due() || self.data.is_update_due()
     }
 
     /// Whether the far end, after sending a packet with `data` data credits, has too little credit for the largest packet.
-    #[inline]
     pub(crate) fn starves_without(&self, data: u16) -> bool {
         self.headers.starves_without(1) || self.data.starves_without(data)
     }

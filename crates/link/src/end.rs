@@ -119,8 +119,7 @@ pub trait EndContext: LinkContext + Sized {
 }
 
 impl EndContext for At<'_> {
-    // Compiled here, and not once more in each crate with components: caches hold one copy.
-    #[inline(never)]
+    // No generic function, so that it is compiled once, and not in each crate with components: caches hold one copy.
     fn use_wire_of(&mut self, end: &mut LinkEnd, now: Time) {
         end.use_wire(now, self);
     }
@@ -221,13 +220,11 @@ impl LinkEnd {
     }
 
     /// Whether the link is down at `now`: it has failed, or has gone down and is not up again.
-    #[inline]
     pub fn has_failed(&self, now: Time) -> bool {
         now >= self.down_from
     }
 
     /// Whether the link is not in L0 at `now`.
-    #[inline]
     fn is_outside_l0(&self, now: Time) -> bool {
         now >= self.leaves_l0_at
     }
@@ -245,7 +242,6 @@ impl LinkEnd {
     }
 
     /// Whether the link goes down between `now` and `complete`.
-    #[cold]
     fn is_truncated(&self, now: Time, complete: Time) -> bool {
         let mut cuts = self.cuts.iter();
         complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
@@ -280,7 +276,6 @@ impl LinkEnd {
     }
 
     /// The virtual channel of a traffic class; beyond the last channel if the class maps to none.
-    #[inline]
     fn channel_of(&self, class: TrafficClass) -> usize {
         self.map.channel_of(class)
     }
@@ -326,7 +321,6 @@ impl LinkEnd {
         None
     }
 
-    #[inline(never)]
     fn expire_any(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
         self.ring(timer, cx)?;
         if self.is_outside_l0(cx.now()) && !self.is_linked(cx.now()) {
@@ -374,7 +368,6 @@ impl LinkEnd {
 
     /// Drops what a link holds that is down: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
     /// does not notice would otherwise send for ever at one time.
-    #[inline(never)]
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
         let now = cx.now();
@@ -439,7 +432,6 @@ impl LinkEnd {
     }
 
     /// Sends what waits besides TLPs, from `at` on. Returns the time at which the wire is free again.
-    #[inline(never)]
     fn send_dllps(&mut self, mut at: Time, cx: &mut impl EndContext) -> Time {
         while let Some(dllp) = self.next_dllp(at, cx) {
             if dllp.1 && !self.is_repetition(&dllp.0) {
@@ -469,12 +461,10 @@ impl LinkEnd {
         }
     }
 
-    #[inline]
     fn has_work(&self) -> bool {
         self.transmitter.has_work() || self.has_dllp()
     }
 
-    #[inline]
     fn has_dllp(&self) -> bool {
         self.handshake.has_dllp()
             || self.acknowledge_now

@@ -75,13 +75,11 @@ impl Handshake {
         Handshake::new(self.channels.into(), has_features)
     }
 
-    #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
 
     /// Whether a DLLP of the handshake is to be sent.
-    #[inline]
     pub(crate) fn has_dllp(&self) -> bool {
         self.left > 0
     }
@@ -106,7 +104,6 @@ impl Handshake {
 
     /// Begins the initialisation of the channels of `enabled`, as bits by VC ID, that are disabled, and disables the others. Returns
     /// whether there is a DLLP to send.
-    #[cold]
     pub(crate) fn enable(&mut self, enabled: u8) -> bool {
         if self.others.is_none() && enabled >> 1 == 0 {
             return false;
@@ -171,7 +168,6 @@ impl Handshake {
     }
 
     /// Returns the next DLLP to send, with the limits from `grant`.
-    #[inline]
     pub(crate) fn next(&mut self, grant: impl FnOnce(usize, Class) -> Credit) -> Option<Dllp> {
         let left = self.left.checked_sub(1)?;
         let own = self.left - self.left_of_others();
@@ -245,7 +241,6 @@ impl Handshake {
 
     /// Handles a TLP or an UpdateFC. Either shows that the far end has received all limits. Returns true if this completes
     /// initialisation.
-    #[inline]
     pub(crate) fn receive_traffic(&mut self) -> bool {
         let ends = self.phase == Phase::Second;
         if ends {

@@ -210,7 +210,6 @@ impl Receiver {
     }
 
     /// Whether the data stream is not processed.
-    #[inline]
     pub(crate) fn is_stream_stopped(&self) -> bool {
         self.is_stream_stopped
     }
@@ -269,7 +268,6 @@ impl Receiver {
     }
 
     /// Gives the channel `id` the buffers of a channel that is enabled, or takes them away.
-    #[cold]
     pub(crate) fn set_channel(&mut self, id: usize, is_enabled: bool) {
         let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0).closed());
         let buffers = &mut self.channels[id];
@@ -289,7 +287,6 @@ impl Receiver {
     }
 
     /// Lets packets arrive by the channel `id`.
-    #[cold]
     pub(crate) fn open_channel(&mut self, id: usize) {
         for buffers in &mut self.channels[id] {
             buffers.is_open = true;
@@ -298,7 +295,6 @@ impl Receiver {
 
     /// Takes an accepted packet that the far end has charged in `channel`, as [`accept`](Self::accept) does, at an end where software maps
     /// classes to channels. If the channel is closed here, the packet is in no buffer and has no credit to return.
-    #[inline(never)]
     pub(crate) fn accept_recorded(
         &mut self,
         channel: u8,
@@ -322,7 +318,6 @@ impl Receiver {
 
     /// Removes a packet that leaves its buffer from the record of an end where software maps classes to channels. Returns the channel in
     /// which it was charged.
-    #[inline(never)]
     pub(crate) fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
         let ledger = self.ledger.as_mut()?;
         ledger.remove(charge).map(usize::from)
@@ -340,7 +335,6 @@ impl Receiver {
 
     /// Returns the bits of a frame that bit errors damaged, which was on the line from `start` until `end`; bits of the coding are
     /// beyond its bytes. Also returns whether the idle symbols or ordered sets before it were damaged.
-    #[inline]
     pub(crate) fn wrong_bits(
         &mut self,
         timing: &WireTiming,
@@ -360,7 +354,6 @@ impl Receiver {
     }
 
     /// Whether a damaged framing byte of a DLLP is a framing error that the receiver reports: SDP is a token at Gen3 and later.
-    #[inline]
     pub(crate) fn has_tokens(&self) -> bool {
         self.has_tokens
     }
@@ -372,7 +365,6 @@ impl Receiver {
     /// Decides on a TLP that arrived with bit errors at the positions `wrong`.
     ///
     /// Without bit errors the LCRC is not computed, because it is certain to match.
-    #[inline]
     pub(crate) fn judge(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
         if wrong.is_empty() && !frame.nullified && frame.sequence == self.expected {
             Verdict::Accept
@@ -381,7 +373,6 @@ impl Receiver {
         }
     }
 
-    #[cold]
     fn judge_irregular(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
         if !wrong.is_empty() {
             let image = frame.image(packets);
@@ -436,7 +427,6 @@ impl Receiver {
 
     /// Takes a packet that leaves the far end with too little credit. Returns the time at which the next packet of the class
     /// leaves.
-    #[cold]
     fn accept_last(&mut self, channel: usize, charge: Charge, now: Time) -> Option<Time> {
         // Releases before this packet's arrival did not make an UpdateFC due, so they are counted first.
         self.settle(now);
@@ -449,14 +439,12 @@ impl Receiver {
     }
 
     /// The sequence number of the newest packet that is complete at `time`.
-    #[inline]
     pub(crate) fn acknowledgeable(&self, time: Time) -> u16 {
         let behind = if self.newest_complete > time { 2 } else { 1 };
         self.expected.wrapping_sub(behind) % SEQUENCES
     }
 
     /// The time at which the last accepted packet is complete, if that is after `time`.
-    #[inline]
     pub(crate) fn incomplete_at(&self, time: Time) -> Option<Time> {
         (self.newest_complete > time).then_some(self.newest_complete)
     }

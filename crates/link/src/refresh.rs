@@ -36,20 +36,17 @@ impl Refresh {
         self.last_news
     }
 
-    #[inline]
     pub(crate) fn is_dormant(&self) -> bool {
         self.is_dormant
     }
 
     /// Records that something new is sent at `at`.
-    #[inline]
     pub(crate) fn record_news(&mut self, at: Time) {
         self.last_news = at;
     }
 
     /// Whether the end has been idle for so long by `now` that its refreshes follow the [schedule](Self::schedule) of an idle wire. It may
     /// then be dormant, and what it sends later is the same as if it were not.
-    #[inline]
     pub(crate) fn is_scheduled(&self, now: Time) -> bool {
         now >= self.last_news + DORMANT_AFTER
     }

@@ -139,7 +139,6 @@ impl Transmitter {
     }
 
     /// Begins to load the oldest packet that is kept, and the next one that waits.
-    #[inline]
     pub(crate) fn prefetch_packets(&self, packets: &Packets) {
         self.replay_buffer.prefetch();
         if self.has_waiting() {
@@ -152,7 +151,6 @@ impl Transmitter {
     }
 
     /// Begins to load where packets of a source wait.
-    #[inline]
     pub(crate) fn prefetch_source(&self, source: u16) {
         self.channels[0].queue.prefetch_source(source.into());
     }
@@ -174,7 +172,6 @@ impl Transmitter {
 
     /// Takes the wire for a DLLP with no new content that became due at `due`, if the wire was free for it before `now`. Returns whether it
     /// was. The DLLP then has the next slot, even if the slot begins after `now`.
-    #[cold]
     pub(crate) fn repeat_dllp(&mut self, due: Time, now: Time, cx: &mut impl LinkContext) -> bool {
         let free = due.max(self.busy_until);
         if free >= now {
@@ -222,14 +219,12 @@ impl Transmitter {
     }
 
     /// Takes all credit from a channel that is not initialised. Packets that were sent by it may be sent again, but no longer count.
-    #[cold]
     pub(crate) fn close_channel(&mut self, id: usize) {
         self.channels[id].budgets = [Budget::CLOSED; 3];
         self.replay_buffer.uncharge(id);
     }
 
     /// Moves the packets that wait to the queues of the channels to which `map` maps their classes.
-    #[cold]
     pub(crate) fn remap(&mut self, map: &ChannelMap) {
         let count = self.channels.len();
         let channel_of = |class| {
@@ -249,13 +244,11 @@ impl Transmitter {
     }
 
     /// Whether any packet waits.
-    #[inline]
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiting != [0; 2]
     }
 
     /// The number of packets of one side that wait.
-    #[inline]
     pub(crate) fn waiting_on(&self, side: Side) -> usize {
         self.waiting[side as usize] as usize
     }
@@ -266,7 +259,6 @@ impl Transmitter {
         channel.queue.waiting_of(source, class)
     }
 
-    #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.has_waiting() || self.replay_buffer.is_replaying()
     }
@@ -293,7 +285,6 @@ impl Transmitter {
         })
     }
 
-    #[inline]
     pub(crate) fn awaits_acknowledgement(&self) -> bool {
         !self.replay_buffer.is_empty()
     }
@@ -368,7 +359,6 @@ impl Transmitter {
 
     /// Sends a posted packet without data that the link itself has made, ahead of those that wait. It
     /// [can be sent](Self::can_send_own).
-    #[cold]
     pub(crate) fn send_own(&mut self, at: Time, packet: PacketId, cx: &mut impl LinkContext) {
         let waiting = Waiting::new(packet, cx.packets(), at);
         self.channels[0].budgets[Class::Posted.index()].consume(0);
@@ -414,7 +404,6 @@ impl Transmitter {
     }
 
     /// Replays a packet of the replay buffer.
-    #[cold]
     fn send_again(&mut self, at: Time, kept: Kept, cx: &mut impl LinkContext) {
         self.counters.replays += 1;
         self.count_again(kept.packet, cx);
@@ -428,8 +417,6 @@ impl Transmitter {
     }
 
     /// Sends the packet at `place` of its source and class, which passes older ones.
-    #[cold]
-    #[inline(never)]
     fn send_passing(
         &mut self,
         at: Time,
@@ -529,7 +516,6 @@ impl Transmitter {
 
     /// Ends a packet that was found corrupt while it was forwarded. It is dropped if it was found so before its transmission starts;
     /// otherwise it is nullified (PCIe Base 3.5.2.1).
-    #[cold]
     fn nullify(&mut self, at: Time, kept: Kept, complete: Time, cx: &mut impl LinkContext) {
         if complete > at {
             self.count_again(kept.packet, cx);
@@ -589,13 +575,11 @@ impl Transmitter {
         cx.send(Frame::Tlp(frame), seen.since(cx.now()));
     }
 
-    #[inline]
     fn occupy(&mut self, at: Time, length: Span) {
         self.busy_until = at + length;
         self.counters.busy += length;
     }
 
-    #[inline]
     fn end_stall(&mut self, at: Time) {
         if self.stalled_since < Time::NEVER {
             self.counters.credit_stall += at.since(self.stalled_since);
@@ -614,7 +598,6 @@ impl Transmitter {
     }
 
     /// Ends with these counters, because the link has failed: nothing more is due on the wire.
-    #[cold]
     pub(crate) fn end(&mut self, counters: Counters) {
         self.counters = counters;
         self.stalled_since = Time::NEVER;

@@ -110,13 +110,11 @@ struct Marked {
 }
 
 impl Marked {
-    #[cold]
     fn add(&mut self, relaxed: bool, class: TrafficClass) {
         self.relaxed += u32::from(relaxed);
         self.classed += u32::from(class.number() > 0);
     }
 
-    #[cold]
     fn remove(&mut self, relaxed: bool, class: TrafficClass) {
         self.relaxed -= u32::from(relaxed);
         self.classed -= u32::from(class.number() > 0);
@@ -161,7 +159,6 @@ impl Queue {
     }
 
     /// Begins to load the packets of the source that probably has its turn next.
-    #[inline]
     pub(crate) fn prefetch(&self) {
         let [word, other, before] = self.in_turn();
         let (first, bits) = if word.1 != 0 {
@@ -175,7 +172,6 @@ impl Queue {
     }
 
     /// The oldest posted packet of a source.
-    #[inline]
     pub(crate) fn first(&self, source: u16) -> Option<PacketId> {
         let source = self.sources.get(usize::from(source))?;
         let first = source.classes[Class::Posted.index()].front()?;
@@ -183,7 +179,6 @@ impl Queue {
     }
 
     /// Begins to load the list of posted packets of a source.
-    #[inline]
     pub(crate) fn prefetch_source(&self, source: usize) {
         if let Some(source) = self.sources.get(source) {
             kernel::prefetch(
@@ -262,7 +257,6 @@ impl Queue {
     }
 
     /// The sources that have packets, as words of bits with the number of their first source, from the source whose turn it is.
-    #[inline]
     fn in_turn(&self) -> [(usize, u64); 3] {
         let word = self.turn / 64 % 2;
         let before = !(!0 << (self.turn % 64));
@@ -316,7 +310,6 @@ impl Queue {
     }
 
     /// Lets a source claim each class whose oldest packet lacks nothing but credit, if the far end's whole buffer can hold the packet.
-    #[cold]
     fn claim(&mut self, number: usize, now: Time, budgets: &[Budget; 3], packets: &Packets) {
         let source = &mut self.sources[number];
         for queued in source.classes.iter().filter_map(VecDeque::front) {
@@ -335,7 +328,6 @@ impl Queue {
 
     /// Ends the claims of sources that have no more packets of the class, or whose first one does not fit into the far end's buffer any
     /// more.
-    #[cold]
     fn check_claims(&mut self, budgets: &[Budget; 3]) {
         let sources = &self.sources;
         self.claims.retain(|source, class| {
@@ -345,7 +337,6 @@ impl Queue {
     }
 
     /// Chooses the next packet at `now` within `budgets`.
-    #[inline(never)]
     pub(crate) fn pick(&mut self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         if self.claims.any() {
             self.check_claims(budgets);
@@ -431,7 +422,6 @@ impl Queue {
     }
 
     /// Takes the packets of the traffic classes for which `is_taken`, oldest first, with their sources. No source has its turn for that.
-    #[cold]
     pub(crate) fn take_classes(
         &mut self,
         is_taken: impl Fn(TrafficClass) -> bool,
@@ -477,7 +467,6 @@ impl Queue {
 
     /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: those of its
     /// source, class and traffic class. Corrupt packets are in no buffer.
-    #[cold]
     pub(crate) fn ahead(&self, source: u16, class: Class, place: usize) -> usize {
         let packets = &self.sources[usize::from(source)].classes[class.index()];
         let of = |queued: &Queued| queued.waiting.charge.traffic_class;
@@ -502,7 +491,6 @@ impl Queue {
     }
 
     /// Takes the packet at `place` of a class of a source.
-    #[cold]
     pub(crate) fn take_passing(&mut self, source: u16, class: Class, place: usize) -> Waiting {
         let passed = &mut self.sources[usize::from(source)].passed;
         *passed = passed.saturating_add(1);
@@ -558,7 +546,6 @@ impl Queue {
         }
     }
 
-    #[inline(never)]
     fn count_by_weight(&mut self, source: usize, next: usize) {
         if source != self.turn {
             self.turn = source;
@@ -611,7 +598,6 @@ impl Source {
             .map_or(Ok(only.charge.class), Err)
     }
 
-    #[inline(never)]
     fn choose_class(
         &self,
         now: Time,
@@ -660,8 +646,6 @@ impl Source {
     /// together with all packets between; the oldest such packet. `otherwise` is the reason why no oldest packet may leave.
     ///
     /// The table only permits this (PCIe Base 2.4.1), and a packet with default ordering keeps its place among those of its class.
-    #[cold]
-    #[inline(never)]
     fn choose_relaxed(
         &self,
         number: u16,

@@ -72,13 +72,11 @@ impl WireTiming {
     }
 
     /// The time of `bytes` bytes over all lanes, rounded to the nearest femtosecond.
-    #[inline]
     pub fn length(&self, bytes: u32) -> Span {
         Span::from_fs((self.byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
     }
 
     /// The time of one skip ordered set with its token, and its bytes over all lanes.
-    #[inline]
     pub fn skip(&self) -> (Span, u32) {
         (self.skip_length + self.token_length, self.skip_bytes)
     }
@@ -153,7 +151,6 @@ impl WireTiming {
     }
 
     /// The time of one symbol: a byte on every lane.
-    #[inline]
     pub fn symbol(&self) -> Span {
         self.symbol
     }
@@ -200,7 +197,6 @@ impl Skips {
     }
 
     /// Whether [`pass`](Self::pass) sends any ordered set before a packet that is ready at `at`.
-    #[inline]
     pub(crate) fn are_due(&self, at: Time) -> bool {
         at >= self.next
     }
@@ -209,7 +205,6 @@ impl Skips {
     ///
     /// Ordered sets that become due during a packet, or during ordered sets after it, are sent after it, at the next symbol, or at the next
     /// block that has the EDS token before it. The others are sent when they are due.
-    #[inline(never)]
     pub(crate) fn groups(&self, at: Time, busy_until: Time, timing: &WireTiming) -> [SkipGroup; 2] {
         let first = (busy_until + timing.token_length).round_up(timing.alignment);
         let mut queued = SkipGroup {

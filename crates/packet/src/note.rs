@@ -38,7 +38,6 @@ pub struct PackedNote {
 
 impl PackedNote {
     /// Packs `note`.
-    #[inline]
     pub fn of<N: Note>(note: N) -> Self {
         PackedNote {
             words: note.pack(),
@@ -47,7 +46,6 @@ impl PackedNote {
     }
 
     /// Unpacks the note if its kind is `N`.
-    #[inline]
     pub fn get<N: Note>(&self) -> Option<N> {
         (self.kind == N::KIND).then(|| N::unpack(self.words))
     }

@@ -218,7 +218,6 @@ pub enum Verdict {
 
 impl Observation {
     /// Whether the report is one of the details of wires, which are made only if a probe needs them.
-    #[inline]
     pub const fn is_detail(&self) -> bool {
         matches!(
             self,
@@ -234,7 +233,6 @@ impl Observation {
     }
 
     /// Whether this tells that a packet was sent or delivered. Only meters and watchers of workloads use such an observation.
-    #[inline]
     pub const fn is_of_packet(&self) -> bool {
         matches!(
             self,
@@ -271,7 +269,6 @@ impl Observation {
     }
 
     /// Reports `note` of `flow`.
-    #[inline]
     pub fn own<N: Note>(flow: FlowId, note: N) -> Self {
         let note = PackedNote::of(note);
         Observation::Own { flow, note }

@@ -42,7 +42,6 @@ impl Packets {
     }
 
     /// Whether there are so many packets that they do not fit into the cache, and those that are needed next are loaded early.
-    #[inline]
     pub fn are_many(&self) -> bool {
         self.slots.slot_count() >= PREFETCHED
     }
@@ -113,7 +112,6 @@ impl Packets {
     }
 
     /// Adds a holder of the packet at `id`.
-    #[inline]
     pub fn retain(&mut self, id: PacketId) {
         self.slots.retain(id);
     }
@@ -125,19 +123,16 @@ impl Packets {
     }
 
     /// Begins to load the packet at `id`, if there is one: its header and what belongs to it.
-    #[inline]
     pub fn prefetch_header(&self, id: PacketId) {
         self.slots.prefetch(id, HEADER);
     }
 
     /// Begins to load the stamp of the packet at `id`, if there is one, and its route between routers.
-    #[inline]
     pub fn prefetch_stamp(&self, id: PacketId) {
         self.slots.prefetch(id, STAMP);
     }
 
     /// Begins to load the bytes of the packet at `id`, which is loaded.
-    #[inline]
     pub fn prefetch_bytes(&self, id: PacketId) {
         let bytes = self.slots[id].bytes();
         prefetch(bytes, 0..bytes.len());
@@ -167,14 +162,12 @@ impl Packets {
 
 impl Index<PacketId> for Packets {
     type Output = Packet;
-    #[inline]
     fn index(&self, id: PacketId) -> &Packet {
         &self.slots[id]
     }
 }
 
 impl IndexMut<PacketId> for Packets {
-    #[inline]
     fn index_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.slots[id]
     }
@@ -306,25 +299,21 @@ impl Packet {
     }
 
     /// The header's fields.
-    #[inline]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// The serial number of the packet, which it keeps on all its hops, those between routers included.
-    #[inline]
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The flow-control credits of the packet.
-    #[inline]
     pub fn charge(&self) -> Charge {
         self.charge
     }
 
     /// Prefix, header and payload as bytes on the wire.
-    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -346,13 +335,11 @@ impl Packet {
     }
 
     /// The length of the payload, in bytes.
-    #[inline]
     pub fn payload_len(&self) -> u32 {
         self.bytes.len() as u32 - u32::from(self.header_len) - u32::from(self.digest_len)
     }
 
     /// The bytes of data, or more than any packet has if there is a prefix, as [`Header::checked_size`] returns them.
-    #[inline]
     pub fn checked_size(&self) -> u32 {
         self.header.checked_size_of(self.payload_len())
     }
@@ -413,7 +400,6 @@ impl Packet {
     }
 
     /// The number of bytes on the wire, including framing and LCRC.
-    #[inline]
     pub fn wire_len(&self) -> u32 {
         self.bytes.len() as u32 + TLP_FRAMING
     }
@@ -440,7 +426,6 @@ impl Packet {
     }
 
     /// The route between routers.
-    #[inline]
     pub fn route(&self) -> &Route {
         &self.route
     }
@@ -467,7 +452,6 @@ impl Packet {
     }
 
     /// The number of bytes on the wire up to the end of the header.
-    #[inline]
     pub fn wire_len_to_header(&self) -> u32 {
         u32::from(self.header_len) + TLP_FRAMING / 2
     }

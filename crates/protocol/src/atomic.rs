@@ -69,19 +69,16 @@ impl AtomicRequest {
     }
 
     /// The operation.
-    #[inline]
     pub const fn operation(&self) -> AtomicOperation {
         self.operation
     }
 
     /// Address of the value in memory.
-    #[inline]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
     /// Size in bytes of the value in memory, and of each operand.
-    #[inline]
     pub const fn width(&self) -> u32 {
         self.width as u32
     }
@@ -116,13 +113,11 @@ impl AtomicRequest {
     }
 
     /// Length of all operands together, in dwords.
-    #[inline]
     pub const fn dwords(&self) -> u16 {
         self.width as u16 / 4 * self.operation.operands() as u16
     }
 
     /// Whether the address needs the 4-dword header.
-    #[inline]
     pub const fn is_wide(&self) -> bool {
         self.address >> 32 != 0
     }

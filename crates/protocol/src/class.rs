@@ -16,7 +16,6 @@ impl Class {
     pub const ALL: [Self; 3] = [Self::Posted, Self::NonPosted, Self::Completion];
 
     /// Index in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
-    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -36,13 +35,11 @@ impl TrafficClass {
     }
 
     /// The number, 0..=7.
-    #[inline]
     pub const fn number(self) -> u8 {
         self.0
     }
 
     /// The class in the low three bits of a header field.
-    #[inline]
     pub(crate) const fn from_field(field: u32) -> Self {
         Self(field as u8 & 0x7)
     }
@@ -61,20 +58,17 @@ pub struct Attributes {
 
 impl Attributes {
     /// The field Attr\[2:0\]: ID-based ordering, relaxed ordering, no snoop.
-    #[inline]
     pub const fn bits(self) -> u8 {
         (self.id_ordering as u8) << 2 | (self.relaxed_ordering as u8) << 1 | self.no_snoop as u8
     }
 
     /// The attributes that both have.
-    #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self::from_bits(self.bits() & other.bits())
     }
 
     /// The attributes in the low three bits.
-    #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         Self {
             relaxed_ordering: bits & 2 != 0,

@@ -23,7 +23,6 @@ pub struct Completion {
 
 impl Completion {
     /// Bytes of the request that this completion carries.
-    #[inline]
     pub fn byte_len(&self) -> u32 {
         let room = (u32::from(self.dwords) * 4).saturating_sub(u32::from(self.lower_address & 3));
         room.min(u32::from(self.byte_count))
@@ -42,7 +41,6 @@ impl Completion {
     }
 
     /// Whether no further completion of its request is to come (PCIe Base 2.3.1.1).
-    #[inline]
     pub fn is_last(&self) -> bool {
         !self.status.has_data() || self.dwords == 0 || self.byte_len() == u32::from(self.byte_count)
     }
@@ -66,13 +64,11 @@ pub enum Status {
 
 impl Status {
     /// Whether a completion with this status carries a part of the data; one with another status ends the whole request.
-    #[inline]
     pub const fn has_data(self) -> bool {
         matches!(self, Self::Successful | Self::Poisoned)
     }
 
     /// The three-bit field.
-    #[inline]
     pub const fn bits(self) -> u8 {
         match self {
             Self::Successful | Self::Poisoned => 0,
@@ -83,7 +79,6 @@ impl Status {
     }
 
     /// The status in the low three bits; a reserved value counts as unsupported request (PCIe Base 2.3.2).
-    #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 7 {
             0 => Self::Successful,

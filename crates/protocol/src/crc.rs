@@ -4,7 +4,6 @@
 //! PCIe Base tables 3-7 and 3-8 directly.
 
 /// CRC-16 of the four bytes of a DLLP; sent low byte first (PCIe Base 3.5.1).
-#[inline]
 pub const fn dllp_crc(body: [u8; 4]) -> u16 {
     let [a, b, c, d] = body;
     // The seed FFFFh changes only the first two bytes.
@@ -17,7 +16,6 @@ pub const fn dllp_crc(body: [u8; 4]) -> u16 {
 /// LCRC of a TLP with its sequence number; sent low byte first (PCIe Base 3.6.2.1).
 ///
 /// `tlp` is header and data. A nullified TLP carries the complement.
-#[inline]
 pub fn lcrc(sequence: u16, tlp: &[u8]) -> u32 {
     let mut hasher = after_sequence(sequence);
     hasher.update(tlp);
@@ -47,7 +45,6 @@ pub fn ecrc(tlp: &[u8]) -> u32 {
 }
 
 /// The state of the LCRC after the two bytes of the sequence number, whose upper four bits are zero.
-#[inline]
 fn after_sequence(sequence: u16) -> crc32fast::Hasher {
     let [high, low] = (sequence & 0xfff).to_be_bytes();
     // The seed changes both bytes; its upper half remains after them.

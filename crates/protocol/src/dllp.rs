@@ -82,7 +82,6 @@ impl Scale {
     }
 
     /// The bits that a counter has beyond its field: log2 of the factor.
-    #[inline]
     pub const fn shift(self) -> u32 {
         match self {
             Self::Unscaled | Self::One => 0,
@@ -103,7 +102,6 @@ impl Scale {
 
 impl Dllp {
     /// The four bytes and their CRC-16. Bits beyond the width of a field are dropped.
-    #[inline]
     pub const fn emit(&self) -> [u8; 6] {
         let body = match *self {
             Self::Ack { sequence } => acknowledgement(ACK, sequence),
@@ -128,7 +126,6 @@ impl Dllp {
     }
 
     /// Reads a DLLP. Reserved bits are ignored, as PCIe Base 3.6.2.2 requires.
-    #[inline]
     pub const fn parse(bytes: &[u8; 6]) -> Result<Self, DllpError> {
         let &[a, b, c, d, low, high] = bytes;
         if dllp_crc([a, b, c, d]) != u16::from_le_bytes([low, high]) {
@@ -167,14 +164,12 @@ impl Dllp {
 }
 
 impl Credit {
-    #[inline]
     const fn emit(self, stage: u8) -> u32 {
         let kind = stage | (self.class.index() as u8) << 4 | self.channel & 7;
         let scales = (self.header_scale as u32) << 22 | (self.data_scale as u32) << 12;
         (kind as u32) << 24 | (self.headers as u32) << 14 | scales | self.data as u32 & 0xfff
     }
 
-    #[inline]
     const fn parse(class: Class, word: u32) -> Self {
         Self {
             channel: (word >> 24) as u8 & 7,
@@ -200,7 +195,6 @@ pub enum DllpError {
     Unsupported(u8),
 }
 
-#[inline]
 const fn acknowledgement(kind: u8, sequence: u16) -> u32 {
     (kind as u32) << 24 | sequence as u32 & 0xfff
 }

@@ -81,7 +81,6 @@ impl Generation {
     }
 
     /// Symbol time: the time of one byte on one lane with its share of the coding, in 1/64 fs.
-    #[inline]
     pub const fn lane_byte_fs_x64(self) -> u64 {
         self.row().lane_byte_fs_x64
     }
@@ -117,7 +116,6 @@ impl Generation {
     }
 
     /// Time of `bytes` distributed over `lanes`, rounded to the nearest femtosecond.
-    #[inline]
     pub const fn transmission_fs(self, bytes: u64, lanes: u8) -> u64 {
         let divisor = if lanes == 0 { 64 } else { lanes as u64 * 64 };
         bytes
@@ -179,7 +177,6 @@ impl Generation {
         }
     }
 
-    #[inline]
     const fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }

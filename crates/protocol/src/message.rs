@@ -67,7 +67,6 @@ pub enum MessageRouting {
 
 impl Message {
     /// The routing of the message.
-    #[inline]
     pub const fn routing(&self) -> MessageRouting {
         match self {
             Self::PageRequest(_) | Self::Error(_) => MessageRouting::ToRoot,
@@ -79,7 +78,6 @@ impl Message {
     }
 
     /// The Message Code field.
-    #[inline]
     pub const fn code(&self) -> u8 {
         match self {
             Self::InvalidateRequest { .. } => INVALIDATE_REQUEST,
@@ -102,7 +100,6 @@ impl Message {
     }
 
     /// Length of the data, in dwords.
-    #[inline]
     pub const fn dwords(&self) -> u16 {
         match self {
             Self::InvalidateRequest { .. } => INVALIDATE_DWORDS,
@@ -113,7 +110,6 @@ impl Message {
 
 impl MessageRequest {
     /// Whether a packet with this format and type is a message.
-    #[inline]
     pub(crate) const fn is_kind(kind: u8) -> bool {
         kind & !(WITH_DATA | ROUTING) == MESSAGE
     }

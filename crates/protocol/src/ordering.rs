@@ -30,7 +30,6 @@ pub enum Row {
 ///
 /// `same_id` says whether both packets have the same Requester ID; for two completions, whether they answer the same request. A
 /// non-posted request counts as a read, which no relaxed ordering bit lets pass a posted request.
-#[inline]
 pub const fn may_pass(
     later: Class,
     attributes: Attributes,
@@ -42,7 +41,6 @@ pub const fn may_pass(
 
 impl Header {
     /// The table's entry for this packet behind `earlier`; packets of different traffic classes have no order.
-    #[inline]
     pub fn may_pass(&self, earlier: &Self) -> Passing {
         if self.traffic_class != earlier.traffic_class {
             return Passing::Either;
@@ -60,7 +58,6 @@ impl Header {
 
     /// Whether both packets have a PASID prefix, of different address spaces, so that ID-based ordering takes them as packets of
     /// different requesters (PCIe Base 2.4.1, A2b, B2b and C2b).
-    #[inline]
     fn has_other_pasid(&self, earlier: &Self) -> bool {
         match (self.pasid, earlier.pasid) {
             (Some(own), Some(other)) => own.number() != other.number(),
@@ -69,7 +66,6 @@ impl Header {
     }
 
     /// The packet's row in the ordering table.
-    #[inline]
     pub const fn row(&self) -> Row {
         match self.kind {
             Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
@@ -92,7 +88,6 @@ impl Row {
     ];
 
     /// The row of a class. A non-posted request counts as a read.
-    #[inline]
     pub const fn of_class(class: Class) -> Self {
         match class {
             Class::Posted => Self::Posted,
@@ -102,7 +97,6 @@ impl Row {
     }
 
     /// The entry in this row and the column `earlier`; [`may_pass`] explains `same_id`.
-    #[inline]
     pub const fn may_pass(self, attributes: Attributes, earlier: Self, same_id: bool) -> Passing {
         match TABLE[self as usize][earlier as usize] {
             Entry::Always(passing) => passing,

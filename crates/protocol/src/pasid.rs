@@ -28,7 +28,6 @@ impl Pasid {
     }
 
     /// The number of the address space.
-    #[inline]
     pub const fn number(self) -> u32 {
         self.word() & NUMBER
     }
@@ -57,7 +56,6 @@ impl Pasid {
     }
 
     /// Whether this first byte of a packet is that of a PASID prefix.
-    #[inline]
     pub(crate) const fn is_kind(kind: u8) -> bool {
         kind == (KIND as u8)
     }

@@ -81,7 +81,6 @@ impl MemoryRequest {
     }
 
     /// The request with a translated address.
-    #[inline]
     #[must_use]
     pub const fn translated(self) -> Self {
         Self {
@@ -91,7 +90,6 @@ impl MemoryRequest {
     }
 
     /// The request moved to the 4 KiB page that contains `address`; the offset in the page stays.
-    #[inline]
     #[must_use]
     pub const fn in_page(self, address: u64) -> Self {
         Self {
@@ -131,7 +129,6 @@ impl MemoryRequest {
     }
 
     /// A request from the fields of a header, if they obey the rules of PCIe Base 2.2.5 and 2.2.7.
-    #[inline]
     pub(crate) fn from_fields(
         requester: FunctionId,
         tag: Tag,
@@ -158,7 +155,6 @@ impl MemoryRequest {
     }
 
     /// Bytes from `address` to the end of its 4 KiB page, which a request must not cross (PCIe Base 2.2.7).
-    #[inline]
     pub const fn room_at(address: u64) -> u64 {
         PAGE as u64 - (address & PAGE_MASK)
     }
@@ -172,43 +168,36 @@ impl MemoryRequest {
     }
 
     /// Address of the first dword.
-    #[inline]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
     /// Length in dwords, 1..=1024.
-    #[inline]
     pub const fn dwords(&self) -> u16 {
         self.dwords
     }
 
     /// Byte enables of the first dword.
-    #[inline]
     pub const fn first_be(&self) -> u8 {
         self.enables & 0xf
     }
 
     /// Byte enables of the last dword; 0 in a request of one dword.
-    #[inline]
     pub const fn last_be(&self) -> u8 {
         self.enables >> 4
     }
 
     /// Byte enables of the last dword in the upper four bits, of the first dword in the lower four.
-    #[inline]
     pub(crate) const fn enables(&self) -> u8 {
         self.enables
     }
 
     /// The address type.
-    #[inline]
     pub const fn address_type(&self) -> AddressType {
         self.address_type
     }
 
     /// The low half of the address field, with the NW flag of a translation request.
-    #[inline]
     pub(crate) const fn address_field(&self) -> u32 {
         let flag = match self.address_type {
             AddressType::TranslationRequest { no_write: true } => NO_WRITE,
@@ -218,7 +207,6 @@ impl MemoryRequest {
     }
 
     /// Number of translations that the request asks for; 0 if it is not a translation request.
-    #[inline]
     pub const fn translations(&self) -> u16 {
         match self.address_type {
             AddressType::TranslationRequest { .. } => self.dwords / TRANSLATION_DWORDS,
@@ -227,13 +215,11 @@ impl MemoryRequest {
     }
 
     /// Address of the first enabled byte, or of the first dword if no byte is enabled.
-    #[inline]
     pub const fn first_byte(&self) -> u64 {
         self.address + skipped_low(self.first_be()) as u64
     }
 
     /// Bytes from the first enabled one to the last; 0 for a zero-length request.
-    #[inline]
     pub const fn byte_len(&self) -> u32 {
         if self.enables == ALL_BYTES {
             return self.dwords as u32 * 4;
@@ -250,7 +236,6 @@ impl MemoryRequest {
     }
 
     /// Byte Count of the first completion of this read; 1 for a zero-length read (PCIe Base 2.3.1.1).
-    #[inline]
     pub const fn completion_bytes(&self) -> u16 {
         if self.is_zero_length() {
             1
@@ -260,13 +245,11 @@ impl MemoryRequest {
     }
 
     /// Whether no byte is enabled: the request only flushes earlier writes.
-    #[inline]
     pub const fn is_zero_length(&self) -> bool {
         self.first_be() == 0
     }
 
     /// Whether the address needs the 4-dword header.
-    #[inline]
     pub const fn is_wide(&self) -> bool {
         self.address >> 32 != 0
     }
@@ -312,7 +295,6 @@ const NO_WRITE: u64 = 1;
 const PAGE_MASK: u64 = 0xfff;
 
 /// First and last byte enables of `len` bytes that start `offset` bytes into a dword.
-#[inline]
 const fn byte_enables(offset: u32, len: u32) -> (u8, u8) {
     if len == 0 {
         return (0, 0);
@@ -327,7 +309,6 @@ const fn byte_enables(offset: u32, len: u32) -> (u8, u8) {
 }
 
 /// Checks the rules of PCIe Base 2.2.5: the bytes are contiguous, unless the request is one dword or an aligned quadword.
-#[inline]
 const fn byte_enables_valid(address: u64, dwords: u16, first_be: u8, last_be: u8) -> bool {
     if dwords == 1 {
         return last_be == 0;
@@ -343,13 +324,11 @@ const fn byte_enables_valid(address: u64, dwords: u16, first_be: u8, last_be: u8
 }
 
 /// Bytes before the first enabled byte; 0 when no byte is enabled.
-#[inline]
 const fn skipped_low(enables: u8) -> u32 {
     enables.trailing_zeros() & 3
 }
 
 /// Bytes after the last enabled byte.
-#[inline]
 const fn skipped_high(enables: u8) -> u32 {
     (enables << 4).leading_zeros() & 3
 }

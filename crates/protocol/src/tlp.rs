@@ -57,7 +57,6 @@ pub enum Kind {
 
 impl From<Kind> for Header {
     /// A header of traffic class 0, without attributes.
-    #[inline]
     fn from(kind: Kind) -> Self {
         Self {
             traffic_class: TrafficClass::default(),
@@ -90,7 +89,6 @@ impl Header {
     }
 
     /// A read of `len` bytes (0..=4096) from any byte address, within one 4 KiB page.
-    #[inline]
     pub fn memory_read(
         requester: FunctionId,
         tag: Tag,
@@ -155,7 +153,6 @@ impl Header {
     ///
     /// Traffic class, relaxed ordering and no snoop are copied from the request (PCIe Base 2.2.9). ID-based ordering is not: it needs
     /// an enable bit of the completer, which adds it to all its completions (PCIe Base 2.2.6.4).
-    #[inline]
     pub fn completion(
         request: &Self,
         completer: FunctionId,
@@ -177,7 +174,6 @@ impl Header {
     /// byte.
     ///
     /// The completion of a zero-length read has one byte at offset 0 (PCIe Base 2.2.5).
-    #[inline]
     pub fn completion_with_data(
         request: &Self,
         completer: FunctionId,
@@ -202,7 +198,6 @@ impl Header {
     }
 
     /// Flow-control and ordering class.
-    #[inline]
     pub const fn class(&self) -> Class {
         match self.kind {
             Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
@@ -216,14 +211,12 @@ impl Header {
     }
 
     /// Whether the packet is a configuration request.
-    #[inline]
     pub const fn is_config(&self) -> bool {
         matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
     }
 
     /// Whether a bridge forwards the packet upstream only with Bus Master Enable, and redirects it as a peer-to-peer request. Both
     /// apply to requests, not to completions, messages and coherence packets (PCIe Base 7.5.1.1.3, 6.12.3).
-    #[inline]
     pub const fn needs_bus_master(&self) -> bool {
         !matches!(
             self.kind,
@@ -233,7 +226,6 @@ impl Header {
 
     /// Bytes of the header, without prefixes: 16 with an address of 4 GiB or above, and in messages and network packets; 4 or 16 for coherence
     /// messages; otherwise 12.
-    #[inline]
     pub const fn header_len(&self) -> usize {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
@@ -258,7 +250,6 @@ impl Header {
     }
 
     /// Requester ID. A completion has the one of its request; coherence messages, which have agents, return 0.
-    #[inline]
     pub const fn requester(&self) -> FunctionId {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.requester,
@@ -272,7 +263,6 @@ impl Header {
     }
 
     /// Tag. A completion has the one of its request; a packet without a tag returns 0.
-    #[inline]
     pub const fn tag(&self) -> Tag {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.tag,
@@ -297,7 +287,6 @@ impl Header {
         }
     }
 
-    #[inline]
     fn answer(&self, completion: Completion) -> Self {
         Self {
             poisoned: false,
@@ -312,7 +301,6 @@ impl Header {
     }
 
     /// The fields that completions of this request repeat; none for a packet without completions.
-    #[inline]
     fn transaction(&self) -> Option<Transaction> {
         match self.kind {
             Kind::MemoryRead(request) => Some(Transaction {
@@ -343,7 +331,6 @@ impl Header {
         }
     }
 
-    #[inline]
     fn read(&self) -> Option<Transaction> {
         match self.kind {
             Kind::MemoryRead(_) | Kind::Atomic(_) | Kind::ConfigRead(_) => self.transaction(),

@@ -44,7 +44,6 @@ impl Header {
     /// Reads the header at the beginning of `bytes`, with the PASID prefix before it; returns it and the length of both.
     ///
     /// Reserved bits are ignored. A header that uses a feature outside the model is an error with the feature's name.
-    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let truncated = |need| TlpError::Truncated {
             have: bytes.len(),
@@ -140,7 +139,6 @@ struct Fields {
 
 impl Fields {
     /// Length in dwords: 0 stands for 1024 (PCIe Base 2.2.2).
-    #[inline]
     const fn length(&self) -> u16 {
         match self.first as u16 & 0x3ff {
             0 => 1024,
@@ -149,22 +147,18 @@ impl Fields {
     }
 
     /// The tag whose low eight bits are in the second byte of `word` (PCIe Base 2.2.6.2).
-    #[inline]
     const fn tag(&self, word: u32) -> Tag {
         Tag((self.first >> 14 & 0x200 | self.first >> 11 & 0x100 | word >> 8 & 0xff) as u16)
     }
 
-    #[inline]
     fn memory(&self) -> Result<MemoryRequest, TlpError> {
         self.memory_at(u64::from(self.third))
     }
 
-    #[inline]
     fn wide_memory(&self, fourth: u32) -> Result<MemoryRequest, TlpError> {
         self.memory_at(self.wide_address(fourth)?)
     }
 
-    #[inline]
     fn wide_address(&self, fourth: u32) -> Result<u64, TlpError> {
         if self.third == 0 {
             return Err(TlpError::WideAddress(u64::from(fourth)));
@@ -192,12 +186,10 @@ impl Fields {
         AtomicRequest::new(transaction, operation, address & !3, width)
     }
 
-    #[inline]
     const fn address_type(&self) -> u8 {
         (self.first >> 10 & 3) as u8
     }
 
-    #[inline]
     fn memory_at(&self, address: u64) -> Result<MemoryRequest, TlpError> {
         let requester = FunctionId((self.second >> 16) as u16);
         let tag = self.tag(self.second);
@@ -218,7 +210,6 @@ impl Fields {
         }
     }
 
-    #[inline]
     fn completion(&self, dwords: u16) -> Result<Completion, TlpError> {
         if self.second & BYTE_COUNT_MODIFIED != 0 {
             return Err(TlpError::Feature("BCM, set by PCI-X completers only"));
@@ -237,7 +228,6 @@ impl Fields {
         })
     }
 
-    #[inline]
     fn config(&self) -> Result<ConfigRequest, TlpError> {
         if self.length() != 1 {
             return Err(TlpError::ConfigLength(self.length()));
@@ -264,7 +254,6 @@ impl Fields {
 /// Format and type, the low twelve bits of the first dword, the tag, and the dwords after the first.
 type Words = (u8, u16, Tag, [u32; 3]);
 
-#[inline]
 fn memory(kind: u8, request: &MemoryRequest) -> Words {
     let second = u32::from(request.requester.0) << 16
         | u32::from(request.tag.0 & 0xff) << 8
@@ -299,7 +288,6 @@ fn atomic(request: &AtomicRequest) -> Words {
     }
 }
 
-#[inline]
 fn completion_words(completion: &Completion) -> Words {
     let kind = if completion.dwords == 0 {
         COMPLETION
@@ -316,7 +304,6 @@ fn completion_words(completion: &Completion) -> Words {
     (kind, first, completion.tag, [second, third, 0])
 }
 
-#[inline]
 fn config(kind: u8, request: &ConfigRequest) -> Words {
     let kind = match request.kind {
         ConfigKind::Type0 => kind,
@@ -330,12 +317,10 @@ fn config(kind: u8, request: &ConfigRequest) -> Words {
 }
 
 /// The Length field of a packet with `dwords` dwords: 1024 is encoded as 0.
-#[inline]
 const fn length(dwords: u16) -> u16 {
     dwords & 0x3ff
 }
 
-#[inline]
 fn bytes(words: [u32; 4]) -> [u8; 16] {
     let wide = u128::from(words[0]) << 96
         | u128::from(words[1]) << 64
@@ -344,12 +329,10 @@ fn bytes(words: [u32; 4]) -> [u8; 16] {
     wide.to_be_bytes()
 }
 
-#[inline]
 fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-#[inline]
 fn refuse_features(first: u32) -> Result<(), TlpError> {
     if first & (DIGEST | HINTS | NOTIFICATION) == 0 {
         return Ok(());

@@ -13,13 +13,14 @@ use std::borrow::Cow;
 use std::ptr::NonNull;
 use std::thread::{self, ThreadId};
 
-use kernel::{Span, Time};
+use kernel::Time;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::{Afu, AfuId, Failure};
 
-use crate::{UnitError, raised};
+use crate::numbers::span;
+use crate::{UnitError, raised, wrong};
 
 /// Keeps the exception of an accelerator, as the cause of a [`UnitError`], unless it is one already: the message says everything.
 fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
@@ -84,7 +85,7 @@ impl PythonAfu {
         };
         Ok(PythonAfu {
             object: object.clone().unbind(),
-            id: id.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            id: id.map_err(wrong)?,
             next_feature,
             is_broken: false,
         })
@@ -237,28 +238,22 @@ impl Shell {
     #[pyo3(signature = (address, length, tag = 0))]
     fn read(&mut self, address: u64, length: usize, tag: u32) -> PyResult<()> {
         self.with(|shell| shell.read(address, length, tag))?
-            .map_err(|why| PyValueError::new_err(why.to_string()))
+            .map_err(wrong)
     }
 
     #[pyo3(signature = (address, data, tag = 0))]
     fn write(&mut self, address: u64, data: Cow<'_, [u8]>, tag: u32) -> PyResult<()> {
         self.with(|shell| shell.write(address, &data, tag))?
-            .map_err(|why| PyValueError::new_err(why.to_string()))
+            .map_err(wrong)
     }
 
     #[pyo3(signature = (vector = 0))]
     fn interrupt(&mut self, vector: u8) -> PyResult<()> {
-        self.with(|shell| shell.interrupt(vector))?
-            .map_err(|why| PyValueError::new_err(why.to_string()))
+        self.with(|shell| shell.interrupt(vector))?.map_err(wrong)
     }
 
     fn wake_after(&mut self, ns: f64) -> PyResult<()> {
-        if !(0.0..=1e13).contains(&ns) {
-            return Err(PyValueError::new_err(format!(
-                "{ns} ns is not a possible time to wait; give 0 to 1e13 ns"
-            )));
-        }
-        let span = Span::from_fs((ns * 1e6).round() as u64);
+        let span = span(ns, "to wait")?;
         self.with(|shell| shell.wake_at(shell.now() + span))
     }
 
@@ -275,13 +270,12 @@ impl Shell {
         }
         let mut bytes = vec![0; length];
         let done = self.with(|shell| shell.read_memory(address, &mut bytes))?;
-        let done = done.map_err(|why| PyValueError::new_err(why.to_string()))?;
+        let done = done.map_err(wrong)?;
         Ok((PyBytes::new(py, &bytes), done.as_ns()))
     }
 
     fn memory_write(&mut self, address: u64, data: Cow<'_, [u8]>) -> PyResult<f64> {
         let done = self.with(|shell| shell.write_memory(address, &data))?;
-        done.map(Time::as_ns)
-            .map_err(|why| PyValueError::new_err(why.to_string()))
+        done.map(Time::as_ns).map_err(wrong)
     }
 }

@@ -5,6 +5,8 @@ use protocol::{Envelope, FunctionId, Generation, Header, TLP_FRAMING, aurora};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::wrong;
+
 /// Adds the constants and functions of this file to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENVELOPE_BYTES", Envelope::BYTES)?;
@@ -25,9 +27,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn write_header_bytes(address: u64) -> PyResult<usize> {
     let header = Header::memory_write(FunctionId::default(), address, 1);
-    header
-        .map(|header| header.header_len())
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    Ok(header.map_err(wrong)?.header_len())
 }
 
 /// Returns the bytes per second of a link: headers and framing are included, the overhead of the line coding is not.

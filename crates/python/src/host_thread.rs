@@ -1,12 +1,11 @@
 //! Host threads that Python controls.
 
-use kernel::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::Order;
 
-use crate::numbers::{Address, Data, Length, Message};
+use crate::numbers::{Address, Data, Length, Message, span};
 use crate::{Simulation, access_error, unless_failed, watched};
 
 /// A thread of a simulated host that Python controls.
@@ -21,7 +20,7 @@ impl HostThread {
     #[new]
     fn new(simulation: Py<Simulation>, host: &str) -> PyResult<Self> {
         let thread = sim::HostThread::new(&mut simulation.get().idle()?.0, host);
-        let thread = thread.map_err(|error| access_error(&error))?;
+        let thread = thread.map_err(access_error)?;
         Ok(Self { thread, simulation })
     }
 
@@ -36,13 +35,7 @@ impl HostThread {
     }
 
     fn begin_work(&self, ns: f64) -> PyResult<()> {
-        if !(0.0..=1e13).contains(&ns) {
-            return Err(PyValueError::new_err(format!(
-                "{ns} ns is not a possible time to work; give 0 to 1e13 ns"
-            )));
-        }
-        let span = Span::from_fs((ns * 1e6).round() as u64);
-        self.begin(Order::Work(span))
+        self.begin(Order::Work(span(ns, "to work")?))
     }
 
     fn begin_interrupt(&self, message: Message) -> PyResult<()> {

@@ -5,11 +5,11 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use sim::job::{self, Call, CallError, Done, Letter, Number, Operator, Spot, Wanted};
+use sim::job::{self, Call, Done, Letter, Number, Operator, Spot, Wanted};
 
 use sim::scenario::advice;
 
-use crate::{ScenarioError, Simulation, access_error, unless_failed, watched};
+use crate::{ScenarioError, Simulation, access_error, unless_failed, watched, wrong};
 
 /// The ranks of a job on hosts of a simulation.
 #[pyclass(module = "peerlane._core")]
@@ -35,7 +35,7 @@ impl Job {
         let parameters = job::parameters(settings).map_err(ScenarioError::new_err)?;
         let nics: Vec<&str> = nics.iter().map(String::as_str).collect();
         let job = job::Job::new(&mut simulation.get().idle()?.0, &nics, &parameters);
-        let job = job.map_err(|error| access_error(&error))?;
+        let job = job.map_err(access_error)?;
         Ok(Self { job, simulation })
     }
 
@@ -131,7 +131,7 @@ impl Job {
     fn leave(&mut self, rank: usize) -> PyResult<()> {
         let mut simulation = self.simulation.get().idle()?;
         let left = self.job.leave(&mut simulation.0, rank);
-        left.map_err(|error| call_error(&error))
+        left.map_err(wrong)
     }
 
     fn advance<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Ended<'py>>> {
@@ -151,14 +151,14 @@ impl Job {
 
     fn window_size(&self, window: usize) -> PyResult<u64> {
         let size = self.job.window_size(window);
-        size.map_err(|error| call_error(&error))
+        size.map_err(wrong)
     }
 
     fn store(&self, window: usize, offset: u64, data: &[u8]) -> PyResult<()> {
         let mut simulation = self.simulation.get().idle()?;
         let spot = Spot { window, offset };
         let stored = self.job.store(&mut simulation.0, spot, data);
-        stored.map_err(|error| call_error(&error))
+        stored.map_err(wrong)
     }
 
     fn load<'py>(
@@ -172,13 +172,13 @@ impl Job {
         let loaded = self
             .job
             .load(&simulation.0, Spot { window, offset }, length);
-        let bytes = loaded.map_err(|error| call_error(&error))?;
+        let bytes = loaded.map_err(wrong)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn faults(&self) -> PyResult<Vec<(String, u64)>> {
         let faults = self.job.faults(&self.simulation.get().idle()?.0);
-        faults.map_err(|error| access_error(&error))
+        faults.map_err(access_error)
     }
 }
 
@@ -186,7 +186,7 @@ impl Job {
     fn call(&mut self, rank: usize, call: Call<'_>) -> PyResult<u32> {
         let mut simulation = self.simulation.get().idle()?;
         let number = self.job.call(&mut simulation.0, rank, call);
-        number.map_err(|error| call_error(&error))
+        number.map_err(wrong)
     }
 }
 
@@ -235,8 +235,4 @@ fn named<T: Copy>(what: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
         let advice = advice(name, &known);
         PyValueError::new_err(format!("{what} {name:?} is not known; {advice}"))
     })
-}
-
-fn call_error(error: &CallError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

@@ -27,15 +27,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use kernel::{Quantity, Span, Time, Value};
 use models::DeviceModel;
-use numbers::{Address, Data, Events, Length, Offset, Register};
+use numbers::{Address, Data, Events, Length, Offset, Register, span};
 use progress::Progress;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
-    AccessError, CaptureFormat, FilterError, FilterOptions, FunctionId, LatencyHistogram,
-    NotAFunction, Pattern, Tree, scenario, setup,
+    AccessError, CaptureFormat, FilterOptions, FunctionId, LatencyHistogram, NotAFunction, Pattern,
+    Tree, scenario, setup,
 };
 
 pyo3::create_exception!(
@@ -107,7 +107,7 @@ impl Contents {
         let simulation = &mut self.0;
         let outcome = watched(py, |watch| access(simulation, &mut || watch(&|_| Ok(()))))?;
         self.unless_failed(())?;
-        outcome.map_err(|error| access_error(&error))
+        outcome.map_err(access_error)
     }
 
     /// The error of a file of a capture that was not told yet, if there is one.
@@ -186,7 +186,6 @@ impl Simulation {
             flows,
             window,
         };
-        let wrong = |error: FilterError| PyValueError::new_err(error.to_string());
         let format = CaptureFormat::named(how)
             .ok_or_else(|| PyValueError::new_err(format!("{how} is no format of captures")))?;
         // A file is made only for a capture that begins.
@@ -290,12 +289,7 @@ impl Simulation {
 
     fn run_until(&self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
         let this = &mut *self.idle()?;
-        if !(0.0..=1e13).contains(&time_ns) {
-            return Err(PyValueError::new_err(format!(
-                "{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
-            )));
-        }
-        let until = Time::from_fs((time_ns * 1e6).round() as u64);
+        let until = Time::ZERO + span(time_ns, "to run to")?;
         let simulation = &mut this.0;
         let ran = watched(py, |watch| {
             simulation.run_until(until, &mut || watch(&|_| Ok(())))
@@ -322,9 +316,8 @@ impl Simulation {
 
     fn write(&self, requester: &str, address: Address, data: Data) -> PyResult<()> {
         let this = &mut *self.idle()?;
-        this.0
-            .write(requester, address.0, data.0)
-            .map_err(|error| access_error(&error))
+        let written = this.0.write(requester, address.0, data.0);
+        written.map_err(access_error)
     }
 
     fn read<'py>(
@@ -343,9 +336,7 @@ impl Simulation {
 
     fn window(&self, host: &str, to: &str) -> PyResult<u64> {
         let this = &mut *self.idle()?;
-        this.0
-            .window(host, to)
-            .map_err(|error| access_error(&error))
+        this.0.window(host, to).map_err(access_error)
     }
 
     fn memory<'py>(
@@ -355,19 +346,14 @@ impl Simulation {
         address: Address,
         length: Length,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self
-            .idle()?
-            .0
-            .memory(node, address.0, length.0)
-            .map_err(|error| access_error(&error))?;
-        Ok(PyBytes::new(py, &bytes))
+        let bytes = self.idle()?.0.memory(node, address.0, length.0);
+        Ok(PyBytes::new(py, &bytes.map_err(access_error)?))
     }
 
     fn fill(&self, node: &str, address: Address, data: &[u8]) -> PyResult<()> {
         let this = &mut *self.idle()?;
-        this.0
-            .fill(node, address.0, data)
-            .map_err(|error| access_error(&error))
+        let filled = this.0.fill(node, address.0, data);
+        filled.map_err(access_error)
     }
 
     fn allocate(&self, host: &str, size: Length, alignment: Length) -> PyResult<u64> {
@@ -378,30 +364,26 @@ impl Simulation {
                 "size or alignment is not possible; give at least 1 byte and a power of two",
             ));
         }
-        this.0
-            .allocate_aligned(host, size, alignment)
-            .map_err(|error| access_error(&error))
+        let allocated = this.0.allocate_aligned(host, size, alignment);
+        allocated.map_err(access_error)
     }
 
     fn free(&self, host: &str, address: Address, size: Length) -> PyResult<()> {
         let this = &mut *self.idle()?;
-        this.0
-            .free(host, address.0, size.0)
-            .map_err(|error| access_error(&error))
+        let freed = this.0.free(host, address.0, size.0);
+        freed.map_err(access_error)
     }
 
     fn interrupts(&self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
         let this = &mut *self.idle()?;
-        let taken = this.0.take_interrupts(host);
-        taken
-            .map(|taken| taken.into_iter().collect())
-            .map_err(|error| access_error(&error))
+        let taken = this.0.take_interrupts(host).map_err(access_error)?;
+        Ok(taken.into_iter().collect())
     }
 
     fn vector(&self, device: &str, number: u32, function: u8) -> PyResult<(u64, u64, u32, u32)> {
         let this = &mut *self.idle()?;
         let vector = this.0.vector(device, number, function);
-        let vector = vector.map_err(|error| access_error(&error))?;
+        let vector = vector.map_err(access_error)?;
         Ok((vector.entry, vector.pending, vector.bit, vector.message))
     }
 
@@ -570,11 +552,15 @@ fn os_error(error: &std::io::Error, path: &str) -> PyErr {
 }
 
 fn function_id(text: &str) -> PyResult<FunctionId> {
-    text.parse()
-        .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
+    text.parse().map_err(|error: NotAFunction| wrong(error))
 }
 
-fn access_error(error: &AccessError) -> PyErr {
+/// The error of a wrong value.
+fn wrong(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn access_error(error: AccessError) -> PyErr {
     let text = error.to_string();
     if error.is_failure() {
         PyRuntimeError::new_err(text)

@@ -1,5 +1,6 @@
 //! Numbers and bytes among the arguments of calls, each refused with what it should be.
 
+use kernel::Span;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -42,6 +43,16 @@ fn refused(given: &Bound<'_, PyAny>, error: PyErr, what: &str, most: u64) -> PyE
         return error;
     }
     PyValueError::new_err(format!("{given} is not {what}; give 0 to {most:#x}"))
+}
+
+/// A time in nanoseconds; `what` is what it is for, such as "to wait".
+pub fn span(ns: f64, what: &str) -> PyResult<Span> {
+    if (0.0..=1e13).contains(&ns) {
+        return Ok(Span::from_fs((ns * 1e6).round() as u64));
+    }
+    Err(PyValueError::new_err(format!(
+        "{ns} ns is not a possible time {what}; give 0 to 1e13 ns"
+    )))
 }
 
 /// The bytes of a write.

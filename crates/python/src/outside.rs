@@ -3,12 +3,11 @@
 use std::cell::Cell;
 
 use kernel::Time;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::host_thread::{HostThread, threads_of};
-use crate::numbers::{Address, Data, Length};
+use crate::numbers::{Address, Data, Length, span};
 use crate::{Simulation, access_error, raised, unless_failed, watched};
 
 thread_local! {
@@ -29,7 +28,7 @@ fn begin_read(
 ) -> PyResult<u32> {
     let simulation = &mut simulation.get().idle()?.0;
     let begun = simulation.begin_read(requester, address.0, length.0);
-    begun.map_err(|error| access_error(&error))
+    begun.map_err(access_error)
 }
 
 /// Begins a write, and returns its number.
@@ -42,7 +41,7 @@ fn begin_write(
 ) -> PyResult<u32> {
     let simulation = &mut simulation.get().idle()?.0;
     let begun = simulation.begin_write(requester, address.0, data.0);
-    begun.map_err(|error| access_error(&error))
+    begun.map_err(access_error)
 }
 
 /// Takes the outcomes of the accesses that have ended.
@@ -56,7 +55,7 @@ fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> V
     let outcomes = outcomes.into_iter().map(|(number, time, outcome)| {
         let (bytes, error) = match outcome {
             Ok(bytes) => (bytes, None),
-            Err(error) => (Vec::new(), Some(access_error(&error))),
+            Err(error) => (Vec::new(), Some(access_error(error))),
         };
         (number, time.as_ns(), PyBytes::new(py, &bytes), error)
     });
@@ -74,12 +73,7 @@ fn advance_to(
 ) -> PyResult<bool> {
     let limit = match until_ns {
         None => Time::NEVER,
-        Some(ns) if (0.0..=1e13).contains(&ns) => Time::from_fs((ns * 1e6).round() as u64),
-        Some(ns) => {
-            return Err(PyValueError::new_err(format!(
-                "{ns} ns is not a possible time to wait until; give 0 to 1e13 ns"
-            )));
-        }
+        Some(ns) => Time::ZERO + span(ns, "to wait until")?,
     };
     let threads = threads_of(simulation, &threads)?;
     let simulation = &mut simulation.get().idle()?.0;
@@ -102,7 +96,7 @@ fn call_model(
     let simulation = &mut simulation.get().idle()?.0;
     let called = py.detach(|| simulation.call_model(device, timer));
     raised::unless_raised(())?;
-    called.map_err(|error| access_error(&error))?;
+    called.map_err(access_error)?;
     unless_failed(simulation, ())
 }
 

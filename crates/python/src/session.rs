@@ -14,7 +14,7 @@ use sim::card_registers::{CounterControl, CounterEvent};
 use sim::{Afu, BuiltInAfu};
 
 use crate::afu::PythonAfu;
-use crate::{ScenarioError, Simulation, json, raised, unless_failed};
+use crate::{ScenarioError, Simulation, json, raised, unless_failed, wrong};
 
 /// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -165,8 +165,7 @@ pub fn begins_bitstream(start: &[u8]) -> bool {
 /// its model, if there is one.
 #[pyfunction]
 pub fn read_bitstream(bitstream: &[u8]) -> PyResult<(String, String, Option<String>)> {
-    let image =
-        Image::parse(bitstream).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let image = Image::parse(bitstream).map_err(wrong)?;
     Ok((image.accelerator, image.interface, image.model))
 }
 
@@ -252,7 +251,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
 fn session_error(error: &ServerError) -> PyErr {
     match error {
         ServerError::Access(_) | ServerError::NoCards | ServerError::NoCardsThere(..) => {
-            PyValueError::new_err(error.to_string())
+            wrong(error)
         }
         ServerError::Channel(_) | ServerError::System(_) => PyOSError::new_err(error.to_string()),
     }

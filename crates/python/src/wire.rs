@@ -1,19 +1,14 @@
 //! Packets from descriptions in JSON, for comparison with other implementations.
 
-mod translation;
-
 use protocol::{
-    AtomicOperation, Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp,
-    FunctionId, Header, Kind, Scale, Status, Tag, TrafficClass,
+    Access, AtomicOperation, Attributes, Class, Completion, CompletionCount, ConfigKind,
+    ConfigRequest, Credit, Dllp, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation,
+    Kind, Message, Page, PageGroup, PageRange, PageRequest, PageResponse, Scale, Status, Tag,
+    TrafficClass,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-
-use translation::{
-    InvalidateCompletion, InvalidateRequest, PageRequestMessage, PageResponseMessage,
-    TranslationRequest,
-};
 
 /// A packet as described in JSON.
 #[derive(Deserialize)]
@@ -39,11 +34,38 @@ enum Description {
     },
     ConfigRead(Config),
     ConfigWrite(Config),
-    TranslationRequest(TranslationRequest),
-    InvalidateRequest(InvalidateRequest),
-    InvalidateCompletion(InvalidateCompletion),
-    PageRequest(PageRequestMessage),
-    PageResponse(PageResponseMessage),
+    TranslationRequest {
+        address: u64,
+        translations: u16,
+        #[serde(default)]
+        no_write: bool,
+    },
+    InvalidateRequest {
+        target: u16,
+        itag: u8,
+        address: u64,
+        /// The size of the range; absent for all addresses.
+        size: Option<u64>,
+        #[serde(default)]
+        global: bool,
+    },
+    InvalidateCompletion {
+        target: u16,
+        count: u8,
+        itags: u32,
+    },
+    PageRequest {
+        address: u64,
+        group: u16,
+        #[serde(default)]
+        last: bool,
+        access: u8,
+    },
+    PageResponse {
+        target: u16,
+        group: u16,
+        response: String,
+    },
     Ack {
         sequence: u16,
     },
@@ -118,35 +140,42 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
     let description = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let requester = FunctionId(common.requester);
     let tag = Tag::new(common.tag).ok_or("the tag is too large; a tag has at most 10 bits")?;
-    let (mut header, data) = match description {
-        Description::MemoryRead { address, length } => (
-            Header::memory_read(requester, tag, address, length).map_err(said)?,
-            Vec::new(),
-        ),
-        Description::MemoryWrite { address, data } => {
-            let data = bytes_of(&data)?;
-            let header =
-                Header::memory_write(requester, address, data.len() as u32).map_err(said)?;
-            let mut payload = vec![0; header.payload_len()];
+    let dllp = |dllp: Dllp| Ok(dllp.emit().to_vec());
+    let message = |message| Header::message(requester, message);
+    let mut data = Vec::new();
+    let mut header = match description {
+        Description::MemoryRead { address, length } => {
+            Header::memory_read(requester, tag, address, length).map_err(said)?
+        }
+        Description::MemoryWrite { address, data: hex } => {
+            let bytes = bytes_of(&hex)?;
+            let header = Header::memory_write(requester, address, bytes.len() as u32);
+            let header = header.map_err(said)?;
+            data = vec![0; header.payload_len()];
             let lead = (address % 4) as usize;
-            payload[lead..lead + data.len()].copy_from_slice(&data);
-            (header, payload)
+            data[lead..lead + bytes.len()].copy_from_slice(&bytes);
+            header
         }
         Description::FetchAdd(operands) => {
-            operands.request((requester, tag), AtomicOperation::FetchAdd)?
+            data = bytes_of(&operands.data)?;
+            operands.request((requester, tag), AtomicOperation::FetchAdd, &data)?
         }
-        Description::Swap(operands) => operands.request((requester, tag), AtomicOperation::Swap)?,
+        Description::Swap(operands) => {
+            data = bytes_of(&operands.data)?;
+            operands.request((requester, tag), AtomicOperation::Swap, &data)?
+        }
         Description::CompareAndSwap(operands) => {
-            operands.request((requester, tag), AtomicOperation::CompareAndSwap)?
+            data = bytes_of(&operands.data)?;
+            operands.request((requester, tag), AtomicOperation::CompareAndSwap, &data)?
         }
         Description::Completion {
             completer,
             status,
             byte_count,
             lower_address,
-            data,
+            data: hex,
         } => {
-            let data = data.as_deref().map_or(Ok(Vec::new()), bytes_of)?;
+            data = hex.as_deref().map_or(Ok(Vec::new()), bytes_of)?;
             let completion = Completion {
                 completer: FunctionId(completer),
                 requester,
@@ -156,45 +185,91 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
                 lower_address,
                 dwords: (data.len() / 4) as u16,
             };
-            (Kind::Completion(completion).into(), data)
+            Kind::Completion(completion).into()
         }
-        Description::ConfigRead(config) => (
-            Kind::ConfigRead(config.request(requester, tag)?).into(),
-            Vec::new(),
-        ),
+        Description::ConfigRead(config) => Kind::ConfigRead(config.request(requester, tag)?).into(),
         Description::ConfigWrite(config) => {
-            let data = bytes_of(
-                config
-                    .data
-                    .as_deref()
-                    .ok_or("data is missing; a configuration write has 4 bytes of data")?,
-            )?;
-            (
-                Kind::ConfigWrite(config.request(requester, tag)?).into(),
-                data,
-            )
+            let hex = config.data.as_deref();
+            data =
+                bytes_of(hex.ok_or("data is missing; a configuration write has 4 bytes of data")?)?;
+            Kind::ConfigWrite(config.request(requester, tag)?).into()
         }
-        Description::TranslationRequest(request) => request.packet(requester, tag)?,
-        Description::InvalidateRequest(request) => request.packet(requester)?,
-        Description::InvalidateCompletion(completion) => completion.packet(requester)?,
-        Description::PageRequest(request) => request.packet(requester)?,
-        Description::PageResponse(response) => response.packet(requester)?,
-        Description::Ack { sequence } => return Ok(Dllp::Ack { sequence }.emit().to_vec()),
-        Description::Nak { sequence } => return Ok(Dllp::Nak { sequence }.emit().to_vec()),
-        Description::InitFc1(limits) => return Ok(Dllp::InitFc1(limits.credit()?).emit().to_vec()),
-        Description::InitFc2(limits) => return Ok(Dllp::InitFc2(limits.credit()?).emit().to_vec()),
+        Description::TranslationRequest {
+            address,
+            translations,
+            no_write,
+        } => {
+            let page = Page::of(address);
+            let header = Header::translation_request(requester, tag, page, translations, no_write);
+            header.map_err(said)?
+        }
+        Description::InvalidateRequest {
+            target,
+            itag,
+            address,
+            size,
+            global,
+        } => {
+            let range = match size {
+                Some(size) => PageRange::new(address, size).map_err(said)?,
+                None => PageRange::ALL,
+            };
+            data = Invalidation { range, global }.emit().to_vec();
+            message(Message::InvalidateRequest {
+                target: FunctionId(target),
+                tag: InvalidateTag::new(itag).ok_or("the ITag is too large; write 0 to 31")?,
+            })
+        }
+        Description::InvalidateCompletion {
+            target,
+            count,
+            itags,
+        } => message(Message::InvalidateCompletion {
+            target: FunctionId(target),
+            count: CompletionCount::new(count)
+                .ok_or("the completion count is wrong; write 1 to 8")?,
+            tags: InvalidateTags(itags),
+        }),
+        Description::PageRequest {
+            address,
+            group,
+            last,
+            access,
+        } => message(Message::PageRequest(PageRequest {
+            page: Page::of(address),
+            group: page_group(group)?,
+            is_last: last,
+            access: *Access::ALL
+                .get(usize::from(access))
+                .ok_or("the access is wrong; write R plus twice W, 0 to 3")?,
+        })),
+        Description::PageResponse {
+            target,
+            group,
+            response,
+        } => message(Message::PageGroupResponse {
+            target: FunctionId(target),
+            group: page_group(group)?,
+            response: match response.as_str() {
+                "success" => PageResponse::Success,
+                "invalid-request" => PageResponse::InvalidRequest,
+                "failure" => PageResponse::Failure,
+                other => return Err(format!("{other:?} is not a response to page requests")),
+            },
+        }),
+        Description::Ack { sequence } => return dllp(Dllp::Ack { sequence }),
+        Description::Nak { sequence } => return dllp(Dllp::Nak { sequence }),
+        Description::InitFc1(limits) => return dllp(Dllp::InitFc1(limits.credit()?)),
+        Description::InitFc2(limits) => return dllp(Dllp::InitFc2(limits.credit()?)),
+        Description::UpdateFc(limits) => return dllp(Dllp::UpdateFc(limits.credit()?)),
         Description::Feature {
             acknowledges,
             scaled_flow_control,
         } => {
-            let feature = Dllp::Feature {
+            return dllp(Dllp::Feature {
                 acknowledges,
                 scaled_flow_control,
-            };
-            return Ok(feature.emit().to_vec());
-        }
-        Description::UpdateFc(limits) => {
-            return Ok(Dllp::UpdateFc(limits.credit()?).emit().to_vec());
+            });
         }
     };
     header.traffic_class = TrafficClass::new(common.traffic_class)
@@ -217,11 +292,10 @@ impl Operands {
         &self,
         transaction: (FunctionId, Tag),
         operation: AtomicOperation,
-    ) -> Result<(Header, Vec<u8>), String> {
-        let data = bytes_of(&self.data)?;
+        data: &[u8],
+    ) -> Result<Header, String> {
         let width = (data.len() / operation.operands()) as u32;
-        let header = Header::atomic(transaction, operation, self.address, width).map_err(said)?;
-        Ok((header, data))
+        Header::atomic(transaction, operation, self.address, width).map_err(said)
     }
 }
 
@@ -274,6 +348,11 @@ impl Limits {
     }
 }
 
+fn page_group(number: u16) -> Result<PageGroup, String> {
+    let group = PageGroup::new(number);
+    group.ok_or_else(|| "the page request group is too large; write 0 to 511".to_owned())
+}
+
 fn scale(factor: u32) -> Result<Scale, String> {
     match factor {
         1 => Ok(Scale::One),
@@ -300,15 +379,8 @@ fn status_of(name: &str) -> Result<Status, String> {
 }
 
 fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
-    let digits = |at: usize| {
-        hex.get(at..at + 2)
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-    };
-    (0..hex.len())
-        .step_by(2)
-        .map(|at| {
-            digits(at)
-                .ok_or_else(|| "data is not hexadecimal; write two digits for each byte".to_owned())
-        })
-        .collect()
+    let pairs = (0..hex.len()).step_by(2).map(|at| hex.get(at..at + 2));
+    let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok());
+    let bytes: Option<_> = bytes.collect();
+    bytes.ok_or_else(|| "data is not hexadecimal; write two digits for each byte".to_owned())
 }

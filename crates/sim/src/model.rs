@@ -64,7 +64,6 @@ macro_rules! models {
             }
 
             /// Begins to load what an event that comes soon needs, or behind that what the `next` event needs.
-            #[inline(never)]
             pub fn prefetch(&self, what: &Occurrence<Frame>, is_next: bool, packets: &Packets) {
                 let action = what.action();
                 if is_next {
@@ -139,7 +138,6 @@ impl Model {
     }
 
     /// Calls `visit` with each port that has a link end, and the link end.
-    #[inline]
     pub fn each_link(&self, mut visit: impl FnMut(usize, &LinkEnd)) {
         let mut visit = |(port, link)| visit(port, link);
         match self {
@@ -254,7 +252,6 @@ impl Model {
     }
 
     /// Whether some bytes of a message of a flow have not left the controller, so that the flow is not complete.
-    #[inline]
     pub fn sends_flows(&self) -> bool {
         match self {
             Model::Nic(nic) => nic.sends_flows(),

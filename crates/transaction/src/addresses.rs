@@ -22,7 +22,6 @@ pub enum Addresses {
 impl Addresses {
     /// The offset in a region of `region` bytes of request number `number`, from 0, which is `len` bytes long. Returns `None` if it
     /// begins where the request before has ended.
-    #[inline]
     pub(crate) fn next(&mut self, number: u64, len: u64, region: u64) -> Option<u64> {
         match self {
             Addresses::Sequential => None,
@@ -30,7 +29,6 @@ impl Addresses {
         }
     }
 
-    #[inline(never)]
     fn jump(&mut self, number: u64, room: u64) -> Option<u64> {
         match self {
             Addresses::Sequential => None,

@@ -48,7 +48,6 @@ pub struct Disguise {
 
 impl Disguise {
     /// `header` with the fields of the disguise.
-    #[cold]
     pub(crate) fn apply(&self, mut header: Header) -> Header {
         if let Kind::MemoryRead(request) | Kind::MemoryWrite(request) = &mut header.kind {
             if self.is_translated {
@@ -94,7 +93,6 @@ pub struct Flow {
 
 impl Flow {
     /// `header` as the flow sends it.
-    #[inline]
     pub(crate) fn disguised(&self, header: Header) -> Header {
         match &self.disguise {
             Some(disguise) => disguise.apply(header),
@@ -188,7 +186,6 @@ impl Running {
     }
 
     /// The time from the making of the next request to its first packet.
-    #[inline]
     pub(crate) fn staging(&self, limits: &RequesterLimits) -> Span {
         let staging = &limits.staging;
         if self.flow.direction == Direction::Read || staging.store_and_forward.is_none() {
@@ -197,7 +194,6 @@ impl Running {
         self.staging_of_message(limits)
     }
 
-    #[inline(never)]
     fn staging_of_message(&self, limits: &RequesterLimits) -> Span {
         let staging = &limits.staging;
         staging.latency + staging.collecting(self.next_len(limits))

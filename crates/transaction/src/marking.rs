@@ -55,14 +55,11 @@ impl Marking {
     }
 
     /// Whether no packet needs to be marked.
-    #[inline]
     pub fn is_plain(&self) -> bool {
         self.marks.is_empty() && !self.by_id && !self.narrow_tags
     }
 
     /// Marks a packet that the function sends. Returns the same packet, or one that replaces it.
-    #[cold]
-    #[inline(never)]
     pub fn mark(&self, packet: PacketId, packets: &mut Packets) -> PacketId {
         let content = &packets[packet];
         let (header, flow) = (*content.header(), content.stamp.flow);

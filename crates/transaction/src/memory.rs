@@ -51,7 +51,6 @@ enum Page {
 
 impl Page {
     /// Copies bytes from `start` on into `bytes`.
-    #[inline]
     fn read(&self, start: usize, bytes: &mut [u8]) {
         match self {
             Page::Own(page, _) => bytes.copy_from_slice(&page[start..start + bytes.len()]),
@@ -150,7 +149,6 @@ impl Memory {
     }
 
     /// Begins to load the `len` bytes at `address`, as far as they have been written.
-    #[inline]
     pub fn prefetch(&self, address: u64, len: u32) {
         let (page, start) = (address as usize / PAGE, address as usize % PAGE);
         if let Some(Some(Page::Own(page, _))) = self.pages.get(page) {
@@ -197,7 +195,6 @@ impl Memory {
         self.poison.get_or_insert_default().add(address, len);
     }
 
-    #[cold]
     fn heal(&mut self, address: u64, len: u64) {
         if let Some(poison) = &mut self.poison {
             poison.remove(address, len);
@@ -208,7 +205,6 @@ impl Memory {
     }
 
     /// Whether any of the `len` bytes at `address` is poisoned.
-    #[inline]
     pub fn is_poisoned(&self, address: u64, len: u64) -> bool {
         let poison = self.poison.as_ref();
         poison.is_some_and(|poison| poison.touches(address, len))

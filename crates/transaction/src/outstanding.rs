@@ -212,7 +212,6 @@ impl<T: Copy> Outstanding<T> {
 
     /// Inserts a deadline in order: one that is before earlier deadlines, because software has shortened the completion timeout, or one
     /// that never comes.
-    #[cold]
     fn insert_deadline(&mut self, deadline: Time, tag: u16) {
         // An earlier request with this tag is complete, and its entry would be listed for ever if its deadline never comes.
         self.deadlines.retain(|listed| *listed != (deadline, tag));

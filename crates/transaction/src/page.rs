@@ -139,7 +139,6 @@ impl Mapping {
     }
 
     /// Whether the page contains the virtual address `address`.
-    #[inline]
     pub const fn covers(&self, address: u64) -> bool {
         self.size.base_of(address) == self.virtual_base
     }
@@ -150,7 +149,6 @@ impl Mapping {
     }
 
     /// The physical address of the virtual `address`, which must be in the page.
-    #[inline]
     pub fn translate(&self, address: u64) -> u64 {
         debug_assert!(self.covers(address));
         self.physical_base | (address & (self.size.bytes() - 1))

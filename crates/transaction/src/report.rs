@@ -14,7 +14,6 @@ pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
 
 /// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the observation as
 /// [`arrived`] does.
-#[inline]
 pub fn deliver(
     packet: &Packet,
     request: &MemoryRequest,
@@ -29,7 +28,6 @@ pub fn deliver(
 
 /// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
 /// flow's end.
-#[cold]
 pub fn deliver_poisoned(
     packet: &Packet,
     request: &MemoryRequest,

@@ -225,7 +225,6 @@ impl Requester {
         }
     }
 
-    #[cold]
     fn report_lost(&mut self, lost: &AnsweredPart<Read>) -> Next {
         let running = &mut self.flows[lost.what.flow];
         running.answered(lost.what.request, lost.len);
@@ -234,7 +233,6 @@ impl Requester {
     }
 
     /// Whether the flow at `index` may go on: it has begun its request, or the flow that it follows has sent one more.
-    #[inline(never)]
     fn may_follow(&self, index: usize) -> bool {
         let running = &self.flows[index];
         let mut flows = self.flows.iter();
@@ -243,7 +241,6 @@ impl Requester {
     }
 
     /// Removes the flow at index `place` of the live flows, because it has sent its last request, and reports its end.
-    #[cold]
     fn retire(&mut self, place: usize) -> Next {
         let index = self.live.remove(place);
         if self.turn > place {

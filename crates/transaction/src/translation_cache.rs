@@ -43,7 +43,6 @@ impl TranslationCache {
     }
 
     /// Looks up the page that contains `address`, and marks it as most recently used.
-    #[inline]
     pub fn lookup(&mut self, who: impl Into<AddressSpace>, address: u64) -> Option<Mapping> {
         let (set, way) = self.find(who.into(), address)?;
         self.sets[set][..=way].rotate_right(1);
@@ -99,7 +98,6 @@ impl TranslationCache {
     }
 
     /// The set and the way of the entry for an address.
-    #[inline]
     fn find(&self, who: AddressSpace, address: u64) -> Option<(usize, usize)> {
         let sizes = PageSize::ALL.into_iter();
         let mut sizes = sizes.filter(|size| self.present[*size as usize] > 0);
@@ -112,7 +110,6 @@ impl TranslationCache {
     }
 
     /// The set of an address. It depends on the address space as well, so that address spaces with equal addresses use different sets.
-    #[inline]
     fn set_of(&self, who: AddressSpace, size: PageSize, address: u64) -> usize {
         let page = (address >> size.bits()).wrapping_add(who.number());
         page as usize & (self.sets.len() - 1)

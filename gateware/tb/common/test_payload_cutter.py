@@ -30,7 +30,7 @@ async def run(dut: Any, ranges: list[list[int]], pauses: Any) -> None:
     for content, sizes in zip(contents, ranges, strict=True):
         at = 0
         for size in sizes:
-            payload, done = b"", False
+            payload, done = b"", 0
             while not done:
                 data, count, skip, first, done = await sink.take()
                 assert first == (payload == b"")

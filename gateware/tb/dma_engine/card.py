@@ -122,7 +122,8 @@ class Card:
 
     async def receive(self) -> None:
         """Packets to the circuit."""
-        queue, held = self.function.to_circuit, []
+        queue = self.function.to_circuit
+        held: list[tuple[int, Tlp]] = []
         while True:
             # Packets pass an older non-posted request that the circuit does not take.
             if held and (await takes_non_posted(self.dut)):

@@ -150,7 +150,7 @@ async def no_completion_of_an_older_read_is_data_of_a_later_one(dut: Any) -> Non
 async def a_reset_waits_for_a_lost_completion_until_its_timeout(dut: Any) -> None:
     """It is no error of the function any more."""
     world = await leaf(dut, 4)
-    world.answer = lambda _packet, _status: []  # type: ignore[method-assign]
+    world.answer = lambda _packet, _status: []  # type: ignore[assignment,method-assign]
     world.describe(READ, [(0x10000, 128)])
     world.start(READ, (0, 1), 1)
     while not world.reads and not world.fetches:
@@ -159,7 +159,7 @@ async def a_reset_waits_for_a_lost_completion_until_its_timeout(dut: Any) -> Non
     assert took > 12_000, "TIMEOUT is 12500 cycles"
     await end_reset(world)
     assert not world.errors
-    del world.answer  # type: ignore[attr-defined]
+    del world.answer
     await is_fresh(world)
 
 

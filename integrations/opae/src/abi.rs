@@ -78,6 +78,21 @@ impl<T> UserPointer<T> {
         unsafe { self.0.read_unaligned() }
     }
 
+    /// Writes elements one behind the other.
+    pub fn put_all(&self, values: impl IntoIterator<Item = T>) {
+        for (index, value) in values.into_iter().enumerate() {
+            self.at(index).put(value);
+        }
+    }
+
+    /// The first `count` elements.
+    pub fn take_all(&self, count: usize) -> impl Iterator<Item = T>
+    where
+        T: Copy,
+    {
+        (0..count).map(|index| self.at(index).take())
+    }
+
     /// The place `index` elements further on.
     pub fn at(&self, index: usize) -> UserPointer<T> {
         UserPointer(self.0.wrapping_add(index))
@@ -92,10 +107,7 @@ pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
 /// The bytes of a C string, at most `most`; must not be called while the library's lock is held.
 pub fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
     let from = user_pointer(from.cast_mut().cast::<u8>())?;
-    Ok((0..most)
-        .map(|index| from.at(index).take())
-        .take_while(|&byte| byte != 0)
-        .collect())
+    Ok(from.take_all(most).take_while(|&byte| byte != 0).collect())
 }
 
 /// As much of `bytes` as fits, with a zero after it.
@@ -108,13 +120,6 @@ pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 /// Writes the text in `bytes` and a zero to a place with `room` bytes.
 pub fn put_text(bytes: &[u8], to: &UserPointer<u8>, room: usize) {
-    let len = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(bytes.len());
-    let len = len.min(room - 1);
-    for (index, &byte) in bytes[..len].iter().enumerate() {
-        to.at(index).put(byte);
-    }
-    to.at(len).put(0);
+    let text = bytes.iter().copied().take_while(|&byte| byte != 0);
+    to.put_all(text.take(room - 1).chain([0]));
 }

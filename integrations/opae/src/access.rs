@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use session::{Kind, Object, Reply, Request};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
+use crate::enter::{perform, with};
 use crate::state::State;
 use crate::token::Token;
 
@@ -78,25 +78,21 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaClose(handle: usize) -> u32 {
-    entry(|| {
-        with(|state| {
-            let opened = state.objects.remove::<OpenHandle>(handle)?;
-            state.windows.forget(handle);
-            state.buffers.forget(handle);
-            state.forget_events(handle);
-            let handle = opened.handle;
-            state.call(Request::Close { handle }, None).map(drop)
-        })
+    perform(|state| {
+        let opened = state.objects.remove::<OpenHandle>(handle)?;
+        state.windows.forget(handle);
+        state.buffers.forget(handle);
+        state.forget_events(handle);
+        let handle = opened.handle;
+        state.call(Request::Close { handle }, None).map(drop)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReset(handle: usize) -> u32 {
-    entry(|| {
-        with(|state| {
-            let handle = state.handle(handle)?.accelerator()?.handle;
-            state.call(Request::Reset { handle }, None).map(drop)
-        })
+    perform(|state| {
+        let handle = state.handle(handle)?.accelerator()?.handle;
+        state.call(Request::Reset { handle }, None).map(drop)
     })
 }
 

@@ -39,6 +39,12 @@ enum Access {
     Set,
 }
 
+use Access::{Clear, ClearOnly, Inject, Read, Set};
+use ErrorRegister::{
+    Fatal, FirstManagement, FirstPort, Injected, Link, MalformedRequest, Management,
+    NextManagement, Nonfatal, Port, SecondLink,
+};
+
 /// The bits of errors that software can inject.
 const INJECTABLE: u64 = 7;
 
@@ -46,7 +52,7 @@ const fn text(path: &'static str, text: fn(&Object) -> String) -> Attribute {
     Attribute {
         path,
         source: Source::Text(text),
-        access: Access::Read,
+        access: Read,
         is_error: false,
         port: None,
     }
@@ -62,48 +68,40 @@ const fn register(path: &'static str, register: Register, access: Access) -> Att
     }
 }
 
-/// An attribute of the performance counters of a port, or of all ports.
-const fn counters(path: &'static str, source: Register, access: Access) -> Attribute {
-    let mut attribute = register(path, source, access);
-    attribute.port = match source {
-        Register::Counter(_, port) | Register::IsCounting(port) => port,
-        _ => None,
-    };
-    attribute
-}
-
 const fn error(path: &'static str, register: ErrorRegister, access: Access) -> Attribute {
     Attribute {
         is_error: true,
-        ..self::register(path, Register::Error(register), access)
+        ..other_name(path, register, access)
     }
 }
 
 const fn other_name(path: &'static str, register: ErrorRegister, access: Access) -> Attribute {
-    let mut attribute = error(path, register, access);
-    attribute.is_error = false;
-    attribute
+    self::register(path, Register::Error(register), access)
 }
 
-/// A performance counter in the directory of a port or of all, or the switch that enables them.
-macro_rules! counter {
-    ($folder:literal, enable, $port:expr) => {
-        counters(
-            concat!($folder, "/enable"),
-            Register::IsCounting($port),
-            Access::Set,
-        )
+/// The performance counters in the directory of a port, or of all ports, and the switch that enables them.
+macro_rules! counters {
+    ($folder:literal, $port:expr) => {
+        [
+            counters!($folder, "/enable", Register::IsCounting($port), Set, $port),
+            counters!($folder, "/pcie0_read", of LinkRead, $port),
+            counters!($folder, "/pcie0_write", of LinkWrite, $port),
+            counters!($folder, "/mmio_read", of RegisterRead, $port),
+            counters!($folder, "/mmio_write", of RegisterWrite, $port),
+        ]
     };
-    ($folder:literal, $name:ident: $counter:ident, $port:expr) => {
-        counters(
-            concat!($folder, "/", stringify!($name)),
-            Register::Counter(Counter::$counter, $port),
-            Access::Read,
-        )
+    ($folder:literal, $name:literal, of $counter:ident, $port:expr) => {
+        counters!($folder, $name, Register::Counter(Counter::$counter, $port), Read, $port)
+    };
+    ($folder:literal, $name:literal, $register:expr, $access:expr, $port:expr) => {
+        Attribute {
+            port: $port,
+            ..register(concat!($folder, $name), $register, $access)
+        }
     };
 }
 
-static DEVICE: [Attribute; 48] = [
+static DEVICE: [Attribute; 23] = [
     text("bitstream_id", |object| {
         format!("{:#x}", object.bitstream_id)
     }),
@@ -114,118 +112,51 @@ static DEVICE: [Attribute; 48] = [
     text("ports_num", |object| object.slots.to_string()),
     text("socket_id", |object| object.socket.to_string()),
     text("pr/interface_id", |object| digits(&object.guid)),
-    error(
-        "errors/fme-errors/errors",
-        ErrorRegister::Management,
-        Access::Clear,
-    ),
-    error(
-        "errors/fme-errors/first_error",
-        ErrorRegister::FirstManagement,
-        Access::Read,
-    ),
-    error(
-        "errors/fme-errors/next_error",
-        ErrorRegister::NextManagement,
-        Access::Read,
-    ),
-    error("errors/pcie0_errors", ErrorRegister::Link, Access::Clear),
-    error(
-        "errors/pcie1_errors",
-        ErrorRegister::SecondLink,
-        Access::Clear,
-    ),
-    error(
-        "errors/nonfatal_errors",
-        ErrorRegister::Nonfatal,
-        Access::Read,
-    ),
-    error("errors/catfatal_errors", ErrorRegister::Fatal, Access::Read),
-    error(
-        "errors/inject_error",
-        ErrorRegister::Injected,
-        Access::Inject,
-    ),
-    other_name(
-        "errors/fme-errors/clear",
-        ErrorRegister::Management,
-        Access::ClearOnly,
-    ),
-    other_name(
-        "errors/fme_errors",
-        ErrorRegister::Management,
-        Access::Clear,
-    ),
-    other_name(
-        "errors/first_error",
-        ErrorRegister::FirstManagement,
-        Access::Read,
-    ),
-    other_name(
-        "errors/next_error",
-        ErrorRegister::NextManagement,
-        Access::Read,
-    ),
-    other_name(
-        "errors/inject_errors",
-        ErrorRegister::Injected,
-        Access::Inject,
-    ),
+    error("errors/fme-errors/errors", Management, Clear),
+    error("errors/fme-errors/first_error", FirstManagement, Read),
+    error("errors/fme-errors/next_error", NextManagement, Read),
+    error("errors/pcie0_errors", Link, Clear),
+    error("errors/pcie1_errors", SecondLink, Clear),
+    error("errors/nonfatal_errors", Nonfatal, Read),
+    error("errors/catfatal_errors", Fatal, Read),
+    error("errors/inject_error", Injected, Inject),
+    other_name("errors/fme-errors/clear", Management, ClearOnly),
+    other_name("errors/fme_errors", Management, Clear),
+    other_name("errors/first_error", FirstManagement, Read),
+    other_name("errors/next_error", NextManagement, Read),
+    other_name("errors/inject_errors", Injected, Inject),
     text("dperf/revision", |_| "0".to_owned()),
-    register("dperf/clock", Register::ClockCounter, Access::Read),
-    register("dperf/fabric/freeze", Register::IsFrozen, Access::Set),
-    counter!("dperf/fabric", enable, None),
-    counter!("dperf/fabric", pcie0_read: LinkRead, None),
-    counter!("dperf/fabric", pcie0_write: LinkWrite, None),
-    counter!("dperf/fabric", mmio_read: RegisterRead, None),
-    counter!("dperf/fabric", mmio_write: RegisterWrite, None),
-    counter!("dperf/fabric/port0", enable, Some(0)),
-    counter!("dperf/fabric/port0", pcie0_read: LinkRead, Some(0)),
-    counter!("dperf/fabric/port0", pcie0_write: LinkWrite, Some(0)),
-    counter!("dperf/fabric/port0", mmio_read: RegisterRead, Some(0)),
-    counter!("dperf/fabric/port0", mmio_write: RegisterWrite, Some(0)),
-    counter!("dperf/fabric/port1", enable, Some(1)),
-    counter!("dperf/fabric/port1", pcie0_read: LinkRead, Some(1)),
-    counter!("dperf/fabric/port1", pcie0_write: LinkWrite, Some(1)),
-    counter!("dperf/fabric/port1", mmio_read: RegisterRead, Some(1)),
-    counter!("dperf/fabric/port1", mmio_write: RegisterWrite, Some(1)),
-    counter!("dperf/fabric/port2", enable, Some(2)),
-    counter!("dperf/fabric/port2", pcie0_read: LinkRead, Some(2)),
-    counter!("dperf/fabric/port2", pcie0_write: LinkWrite, Some(2)),
-    counter!("dperf/fabric/port2", mmio_read: RegisterRead, Some(2)),
-    counter!("dperf/fabric/port2", mmio_write: RegisterWrite, Some(2)),
-    counter!("dperf/fabric/port3", enable, Some(3)),
-    counter!("dperf/fabric/port3", pcie0_read: LinkRead, Some(3)),
-    counter!("dperf/fabric/port3", pcie0_write: LinkWrite, Some(3)),
-    counter!("dperf/fabric/port3", mmio_read: RegisterRead, Some(3)),
-    counter!("dperf/fabric/port3", mmio_write: RegisterWrite, Some(3)),
+    register("dperf/clock", Register::ClockCounter, Read),
+    register("dperf/fabric/freeze", Register::IsFrozen, Set),
+];
+
+/// The attributes of a device after the others: the performance counters of all ports, and of each.
+static COUNTERS: [[Attribute; 5]; 5] = [
+    counters!("dperf/fabric", None),
+    counters!("dperf/fabric/port0", Some(0)),
+    counters!("dperf/fabric/port1", Some(1)),
+    counters!("dperf/fabric/port2", Some(2)),
+    counters!("dperf/fabric/port3", Some(3)),
 ];
 
 static ACCELERATOR: [Attribute; 7] = [
     text("afu_id", |object| digits(&object.guid)),
     text("id", |object| object.slot.to_string()),
-    register(
-        "dfl_dev.0/userclk/frequency",
-        Register::UserClock,
-        Access::Read,
-    ),
-    error("errors/errors", ErrorRegister::Port, Access::Clear),
-    error("errors/first_error", ErrorRegister::FirstPort, Access::Read),
-    error(
-        "errors/first_malformed_req",
-        ErrorRegister::MalformedRequest,
-        Access::Read,
-    ),
-    other_name("errors/clear", ErrorRegister::Port, Access::ClearOnly),
+    register("dfl_dev.0/userclk/frequency", Register::UserClock, Read),
+    error("errors/errors", Port, Clear),
+    error("errors/first_error", FirstPort, Read),
+    error("errors/first_malformed_req", MalformedRequest, Read),
+    other_name("errors/clear", Port, ClearOnly),
 ];
 
 /// The attributes of an object of this kind; a device has `slots` slots.
 pub fn attributes(kind: Kind, slots: u32) -> impl Iterator<Item = &'static Attribute> {
-    let all: &[Attribute] = match kind {
-        Kind::Device => &DEVICE,
-        Kind::Accelerator => &ACCELERATOR,
+    let all: [&[Attribute]; 2] = match kind {
+        Kind::Device => [&DEVICE, COUNTERS.as_flattened()],
+        Kind::Accelerator => [&ACCELERATOR, &[]],
     };
-    all.iter()
+    all.into_iter()
+        .flatten()
         .filter(move |one| one.port.is_none_or(|port| u32::from(port) < slots))
 }
 
@@ -237,7 +168,7 @@ pub fn metrics() -> impl Iterator<Item = &'static Attribute> {
             Source::Register(Register::ClockCounter | Register::Counter(_, None))
         )
     };
-    DEVICE.iter().filter(is_metric)
+    attributes(Kind::Device, 0).filter(is_metric)
 }
 
 /// The errors of an object of this kind, in the order of their numbers.
@@ -258,14 +189,14 @@ impl Attribute {
 
     /// Whether the attribute can be cleared.
     pub fn can_clear(&self) -> bool {
-        self.access != Access::Read
+        self.access != Read
     }
 }
 
 impl State {
     /// The current text of an attribute's file.
     pub fn text_of(&mut self, token: Token, attribute: &Attribute) -> Result<String, Code> {
-        if attribute.access == Access::ClearOnly {
+        if attribute.access == ClearOnly {
             return Ok(String::new());
         }
         match attribute.source {
@@ -305,9 +236,9 @@ impl State {
     /// Clears all errors in an error register.
     pub fn clear_error(&mut self, token: Token, attribute: &Attribute) -> Result<(), Code> {
         let value = match attribute.access {
-            Access::Read | Access::Set => return Err(Code::NotSupported),
-            Access::Inject => 0,
-            Access::Clear | Access::ClearOnly => self.value(token, attribute)?,
+            Read | Set => return Err(Code::NotSupported),
+            Inject => 0,
+            Clear | ClearOnly => self.value(token, attribute)?,
         };
         self.store_register(token, attribute, value)
     }
@@ -315,10 +246,10 @@ impl State {
     /// Writes to the file of an attribute. As with the driver, only the recorded errors can be cleared.
     pub fn write(&mut self, token: Token, attribute: &Attribute, value: u64) -> Result<(), Code> {
         let is_right = match attribute.access {
-            Access::Read => false,
-            Access::Inject => value & !INJECTABLE == 0,
-            Access::Clear | Access::ClearOnly => self.value(token, attribute)? == value,
-            Access::Set => true,
+            Read => false,
+            Inject => value & !INJECTABLE == 0,
+            Clear | ClearOnly => self.value(token, attribute)? == value,
+            Set => true,
         };
         if !is_right {
             return Err(Code::Exception);

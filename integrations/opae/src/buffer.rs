@@ -12,10 +12,12 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use session::{Reply, Request, SharedMemory};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
-use crate::guard::{Buffer, PAGE};
+use crate::absent::absent;
+use crate::enter::{answer, perform, with};
+use crate::guard::{Buffer, PAGE, Pages};
+use crate::registry::is_any_mapping;
 use crate::state::{Mode, State, known_mode};
-use crate::{fault, token::Token, valgrind};
+use crate::{fault, valgrind};
 
 const PREALLOCATED: c_int = 1;
 const QUIET: c_int = 2;
@@ -107,18 +109,17 @@ impl State {
         }
         self.last_wsid += 1;
         let wsid = self.last_wsid;
-        let preallocated = given.is_some();
-        self.buffers.insert(Buffer::new(
+        self.buffers.insert(Buffer {
             base,
-            room,
-            name,
-            buffer,
+            len: room,
+            owner: name,
+            id: buffer,
             wsid,
             address,
-            preallocated,
+            preallocated: given.is_some(),
             inside,
-            guarded,
-        ));
+            pages: guarded.then(|| Pages::closed(room)),
+        });
         Ok((base, wsid))
     }
 
@@ -140,20 +141,13 @@ fn holds_code(range: Range<usize>) -> bool {
     if valgrind::is_there() {
         return false;
     }
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().any(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let (place, rights) = (words.next(), words.next());
-        let ends = place.and_then(|place| place.split_once('-'));
-        let number = |text| usize::from_str_radix(text, 16).ok();
-        let ends = ends.and_then(|(from, to)| Some((number(from)?, number(to)?)));
-        let is_code = rights.is_some_and(|rights| rights.as_bytes().get(2) == Some(&b'x'));
-        is_code && ends.is_some_and(|(from, to)| from < range.end && range.start < to)
+    is_any_mapping(|place, rights| {
+        rights.contains('x') && place.start < range.end && range.start < place.end
     })
 }
 
 /// Copies the program's bytes to the beginning of a file. The system call reads them, so a wrong address is an error, not a fault.
-fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
+pub fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
     let mut done = 0;
     while done < len {
         // SAFETY: the slice is only passed to the system call, which checks the memory itself.
@@ -203,31 +197,22 @@ fn give_back(mut buffer: Buffer) {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReleaseBuffer(handle: usize, wsid: u64) -> u32 {
-    entry(|| with(|state| state.release(handle, wsid)))
+    perform(|state| state.release(handle, wsid))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u32 {
-    entry(|| {
-        let result = user_pointer(ioaddr)?;
-        let address = with(|state| {
-            state.handle(handle)?;
-            let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
-            Ok(buffer.address)
-        })?;
-        result.put(address);
-        Ok(())
+    answer(ioaddr, |state| {
+        state.handle(handle)?;
+        let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
+        Ok(buffer.address)
     })
 }
 
 /// Not supported: devices use addresses of the host, not of a process.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaBindSVA(handle: usize, pasid: *mut u32) -> u32 {
-    entry(|| {
-        user_pointer(pasid)?;
-        let _: Token = with(|state| Ok(state.handle(handle)?.token()))?;
-        Err(Code::NotSupported)
-    })
+    absent(handle, pasid, Code::NotSupported)
 }
 
 /// The address of `len` bytes at `offset` of a buffer.

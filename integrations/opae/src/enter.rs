@@ -2,9 +2,11 @@
 
 #![expect(unsafe_code, reason = "the linker calls a function at the start")]
 
+use std::any::Any;
+
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::abi::Code;
+use crate::abi::{Code, entry, user_pointer};
 #[cfg(target_arch = "x86_64")]
 use crate::late;
 use crate::link::Link;
@@ -20,6 +22,37 @@ pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Co
     drop(state);
     give_way();
     result
+}
+
+/// Runs `body` with the state of the library for a C function; returns its `fpga_result`.
+pub fn perform(body: impl FnOnce(&mut State) -> Result<(), Code>) -> u32 {
+    entry(|| with(body))
+}
+
+/// Puts the value that `body` gives at `place`, which must not be null, for a C function; returns its `fpga_result`.
+pub fn answer<T>(place: *mut T, body: impl FnOnce(&mut State) -> Result<T, Code>) -> u32 {
+    entry(|| {
+        let place = user_pointer(place)?;
+        place.put(with(body)?);
+        Ok(())
+    })
+}
+
+/// Destroys the object whose name is at `place`, for a C function; returns its `fpga_result`. `end` ends what the object had begun.
+pub fn destroy<T: Any>(
+    place: *mut usize,
+    end: impl FnOnce(&mut State, T) -> Result<(), Code>,
+) -> u32 {
+    entry(|| {
+        let place = user_pointer(place)?;
+        let name = place.take();
+        with(|state| {
+            let object = state.objects.remove::<T>(name)?;
+            end(state, object)
+        })?;
+        place.put(0);
+        Ok(())
+    })
 }
 
 /// The clock of the process; connects to the session on the first call.

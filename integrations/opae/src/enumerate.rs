@@ -5,14 +5,13 @@
 use std::ffi::c_char;
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
+use crate::enter::{answer, destroy, perform, with};
 use crate::properties::Properties;
-use crate::state::lock;
 use crate::token::Token;
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaInitialize(_config_file: *const c_char) -> u32 {
-    entry(|| with(|_| Ok(())))
+    perform(|_| Ok(()))
 }
 
 #[unsafe(no_mangle)]
@@ -34,9 +33,10 @@ extern "C" fn fpgaEnumerate(
         if no_room || (num_filters > 0) == filters.is_null() {
             return Err(Code::InvalidParam);
         }
-        let filters: Vec<usize> = (0..num_filters as usize)
-            .map(|index| user_pointer(filters.cast_mut()).map(|first| first.at(index).take()))
-            .collect::<Result<_, _>>()?;
+        let filters: Vec<usize> = match user_pointer(filters.cast_mut()) {
+            Ok(first) => first.take_all(num_filters as usize).collect(),
+            Err(_) => Vec::new(),
+        };
         matches.put(0);
         let (found, names) = with(|state| {
             let filters: Vec<Properties> = filters
@@ -57,8 +57,8 @@ extern "C" fn fpgaEnumerate(
             Ok((found.len(), names))
         })?;
         matches.put(found as u32);
-        for (index, name) in names.into_iter().enumerate() {
-            user_pointer(tokens)?.at(index).put(name);
+        if !names.is_empty() {
+            user_pointer(tokens)?.put_all(names);
         }
         Ok(())
     })
@@ -66,26 +66,13 @@ extern "C" fn fpgaEnumerate(
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCloneToken(src: usize, dst: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(dst)?;
-        let clone = with(|state| {
-            let token = state.token(src)?;
-            state.new_token(token.object_id)
-        })?;
-        result.put(clone);
-        Ok(())
+    answer(dst, |state| {
+        let token = state.token(src)?;
+        state.new_token(token.object_id)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyToken(token: *mut usize) -> u32 {
-    entry(|| {
-        let token = user_pointer(token)?;
-        let name = token.take();
-        let mut state = lock().ok_or(Code::Exception)?;
-        state.objects.remove::<Token>(name)?;
-        drop(state);
-        token.put(0);
-        Ok(())
-    })
+    destroy::<Token>(token, |_, _| Ok(()))
 }

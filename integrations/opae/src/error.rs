@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "functions of the C interface")]
 
-use crate::abi::{Code, entry, text, user_pointer};
+use crate::abi::{Code, text};
 use crate::attributes::{Attribute, errors};
-use crate::enter::with;
+use crate::enter::{answer, perform};
 use crate::state::State;
 use crate::token::Token;
 
@@ -35,47 +35,36 @@ impl State {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadError(token: usize, error_num: u32, value: *mut u64) -> u32 {
-    entry(|| {
-        let result = user_pointer(value)?;
-        let error = with(|state| {
-            let (token, error) = state.numbered(token, error_num)?;
-            state.value(token, error)
-        })?;
-        result.put(error);
-        Ok(())
+    answer(value, |state| {
+        let (token, error) = state.numbered(token, error_num)?;
+        state.value(token, error)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaClearError(token: usize, error_num: u32) -> u32 {
-    entry(|| {
-        with(|state| {
-            let (token, error) = state.numbered(token, error_num)?;
-            state.clear_error(token, error)
-        })
+    perform(|state| {
+        let (token, error) = state.numbered(token, error_num)?;
+        state.clear_error(token, error)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaClearAllErrors(token: usize) -> u32 {
-    entry(|| {
-        with(|state| {
-            let (token, errors) = state.errors(token)?;
-            let mut errors = errors.into_iter().filter(|error| error.can_clear());
-            errors.try_for_each(|error| state.clear_error(token, error))
-        })
+    perform(|state| {
+        let (token, errors) = state.errors(token)?;
+        let mut errors = errors.into_iter().filter(|error| error.can_clear());
+        errors.try_for_each(|error| state.clear_error(token, error))
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetErrorInfo(token: usize, error_num: u32, error_info: *mut ErrorInfo) -> u32 {
-    entry(|| {
-        let result = user_pointer(error_info)?;
-        let (_, error) = with(|state| state.numbered(token, error_num))?;
-        result.put(ErrorInfo {
+    answer(error_info, |state| {
+        let (_, error) = state.numbered(token, error_num)?;
+        Ok(ErrorInfo {
             name: text(error.name().as_bytes()),
             can_clear: error.can_clear(),
-        });
-        Ok(())
+        })
     })
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use session::{Event as What, Request};
 
-use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
-use crate::state::{State, lock};
+use crate::abi::Code;
+use crate::enter::{answer, destroy, perform};
+use crate::state::State;
 
 const INTERRUPT: u32 = 0;
 const ERROR: u32 = 1;
@@ -70,12 +70,7 @@ impl State {
     /// Removes the subscriptions of a handle that is closed.
     pub fn forget_events(&mut self, name: usize) {
         for event in self.objects.all::<Event>() {
-            if event
-                .subscription
-                .is_some_and(|subscription| subscription.name == name)
-            {
-                event.subscription = None;
-            }
+            event.subscription = event.subscription.filter(|one| one.name != name);
         }
     }
 
@@ -107,53 +102,31 @@ impl State {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCreateEventHandle(event_handle: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(event_handle)?;
-        let name = with(|state| {
-            let descriptor = eventfd(0, EventfdFlags::CLOEXEC).map_err(|_| Code::Exception)?;
-            mark(descriptor.as_raw_fd(), true);
-            let event = Event {
-                descriptor,
-                was_registered: false,
-                subscription: None,
-            };
-            state.objects.insert(event)
-        })?;
-        result.put(name);
-        Ok(())
+    answer(event_handle, |state| {
+        let descriptor = eventfd(0, EventfdFlags::CLOEXEC).map_err(|_| Code::Exception)?;
+        mark(descriptor.as_raw_fd(), true);
+        let event = Event {
+            descriptor,
+            was_registered: false,
+            subscription: None,
+        };
+        state.objects.insert(event)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyEventHandle(event_handle: *mut usize) -> u32 {
-    entry(|| {
-        let event_handle = user_pointer(event_handle)?;
-        let name = event_handle.take();
-        with(|state| {
-            let event = state.objects.remove::<Event>(name)?;
-            match event.subscription {
-                Some(subscription) => state.ignore(subscription),
-                None => Ok(()),
-            }
-        })?;
-        event_handle.put(0);
-        Ok(())
+    destroy(event_handle, |state, event: Event| {
+        event.subscription.map_or(Ok(()), |one| state.ignore(one))
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int) -> u32 {
-    entry(|| {
-        let result = user_pointer(fd)?;
-        let state = lock().ok_or(Code::Exception)?;
+    answer(fd, |state| {
         let event = state.objects.find::<Event>(event_handle)?;
-        if !event.was_registered {
-            return Err(Code::InvalidParam);
-        }
-        let descriptor = event.descriptor.as_raw_fd();
-        drop(state);
-        result.put(descriptor);
-        Ok(())
+        let is_there = event.was_registered.then(|| event.descriptor.as_raw_fd());
+        is_there.ok_or(Code::InvalidParam)
     })
 }
 
@@ -165,56 +138,50 @@ extern "C" fn fpgaRegisterEvent(
     event_handle: usize,
     flags: u32,
 ) -> u32 {
-    entry(|| {
-        with(|state| {
-            let opened = state.handle(handle)?;
-            let event = state.objects.find::<Event>(event_handle)?;
-            let what = match event_type {
-                INTERRUPT if flags < opened.accelerator()?.object.interrupts => {
-                    What::Interrupt(flags)
-                }
-                INTERRUPT => return Err(Code::InvalidParam),
-                _ => is_known(event_type).map(|()| What::Error)?,
-            };
-            if event.subscription.is_some() {
-                return Err(Code::Busy);
-            }
-            let subscription = Subscription {
-                name: handle,
-                handle: opened.handle,
-                what,
-            };
-            // The lock is held; the descriptor is only used during the call.
-            let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
-            let request = Request::Listen {
-                handle: subscription.handle,
-                event: subscription.what,
-            };
-            state.call(request, Some(descriptor.as_fd()))?;
-            let event = state.objects.find_mut::<Event>(event_handle)?;
-            event.was_registered = true;
-            event.subscription = Some(subscription);
-            Ok(())
-        })
+    perform(|state| {
+        let opened = state.handle(handle)?;
+        let event = state.objects.find::<Event>(event_handle)?;
+        let what = match event_type {
+            INTERRUPT if flags < opened.accelerator()?.object.interrupts => What::Interrupt(flags),
+            INTERRUPT => return Err(Code::InvalidParam),
+            _ => is_known(event_type).map(|()| What::Error)?,
+        };
+        if event.subscription.is_some() {
+            return Err(Code::Busy);
+        }
+        let subscription = Subscription {
+            name: handle,
+            handle: opened.handle,
+            what,
+        };
+        // The lock is held; the descriptor is only used during the call.
+        let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
+        let request = Request::Listen {
+            handle: subscription.handle,
+            event: subscription.what,
+        };
+        state.call(request, Some(descriptor.as_fd()))?;
+        let event = state.objects.find_mut::<Event>(event_handle)?;
+        event.was_registered = true;
+        event.subscription = Some(subscription);
+        Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: usize) -> u32 {
-    entry(|| {
-        with(|state| {
-            state.handle(handle)?;
-            let event = state.objects.find_mut::<Event>(event_handle)?;
-            is_known(event_type)?;
-            let is_meant = |subscription: &Subscription| {
-                subscription.name == handle
-                    && (subscription.what == What::Error) == (event_type == ERROR)
-            };
-            let subscription = event.subscription.filter(is_meant);
-            let subscription = subscription.ok_or(Code::InvalidParam)?;
-            event.subscription = None;
-            state.ignore(subscription)
-        })
+    perform(|state| {
+        state.handle(handle)?;
+        let event = state.objects.find_mut::<Event>(event_handle)?;
+        is_known(event_type)?;
+        let is_meant = |subscription: &Subscription| {
+            subscription.name == handle
+                && (subscription.what == What::Error) == (event_type == ERROR)
+        };
+        let subscription = event.subscription.filter(is_meant);
+        let subscription = subscription.ok_or(Code::InvalidParam)?;
+        event.subscription = None;
+        state.ignore(subscription)
     })
 }
 

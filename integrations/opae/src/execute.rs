@@ -119,14 +119,11 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     };
     let slot = take_slot();
     let (base, memory) = area.slot(slot);
-    let mut scratch = [0; WIDEST];
-    if operand.loads {
-        let bytes = &mut scratch[..operand.len];
-        let loaded = lock().map(|mut state| state.load(register, bytes));
-        if !matches!(loaded, Some(Ok(()))) {
-            // All ones, as if no device answered.
-            scratch.fill(0xff);
-        }
+    let mut scratch = [if operand.loads { 0xff } else { 0 }; WIDEST];
+    if operand.loads
+        && let Some(mut state) = lock()
+    {
+        state.load_or_ones(register, &mut scratch[..operand.len]);
     }
     write_memory(memory, &scratch);
     let Some(mut code) = encode(instruction, base, memory) else {
@@ -243,10 +240,7 @@ impl Move {
         let stored = match self {
             Move::Load(to) => {
                 let mut bytes = [0; 8];
-                if state.load(register, &mut bytes[..len]).is_err() {
-                    // All ones, as if no device answered.
-                    bytes[..len].fill(0xff);
-                }
+                state.load_or_ones(register, &mut bytes[..len]);
                 drop(state);
                 put(context, to, u64::from_le_bytes(bytes));
                 context.go_on_at(instruction.next_ip() as usize);

@@ -66,57 +66,31 @@ pub struct Buffer {
     pub preallocated: bool,
     /// The library's own mapping, which is always open.
     pub inside: SharedMemory,
-    pages: Option<Pages>,
+    /// The state of its pages, if they are opened and closed.
+    pub pages: Option<Pages>,
 }
 
 /// The open pages, and the pages that were charged.
 #[derive(Debug)]
-struct Pages {
+pub struct Pages {
     open: Vec<bool>,
     runs: Vec<Range<usize>>,
     charged: Vec<u64>,
 }
 
-impl Buffer {
-    /// A buffer; if it is guarded, all its pages are closed.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a buffer has this many properties"
-    )]
-    pub fn new(
-        base: usize,
-        len: usize,
-        owner: usize,
-        id: u64,
-        wsid: u64,
-        address: u64,
-        preallocated: bool,
-        inside: SharedMemory,
-        guarded: bool,
-    ) -> Self {
+impl Pages {
+    /// The pages of a buffer of `len` bytes, all closed.
+    pub fn closed(len: usize) -> Self {
         let count = len / PAGE;
-        let pages = guarded.then(|| Pages {
+        Pages {
             open: vec![false; count],
             runs: Vec::new(),
             charged: vec![0; count],
-        });
-        let buffer = Buffer {
-            base,
-            len,
-            owner,
-            id,
-            wsid,
-            address,
-            preallocated,
-            inside,
-            pages,
-        };
-        if guarded {
-            buffer.protect(0..count, MprotectFlags::empty());
         }
-        buffer
     }
+}
 
+impl Buffer {
     fn protect(&self, pages: Range<usize>, flags: MprotectFlags) -> bool {
         protect(self.base, pages, flags)
     }
@@ -214,8 +188,11 @@ impl Buffers {
         }
     }
 
-    /// Adds a buffer.
+    /// Adds a buffer; if it is guarded, all its pages are closed.
     pub fn insert(&mut self, buffer: Buffer) {
+        if buffer.is_guarded() {
+            buffer.protect(0..buffer.len / PAGE, MprotectFlags::empty());
+        }
         LOW.fetch_min(buffer.base, Ordering::Relaxed);
         HIGH.fetch_max(buffer.base + buffer.len, Ordering::Relaxed);
         self.by_base.insert(buffer.base, buffer);

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::{Elf64_Phdr, Elf64_Rela, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
 
+use crate::registry::is_any_mapping;
+
 /// An entry of the dynamic section, and the tags of those that are used (System V gABI, chapter 5).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -200,7 +202,8 @@ unsafe fn set(place: usize, function: usize) {
             return;
         }
         let page = ptr::with_exposed_provenance_mut(place / PAGE * PAGE);
-        let was_writable = is_writable(place);
+        let was_writable =
+            is_any_mapping(|range, rights| range.contains(&place) && rights.contains('w'));
         if !was_writable && libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
             return;
         }
@@ -209,16 +212,4 @@ unsafe fn set(place: usize, function: usize) {
             libc::mprotect(page, PAGE, libc::PROT_READ);
         }
     }
-}
-
-/// Whether the memory at an address can be written, as the system's list of mappings says.
-fn is_writable(place: usize) -> bool {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().any(|line| {
-        let mut words = line.split(' ');
-        let range = words.next().and_then(|range| range.split_once('-'));
-        let bound = |text: &str| usize::from_str_radix(text, 16).unwrap_or(0);
-        let is_there = range.is_some_and(|(from, to)| (bound(from)..bound(to)).contains(&place));
-        is_there && words.next().is_some_and(|rights| rights.contains('w'))
-    })
 }

@@ -5,13 +5,13 @@
 use std::ffi::c_int;
 use std::os::fd::AsFd;
 
-use rustix::io::{Errno, write};
 use session::{Kind, Request, SharedMemory};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
+use crate::absent::{absent, any};
+use crate::buffer::copy_out;
+use crate::enter::{perform, with};
 use crate::polling::Touch;
-use crate::state::State;
 
 const FORCE: c_int = 1;
 const SKIP_USER_CLOCK: c_int = 2;
@@ -26,8 +26,10 @@ extern "C" fn fpgaReconfigureSlot(
 ) -> u32 {
     entry(|| {
         user_pointer(bitstream.cast_mut())?;
+        let file = SharedMemory::create(0).map_err(|_| Code::NoMemory)?;
         let handle = with(|state| {
             let opened = state.handle(fpga)?;
+            let handle = opened.handle;
             let is_device = opened.object.kind == Kind::Device;
             let known = flags & !(FORCE | SKIP_USER_CLOCK) == 0;
             let has_slot = slot < opened.object.slots;
@@ -36,11 +38,12 @@ extern "C" fn fpgaReconfigureSlot(
             }
             state.buffers.begin_use();
             state.touch_range(bitstream as usize, bitstream_len, Touch::Read);
-            Ok(opened_handle(state, fpga))
-        })??;
-        let file = copy(bitstream, bitstream_len);
+            Ok(handle)
+        })?;
+        let copied = copy_out(bitstream as usize, bitstream_len, &file);
         with(|state| {
             state.buffers.end_use();
+            copied?;
             let request = Request::Configure {
                 handle,
                 slot,
@@ -48,30 +51,9 @@ extern "C" fn fpgaReconfigureSlot(
                 force: flags & FORCE != 0,
                 keeps_clock: flags & SKIP_USER_CLOCK != 0,
             };
-            state.call(request, Some(file?.as_fd())).map(drop)
+            state.call(request, Some(file.as_fd())).map(drop)
         })
     })
-}
-
-fn opened_handle(state: &State, name: usize) -> Result<u64, Code> {
-    Ok(state.handle(name)?.handle)
-}
-
-/// A file with the program's bytes. The system call reads them, so a wrong address is an error, not a fault.
-fn copy(bytes: *const u8, len: usize) -> Result<std::os::fd::OwnedFd, Code> {
-    let file = SharedMemory::create(0).map_err(|_| Code::NoMemory)?;
-    let mut done = 0;
-    while done < len {
-        // SAFETY: the slice is only passed to the system call, which checks the memory itself.
-        let rest = unsafe { std::slice::from_raw_parts(bytes.wrapping_add(done), len - done) };
-        match write(&file, rest) {
-            Ok(0) | Err(Errno::NOMEM | Errno::NOSPC) => return Err(Code::NoMemory),
-            Ok(written) => done += written,
-            Err(Errno::INTR) => {}
-            Err(_) => return Err(Code::InvalidParam),
-        }
-    }
-    Ok(file)
 }
 
 #[unsafe(no_mangle)]
@@ -81,7 +63,7 @@ extern "C" fn fpgaAssignPortToInterface(
     _slot_num: u32,
     _flags: c_int,
 ) -> u32 {
-    not_supported(fpga)
+    absent(fpga, any(), Code::NotSupported)
 }
 
 #[unsafe(no_mangle)]
@@ -96,17 +78,8 @@ extern "C" fn fpgaAssignToInterface(
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReleaseFromInterface(fpga: usize, accelerator: usize) -> u32 {
-    let known = entry(|| with(|state| state.token(accelerator).map(drop)));
-    if known == 0 {
-        not_supported(fpga)
-    } else {
-        known
+    match perform(|state| state.token(accelerator).map(drop)) {
+        0 => absent(fpga, any(), Code::NotSupported),
+        wrong => wrong,
     }
-}
-
-fn not_supported(handle: usize) -> u32 {
-    entry(|| {
-        with(|state| state.handle(handle).map(drop))?;
-        Err(Code::NotSupported)
-    })
 }

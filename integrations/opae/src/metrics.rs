@@ -11,7 +11,7 @@ use session::Kind;
 
 use crate::abi::{Code, copy_text, entry, text, user_pointer};
 use crate::attributes::{Attribute, metrics};
-use crate::enter::with;
+use crate::enter::{answer, with};
 use crate::state::State;
 use crate::windows::Register;
 
@@ -163,10 +163,8 @@ impl State {
         let mut values = Vec::new();
         for &(place, otherwise) in wanted {
             let metric = place.and_then(|place| metrics.get(place));
-            let value = match metric {
-                Some(metric) => Some(self.metric_value(handle, metric)?),
-                None => None,
-            };
+            let value = metric.map(|metric| self.metric_value(handle, metric));
+            let value = value.transpose()?;
             let number = place.filter(|_| value.is_some());
             values.push(MetricValue {
                 number: number.map_or(otherwise, |place| place as u64),
@@ -184,20 +182,13 @@ impl State {
 
 impl Metric {
     fn of_device(attribute: &'static Attribute) -> Self {
-        let folder = attribute
-            .path
-            .rsplit_once('/')
-            .map_or("", |(folder, _)| folder);
+        let (folder, name) = attribute.path.rsplit_once('/').unwrap_or_default();
         let qualifier = folder.replacen("dperf", "performance", 1).replace('/', ":");
-        let units = if attribute.name() == "clock" {
-            "cycles"
-        } else {
-            ""
-        };
+        let units = if name == "clock" { "cycles" } else { "" };
         Metric {
             qualifier,
             group: "performance".to_owned(),
-            name: attribute.name().to_owned(),
+            name: name.to_owned(),
             units: units.to_owned(),
             source: Source::Attribute(attribute),
         }
@@ -230,14 +221,9 @@ impl Metric {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetNumMetrics(handle: usize, num_metrics: *mut u64) -> u32 {
-    entry(|| {
-        let result = user_pointer(num_metrics)?;
-        let count = with(|state| Ok(state.metrics(handle)?.len()))?;
-        if count == 0 {
-            return Err(Code::NotFound);
-        }
-        result.put(count as u64);
-        Ok(())
+    answer(num_metrics, |state| match state.metrics(handle)?.len() {
+        0 => Err(Code::NotFound),
+        count => Ok(count as u64),
     })
 }
 
@@ -254,9 +240,7 @@ extern "C" fn fpgaGetMetricsInfo(
         let space = usize::try_from(count.take()).unwrap_or(usize::MAX);
         let written = metrics.iter().take(space).enumerate();
         count.put(written.len() as u64);
-        for (number, metric) in written {
-            result.at(number).put(metric.info(number));
-        }
+        result.put_all(written.map(|(number, metric)| metric.info(number)));
         Ok(())
     })
 }
@@ -270,16 +254,14 @@ extern "C" fn fpgaGetMetricsByIndex(
 ) -> u32 {
     entry(|| {
         let (numbers, result) = (user_pointer(metric_num)?, user_pointer(metrics)?);
-        let numbers = (0..count(num_metric_indexes)?).map(|index| numbers.at(index).take());
+        let numbers = numbers.take_all(count(num_metric_indexes)?);
         let wanted = numbers.map(|number| (usize::try_from(number).ok(), number));
         let wanted: Vec<_> = wanted.collect();
         let values = with(|state| {
             let known = state.metrics(handle)?;
             state.values(handle, &known, &wanted)
         })?;
-        for (index, value) in values.into_iter().enumerate() {
-            result.at(index).put(value);
-        }
+        result.put_all(values);
         Ok(())
     })
 }
@@ -293,7 +275,7 @@ extern "C" fn fpgaGetMetricsByName(
 ) -> u32 {
     entry(|| {
         let (names, result) = (user_pointer(metrics_names)?, user_pointer(metrics)?);
-        let names = (0..count(num_metric_names)?).map(|index| names.at(index).take());
+        let names = names.take_all(count(num_metric_names)?);
         let names: Vec<Vec<u8>> = names
             .map(|name| copy_text(name, TEXT - 1))
             .collect::<Result<_, _>>()?;
@@ -306,9 +288,7 @@ extern "C" fn fpgaGetMetricsByName(
             let wanted: Vec<_> = names.iter().map(place).collect();
             state.values(handle, &known, &wanted)
         })?;
-        for (index, value) in values.into_iter().enumerate() {
-            result.at(index).put(value);
-        }
+        result.put_all(values);
         Ok(())
     })
 }

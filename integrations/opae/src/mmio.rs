@@ -5,7 +5,7 @@
 use session::{Reply, Request};
 
 use crate::abi::{Code, bytes, entry, user_pointer};
-use crate::enter::with;
+use crate::enter::{answer, perform, with};
 use crate::fault;
 use crate::state::State;
 use crate::windows::Register;
@@ -39,6 +39,13 @@ impl State {
         Ok(())
     }
 
+    /// Loads bytes as the program does by an instruction: all ones if no device answers.
+    pub fn load_or_ones(&mut self, register: Register, bytes: &mut [u8]) {
+        if self.load(register, bytes).is_err() {
+            bytes.fill(0xff);
+        }
+    }
+
     /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. A partly written word is loaded before, and stored as a
     /// whole.
     pub fn store(&mut self, register: Register, bytes: &[u8]) -> Result<(), Code> {
@@ -54,15 +61,12 @@ impl State {
                 self.load(Register { handle, offset }, &mut stored)?;
             }
             stored[part.clone()].copy_from_slice(&bytes[done..done + part.len()]);
-            let bytes = stored;
-            self.call(
-                Request::Store {
-                    handle,
-                    offset,
-                    bytes,
-                },
-                None,
-            )?;
+            let request = Request::Store {
+                handle,
+                offset,
+                bytes: stored,
+            };
+            self.call(request, None)?;
             done += part.len();
         }
         Ok(())
@@ -86,6 +90,18 @@ impl State {
             return Err(Code::NotSupported);
         }
         Ok(Register { handle, offset })
+    }
+
+    fn read<const N: usize>(
+        &mut self,
+        name: usize,
+        mmio_num: u32,
+        offset: u64,
+    ) -> Result<[u8; N], Code> {
+        let register = self.register(name, mmio_num, offset, N as u64)?;
+        let mut bytes = [0; N];
+        self.load(register, &mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -124,15 +140,6 @@ impl Access {
     }
 }
 
-fn read<const N: usize>(handle: usize, mmio_num: u32, offset: u64) -> Result<[u8; N], Code> {
-    with(|state| {
-        let register = state.register(handle, mmio_num, offset, N as u64)?;
-        let mut bytes = [0; N];
-        state.load(register, &mut bytes)?;
-        Ok(bytes)
-    })
-}
-
 fn write(handle: usize, mmio_num: u32, offset: u64, bytes: &[u8]) -> Result<(), Code> {
     with(|state| {
         let register = state.register(handle, mmio_num, offset, bytes.len() as u64)?;
@@ -142,19 +149,15 @@ fn write(handle: usize, mmio_num: u32, offset: u64, bytes: &[u8]) -> Result<(), 
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadMMIO32(handle: usize, mmio_num: u32, offset: u64, value: *mut u32) -> u32 {
-    entry(|| {
-        let result = user_pointer(value)?;
-        result.put(u32::from_le_bytes(read(handle, mmio_num, offset)?));
-        Ok(())
+    answer(value, |state| {
+        Ok(u32::from_le_bytes(state.read(handle, mmio_num, offset)?))
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadMMIO64(handle: usize, mmio_num: u32, offset: u64, value: *mut u64) -> u32 {
-    entry(|| {
-        let result = user_pointer(value)?;
-        result.put(u64::from_le_bytes(read(handle, mmio_num, offset)?));
-        Ok(())
+    answer(value, |state| {
+        Ok(u64::from_le_bytes(state.read(handle, mmio_num, offset)?))
     })
 }
 
@@ -196,13 +199,11 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
-    entry(|| {
-        with(|state| {
-            state.register(handle, mmio_num, 0, 1)?;
-            // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
-            state.windows.forget(handle);
-            Ok(())
-        })
+    perform(|state| {
+        state.register(handle, mmio_num, 0, 1)?;
+        // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
+        state.windows.forget(handle);
+        Ok(())
     })
 }
 

@@ -11,8 +11,8 @@ use session::{Kind, Object};
 
 use crate::abi::{Code, bytes, copy_text, entry, put_text, text, user_pointer};
 use crate::attributes::errors;
-use crate::enter::with;
-use crate::state::{State, lock};
+use crate::enter::{answer, destroy, perform, with};
+use crate::state::State;
 use crate::token::Token;
 
 const DEVICE: u32 = 0;
@@ -42,36 +42,52 @@ pub struct Version {
     pub patch: u16,
 }
 
-/// The properties of an object, or of a filter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Properties {
+/// Declares the properties, each of which a filter may have.
+macro_rules! properties {
+    ($($(#[$doc:meta])* $visibility:vis $field:ident: $type:ty,)*) => {
+        /// The properties of an object, or of a filter.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Properties {
+            $($(#[$doc])* $visibility $field: Option<$type>,)*
+        }
+
+        impl Properties {
+            /// Whether an object with the properties `object` passes this filter.
+            pub fn matches(&self, object: &Self) -> bool {
+                $((self.$field.is_none() || self.$field == object.$field))&&*
+            }
+        }
+    };
+}
+
+properties! {
     /// The object ID of the accelerator's device.
-    parent: Option<u64>,
-    objtype: Option<u32>,
-    segment: Option<u16>,
-    bus: Option<u8>,
-    device: Option<u8>,
-    function: Option<u8>,
-    socket_id: Option<u8>,
-    vendor_id: Option<u16>,
-    device_id: Option<u16>,
-    subsystem_vendor_id: Option<u16>,
-    subsystem_device_id: Option<u16>,
-    guid: Option<[u8; 16]>,
+    parent: u64,
+    objtype: u32,
+    segment: u16,
+    bus: u8,
+    device: u8,
+    function: u8,
+    socket_id: u8,
+    vendor_id: u16,
+    device_id: u16,
+    subsystem_vendor_id: u16,
+    subsystem_device_id: u16,
+    guid: [u8; 16],
     /// A unique number of the object.
-    pub object_id: Option<u64>,
-    num_errors: Option<u32>,
-    interface: Option<u32>,
-    hostname: Option<[u8; HOSTNAME]>,
-    num_slots: Option<u32>,
-    bbs_id: Option<u64>,
-    bbs_version: Option<Version>,
-    model: Option<[u8; MODEL]>,
-    local_memory_size: Option<u64>,
-    capabilities: Option<u64>,
-    num_mmio: Option<u32>,
-    num_interrupts: Option<u32>,
-    accelerator_state: Option<u32>,
+    pub object_id: u64,
+    num_errors: u32,
+    interface: u32,
+    hostname: [u8; HOSTNAME],
+    num_slots: u32,
+    bbs_id: u64,
+    bbs_version: Version,
+    model: [u8; MODEL],
+    local_memory_size: u64,
+    capabilities: u64,
+    num_mmio: u32,
+    num_interrupts: u32,
+    accelerator_state: u32,
 }
 
 impl Properties {
@@ -122,57 +138,12 @@ impl Properties {
         properties
     }
 
-    /// Whether an object with the properties `object` passes this filter.
-    pub fn matches(&self, object: &Self) -> bool {
-        wanted(self.parent.as_ref(), object.parent.as_ref())
-            && wanted(self.objtype.as_ref(), object.objtype.as_ref())
-            && wanted(self.segment.as_ref(), object.segment.as_ref())
-            && wanted(self.bus.as_ref(), object.bus.as_ref())
-            && wanted(self.device.as_ref(), object.device.as_ref())
-            && wanted(self.function.as_ref(), object.function.as_ref())
-            && wanted(self.socket_id.as_ref(), object.socket_id.as_ref())
-            && wanted(self.vendor_id.as_ref(), object.vendor_id.as_ref())
-            && wanted(self.device_id.as_ref(), object.device_id.as_ref())
-            && wanted(
-                self.subsystem_vendor_id.as_ref(),
-                object.subsystem_vendor_id.as_ref(),
-            )
-            && wanted(
-                self.subsystem_device_id.as_ref(),
-                object.subsystem_device_id.as_ref(),
-            )
-            && wanted(self.guid.as_ref(), object.guid.as_ref())
-            && wanted(self.object_id.as_ref(), object.object_id.as_ref())
-            && wanted(self.num_errors.as_ref(), object.num_errors.as_ref())
-            && wanted(self.interface.as_ref(), object.interface.as_ref())
-            && wanted(self.hostname.as_ref(), object.hostname.as_ref())
-            && wanted(self.num_slots.as_ref(), object.num_slots.as_ref())
-            && wanted(self.bbs_id.as_ref(), object.bbs_id.as_ref())
-            && wanted(self.bbs_version.as_ref(), object.bbs_version.as_ref())
-            && wanted(self.model.as_ref(), object.model.as_ref())
-            && wanted(
-                self.local_memory_size.as_ref(),
-                object.local_memory_size.as_ref(),
-            )
-            && wanted(self.capabilities.as_ref(), object.capabilities.as_ref())
-            && wanted(self.num_mmio.as_ref(), object.num_mmio.as_ref())
-            && wanted(self.num_interrupts.as_ref(), object.num_interrupts.as_ref())
-            && wanted(
-                self.accelerator_state.as_ref(),
-                object.accelerator_state.as_ref(),
-            )
-    }
-
     fn of_type(&self, objtype: u32) -> Result<(), Code> {
         if self.objtype == Some(objtype) {
             return Ok(());
         }
         Err(Code::InvalidParam)
     }
-}
-
-fn wanted<T: PartialEq>(filter: Option<&T>, field: Option<&T>) -> bool {
-    filter.is_none() || filter == field
 }
 
 /// The version in a bitstream ID: its upper four digits.
@@ -190,21 +161,14 @@ fn get<T>(
     result: *mut T,
     field: impl FnOnce(&Properties) -> Result<Option<T>, Code>,
 ) -> u32 {
-    entry(|| {
-        let result = user_pointer(result)?;
-        let state = lock().ok_or(Code::Exception)?;
+    answer(result, |state| {
         let value = field(state.objects.find::<Properties>(properties)?)?;
-        drop(state);
-        result.put(value.ok_or(Code::NotFound)?);
-        Ok(())
+        value.ok_or(Code::NotFound)
     })
 }
 
 fn set(properties: usize, field: impl FnOnce(&mut Properties) -> Result<(), Code>) -> u32 {
-    entry(|| {
-        let mut state = lock().ok_or(Code::Exception)?;
-        field(state.objects.find_mut::<Properties>(properties)?)
-    })
+    perform(|state| field(state.objects.find_mut::<Properties>(properties)?))
 }
 
 fn of_token(state: &mut State, token: Token) -> Result<Properties, Code> {
@@ -214,47 +178,35 @@ fn of_token(state: &mut State, token: Token) -> Result<Properties, Code> {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetProperties(token: usize, prop: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(prop)?;
-        let name = with(|state| {
-            let properties = match token {
-                0 => Properties::default(),
-                token => {
-                    let token = state.token(token)?;
-                    of_token(state, token)?
-                }
-            };
-            state.objects.insert(properties)
-        })?;
-        result.put(name);
-        Ok(())
+    answer(prop, |state| {
+        let properties = match token {
+            0 => Properties::default(),
+            token => {
+                let token = state.token(token)?;
+                of_token(state, token)?
+            }
+        };
+        state.objects.insert(properties)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetPropertiesFromHandle(handle: usize, prop: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(prop)?;
-        let name = with(|state| {
-            let token = state.handle(handle)?.token();
-            let properties = of_token(state, token)?;
-            state.objects.insert(properties)
-        })?;
-        result.put(name);
-        Ok(())
+    answer(prop, |state| {
+        let token = state.handle(handle)?.token();
+        let properties = of_token(state, token)?;
+        state.objects.insert(properties)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaUpdateProperties(token: usize, prop: usize) -> u32 {
-    entry(|| {
-        with(|state| {
-            let token = state.token(token)?;
-            state.objects.find::<Properties>(prop)?;
-            let properties = of_token(state, token)?;
-            *state.objects.find_mut::<Properties>(prop)? = properties;
-            Ok(())
-        })
+    perform(|state| {
+        let token = state.token(token)?;
+        state.objects.find::<Properties>(prop)?;
+        let properties = of_token(state, token)?;
+        *state.objects.find_mut::<Properties>(prop)? = properties;
+        Ok(())
     })
 }
 
@@ -268,48 +220,29 @@ extern "C" fn fpgaClearProperties(prop: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCloneProperties(src: usize, dst: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(dst)?;
-        let name = with(|state| {
-            let clone = state.objects.find::<Properties>(src)?.clone();
-            state.objects.insert(clone)
-        })?;
-        result.put(name);
-        Ok(())
+    answer(dst, |state| {
+        let clone = state.objects.find::<Properties>(src)?.clone();
+        state.objects.insert(clone)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
-    entry(|| {
-        let prop = user_pointer(prop)?;
-        let name = prop.take();
-        let mut state = lock().ok_or(Code::Exception)?;
-        state.objects.remove::<Properties>(name)?;
-        drop(state);
-        prop.put(0);
-        Ok(())
-    })
+    destroy::<Properties>(prop, |_, _| Ok(()))
 }
 
 /// Each call makes a new token, which the caller must destroy.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(parent)?;
-        let name = with(|state| {
-            let parent = state.objects.find::<Properties>(prop)?.parent;
-            state.new_token(parent.ok_or(Code::NotFound)?)
-        })?;
-        result.put(name);
-        Ok(())
+    answer(parent, |state| {
+        let parent = state.objects.find::<Properties>(prop)?.parent;
+        state.new_token(parent.ok_or(Code::NotFound)?)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesSetParent(prop: usize, parent: usize) -> u32 {
-    entry(|| {
-        let mut state = lock().ok_or(Code::Exception)?;
+    perform(|state| {
         let token = state.token(parent)?;
         state.objects.find_mut::<Properties>(prop)?.parent = Some(token.object_id);
         Ok(())
@@ -325,9 +258,10 @@ extern "C" fn fpgaPropertiesGetGUID(prop: usize, guid: *mut [u8; 16]) -> u32 {
 extern "C" fn fpgaPropertiesSetGUID(prop: usize, guid: *const u8) -> u32 {
     entry(|| {
         let guid = bytes(guid)?;
-        let mut state = lock().ok_or(Code::Exception)?;
-        state.objects.find_mut::<Properties>(prop)?.guid = Some(guid);
-        Ok(())
+        with(|state| {
+            state.objects.find_mut::<Properties>(prop)?.guid = Some(guid);
+            Ok(())
+        })
     })
 }
 
@@ -335,12 +269,12 @@ extern "C" fn fpgaPropertiesSetGUID(prop: usize, guid: *const u8) -> u32 {
 extern "C" fn fpgaPropertiesGetModel(prop: usize, model: *mut c_char) -> u32 {
     entry(|| {
         let result = user_pointer(model.cast::<u8>())?;
-        let state = lock().ok_or(Code::Exception)?;
-        let properties = state.objects.find::<Properties>(prop)?;
-        properties.of_type(DEVICE)?;
-        let name = properties.model;
-        drop(state);
-        put_text(&name.ok_or(Code::NotFound)?, &result, MODEL);
+        let name = with(|state| {
+            let properties = state.objects.find::<Properties>(prop)?;
+            properties.of_type(DEVICE)?;
+            properties.model.ok_or(Code::NotFound)
+        })?;
+        put_text(&name, &result, MODEL);
         Ok(())
     })
 }
@@ -349,11 +283,12 @@ extern "C" fn fpgaPropertiesGetModel(prop: usize, model: *mut c_char) -> u32 {
 extern "C" fn fpgaPropertiesSetModel(prop: usize, model: *const c_char) -> u32 {
     entry(|| {
         let model = copy_text(model, MODEL - 1)?;
-        let mut state = lock().ok_or(Code::Exception)?;
-        let properties = state.objects.find_mut::<Properties>(prop)?;
-        properties.of_type(DEVICE)?;
-        properties.model = Some(text(&model));
-        Ok(())
+        with(|state| {
+            let properties = state.objects.find_mut::<Properties>(prop)?;
+            properties.of_type(DEVICE)?;
+            properties.model = Some(text(&model));
+            Ok(())
+        })
     })
 }
 
@@ -361,10 +296,10 @@ extern "C" fn fpgaPropertiesSetModel(prop: usize, model: *const c_char) -> u32 {
 extern "C" fn fpgaPropertiesGetHostname(prop: usize, name: *mut c_char, len: usize) -> u32 {
     entry(|| {
         let result = user_pointer(name.cast::<u8>())?;
-        let state = lock().ok_or(Code::Exception)?;
-        let hostname = state.objects.find::<Properties>(prop)?.hostname;
-        drop(state);
-        let hostname = hostname.ok_or(Code::NotFound)?;
+        let hostname = with(|state| {
+            let hostname = state.objects.find::<Properties>(prop)?.hostname;
+            hostname.ok_or(Code::NotFound)
+        })?;
         if len == 0 {
             return Err(Code::InvalidParam);
         }
@@ -377,37 +312,16 @@ extern "C" fn fpgaPropertiesGetHostname(prop: usize, name: *mut c_char, len: usi
 extern "C" fn fpgaPropertiesSetHostname(prop: usize, name: *const c_char, len: usize) -> u32 {
     entry(|| {
         let name = copy_text(name, len.min(HOSTNAME - 1))?;
-        let mut state = lock().ok_or(Code::Exception)?;
-        state.objects.find_mut::<Properties>(prop)?.hostname = Some(text(&name));
-        Ok(())
+        with(|state| {
+            state.objects.find_mut::<Properties>(prop)?.hostname = Some(text(&name));
+            Ok(())
+        })
     })
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn fpgaPropertiesSetFunction(prop: usize, function: u8) -> u32 {
-    set(prop, |p| {
-        if function > LAST_FUNCTION {
-            return Err(Code::InvalidParam);
-        }
-        p.function = Some(function);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaPropertiesSetDevice(prop: usize, device: u8) -> u32 {
-    set(prop, |p| {
-        if device > LAST_DEVICE {
-            return Err(Code::InvalidParam);
-        }
-        p.device = Some(device);
-        Ok(())
-    })
-}
-
-/// The fields with numbers.
+/// The fields with numbers, some of which are of one type of object, or have a largest value.
 macro_rules! fields {
-    ($($getter:ident, $setter:tt: $field:ident $type:ty $(, of $objtype:ident)?;)*) => {$(
+    ($($getter:ident, $setter:ident: $field:ident $type:ty $(, of $objtype:ident)? $(, to $last:ident)?;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $getter(prop: usize, value: *mut $type) -> u32 {
             get(prop, value, |p| {
@@ -415,27 +329,27 @@ macro_rules! fields {
                 Ok(p.$field)
             })
         }
-        fields!(set $setter: $field $type $(, of $objtype)?);
-    )*};
-    (set _: $($rest:tt)*) => {};
-    (set $setter:ident: $field:ident $type:ty $(, of $objtype:ident)?) => {
+
         #[unsafe(no_mangle)]
         extern "C" fn $setter(prop: usize, value: $type) -> u32 {
             set(prop, |p| {
                 $(p.of_type($objtype)?;)?
+                $(if value > $last {
+                    return Err(Code::InvalidParam);
+                })?
                 p.$field = Some(value);
                 Ok(())
             })
         }
-    };
+    )*};
 }
 
 fields! {
     fpgaPropertiesGetObjectType, fpgaPropertiesSetObjectType: objtype u32;
     fpgaPropertiesGetSegment, fpgaPropertiesSetSegment: segment u16;
     fpgaPropertiesGetBus, fpgaPropertiesSetBus: bus u8;
-    fpgaPropertiesGetDevice, _: device u8;
-    fpgaPropertiesGetFunction, _: function u8;
+    fpgaPropertiesGetDevice, fpgaPropertiesSetDevice: device u8, to LAST_DEVICE;
+    fpgaPropertiesGetFunction, fpgaPropertiesSetFunction: function u8, to LAST_FUNCTION;
     fpgaPropertiesGetSocketID, fpgaPropertiesSetSocketID: socket_id u8;
     fpgaPropertiesGetVendorID, fpgaPropertiesSetVendorID: vendor_id u16;
     fpgaPropertiesGetDeviceID, fpgaPropertiesSetDeviceID: device_id u16;

@@ -41,7 +41,6 @@ real! {
     ppoll(all: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int;
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int;
     pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int;
-    epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int;
     epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t) -> c_int;
     epoll_pwait2(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: *const timespec, mask: *const sigset_t) -> c_int;
     sched_yield() -> c_int;
@@ -74,7 +73,6 @@ real! {
     sigaction(signal: c_int, action: *const libc::sigaction, before: *mut libc::sigaction) -> c_int;
     sigsuspend(mask: *const sigset_t) -> c_int;
     sigset(signal: c_int, handler: usize) -> usize;
-    usleep(span: c_uint) -> c_int;
     sleep(span: c_uint) -> c_uint;
     time(place: *mut time_t) -> time_t;
     gettimeofday(place: *mut timeval, zone: *mut c_void) -> c_int;

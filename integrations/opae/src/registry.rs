@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -91,6 +92,18 @@ impl Names {
         self.next += STEP;
         Ok(self.next - STEP)
     }
+}
+
+/// Whether the system's list of mappings has one of such addresses and rights, which are letters such as `r-xp`.
+pub fn is_any_mapping(is_it: impl Fn(Range<usize>, &str) -> bool) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    maps.lines().any(|line| {
+        let mut words = line.split(' ');
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let range = range.and_then(|(from, to)| Some(number(from)?..number(to)?));
+        range.is_some_and(|range| is_it(range, words.next().unwrap_or_default()))
+    })
 }
 
 /// Reserves unmapped address space.

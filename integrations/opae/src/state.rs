@@ -232,7 +232,6 @@ impl State {
 }
 
 /// Says once that there is no session, and how a program gets one.
-#[cold]
 fn advise() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.swap(true, Ordering::Relaxed) {

@@ -2,12 +2,14 @@
 //! a copy, by the widest possible accesses, not byte by byte.
 
 use std::ffi::c_int;
+use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic};
 
 use crate::context::Context;
+use crate::lock::Guard;
 use crate::memory::{decode, read_memory, write_memory};
-use crate::state::lock;
+use crate::state::{State, lock};
 use crate::valgrind;
 
 /// Most bytes that are moved at a time.
@@ -48,7 +50,7 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
         };
         let elements = left.min(most);
         let len = elements as usize * width;
-        let mut bytes = [0; CHUNK];
+        let mut bytes = [0xff; CHUNK];
         if stores {
             let value = context.register(libc::REG_RAX).to_le_bytes();
             bytes[..len]
@@ -109,54 +111,42 @@ fn advance(context: &mut Context<'_>, register: c_int, len: usize, down: bool) -
 
 /// Reads bytes of memory or of registers; the range may contain both.
 fn fetch(address: usize, bytes: &mut [u8]) {
-    let mut done = 0;
-    while done < bytes.len() {
-        let at = address + done;
-        let (is_registers, stretch) = stretch(at);
-        let part = stretch.min(bytes.len() - done);
-        let part = &mut bytes[done..done + part];
-        if is_registers {
-            load(at, part);
-        } else {
-            read_memory(at, part);
+    for (part, is_registers) in parts(address, bytes.len()) {
+        let (at, bytes) = (address + part.start, &mut bytes[part]);
+        if !is_registers {
+            read_memory(at, bytes);
+        } else if let Some(mut state) = lock()
+            && let Some(register) = state.windows.register(at, bytes.len())
+        {
+            state.load_or_ones(register, bytes);
         }
-        done += part.len();
     }
 }
 
+/// Writes bytes to memory or to registers.
 fn put(address: usize, bytes: &[u8]) {
-    let mut done = 0;
-    while done < bytes.len() {
-        let at = address + done;
-        let (is_registers, stretch) = stretch(at);
-        let part = &bytes[done..done + stretch.min(bytes.len() - done)];
-        if is_registers {
-            store(at, part);
-        } else {
-            write_memory(at, part);
+    for (part, is_registers) in parts(address, bytes.len()) {
+        let (at, bytes) = (address + part.start, &bytes[part]);
+        if !is_registers {
+            write_memory(at, bytes);
+        } else if let Some(mut state) = lock()
+            && let Some(register) = state.windows.register(at, bytes.len())
+        {
+            // The loss of a posted write is not reported.
+            let _ = state.store(register, bytes);
         }
-        done += part.len();
     }
 }
 
-fn stretch(address: usize) -> (bool, usize) {
-    lock().map_or((false, usize::MAX), |state| state.windows.stretch(address))
-}
-
-fn load(address: usize, bytes: &mut [u8]) {
-    let loaded = lock().and_then(|mut state| {
-        let register = state.windows.register(address, bytes.len())?;
-        state.load(register, bytes).ok()
-    });
-    if loaded.is_none() {
-        bytes.fill(0xff);
-    }
-}
-
-fn store(address: usize, bytes: &[u8]) {
-    if let Some(mut state) = lock()
-        && let Some(register) = state.windows.register(address, bytes.len())
-    {
-        let _ = state.store(register, bytes);
-    }
+/// The parts of `len` bytes at `address` that are all registers or all memory.
+fn parts(address: usize, len: usize) -> impl Iterator<Item = (Range<usize>, bool)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let left = len.checked_sub(done).filter(|left| *left > 0)?;
+        let stretch = |state: Guard<'_, State>| state.windows.stretch(address + done);
+        let (is_registers, stretch) = lock().map_or((false, usize::MAX), stretch);
+        let begin = done;
+        done += stretch.min(left);
+        Some((begin..done, is_registers))
+    })
 }

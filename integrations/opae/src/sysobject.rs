@@ -9,8 +9,8 @@ use session::Kind;
 
 use crate::abi::{Code, entry, put_text, user_pointer};
 use crate::attributes::{Attribute, attributes};
-use crate::enter::with;
-use crate::state::{State, lock};
+use crate::enter::{answer, destroy, perform, with};
+use crate::state::State;
 use crate::token::Token;
 
 const SYNC: c_int = 1;
@@ -172,8 +172,7 @@ fn get(
     entry(|| {
         let result = user_pointer(object)?;
         let name = named(name)?;
-        let found = with(|state| find(state, &name))?;
-        result.put(found);
+        result.put(with(|state| find(state, &name))?);
         Ok(())
     })
 }
@@ -227,34 +226,24 @@ extern "C" fn fpgaObjectGetObject(
 /// An object in a directory that was opened with its content.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut usize) -> u32 {
-    entry(|| {
-        let result = user_pointer(object)?;
-        let found = with(|state| {
-            let parent = state.objects.find::<Sysobject>(parent)?.clone();
-            let Content::Directory { names, is_deep } = parent.content else {
-                return Err(Code::InvalidParam);
-            };
-            let name = names.get(index).ok_or(Code::InvalidParam)?;
-            let flags = if is_deep { RECURSE_ALL } else { 0 };
-            state.described(parent.of, Some(&parent.path), name, flags)
-        })?;
-        result.put(found);
-        Ok(())
+    answer(object, |state| {
+        let parent = state.objects.find::<Sysobject>(parent)?.clone();
+        let Content::Directory { names, is_deep } = parent.content else {
+            return Err(Code::InvalidParam);
+        };
+        let name = names.get(index).ok_or(Code::InvalidParam)?;
+        let flags = if is_deep { RECURSE_ALL } else { 0 };
+        state.described(parent.of, Some(&parent.path), name, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
-    entry(|| {
-        let result = user_pointer(kind)?;
-        let state = lock().ok_or(Code::Exception)?;
-        let kind = match state.objects.find::<Sysobject>(object)?.content {
+    answer(kind, |state| {
+        Ok(match state.objects.find::<Sysobject>(object)?.content {
             Content::Directory { .. } => CONTAINER,
             Content::File(..) => ATTRIBUTE,
-        };
-        drop(state);
-        result.put(kind);
-        Ok(())
+        })
     })
 }
 
@@ -262,9 +251,7 @@ extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
 extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) -> u32 {
     entry(|| {
         let result = user_pointer(name)?;
-        let state = lock().ok_or(Code::Exception)?;
-        let name = state.objects.find::<Sysobject>(object)?.name.clone();
-        drop(state);
+        let name = with(|state| Ok(state.objects.find::<Sysobject>(object)?.name.clone()))?;
         if name.len() >= max_len {
             return Err(Code::Exception);
         }
@@ -275,30 +262,18 @@ extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) ->
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
-    entry(|| {
-        let object = user_pointer(object)?;
-        let name = object.take();
-        let mut state = lock().ok_or(Code::Exception)?;
-        state.objects.remove::<Sysobject>(name)?;
-        drop(state);
-        object.put(0);
-        Ok(())
-    })
+    destroy::<Sysobject>(object, |_, _| Ok(()))
 }
 
 /// Size of an attribute's text in bytes, or number of objects in a directory that was opened with its content.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetSize(object: usize, value: *mut u32, flags: c_int) -> u32 {
-    entry(|| {
-        let result = user_pointer(value)?;
-        let size = with(
-            |state| match &state.objects.find::<Sysobject>(object)?.content {
-                Content::Directory { names, .. } => Ok(names.len()),
-                Content::File(..) => Ok(state.file(object, flags)?.1.len()),
-            },
-        )?;
-        result.put(size as u32);
-        Ok(())
+    answer(value, |state| {
+        let size = match &state.objects.find::<Sysobject>(object)?.content {
+            Content::Directory { names, .. } => names.len(),
+            Content::File(..) => state.file(object, flags)?.1.len(),
+        };
+        Ok(size as u32)
     })
 }
 
@@ -315,9 +290,7 @@ extern "C" fn fpgaObjectRead(
         let (_, text) = with(|state| state.file(object, flags))?;
         let end = offset.checked_add(len).ok_or(Code::InvalidParam)?;
         let bytes = text.as_bytes().get(offset..end);
-        for (index, &byte) in bytes.ok_or(Code::InvalidParam)?.iter().enumerate() {
-            result.at(index).put(byte);
-        }
+        result.put_all(bytes.ok_or(Code::InvalidParam)?.iter().copied());
         Ok(())
     })
 }
@@ -325,18 +298,15 @@ extern "C" fn fpgaObjectRead(
 /// The number in an attribute's text, or with `FPGA_OBJECT_RAW` the first bytes of the text.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectRead64(object: usize, value: *mut u64, flags: c_int) -> u32 {
-    entry(|| {
-        let result = user_pointer(value)?;
-        let (_, text) = with(|state| state.file(object, flags))?;
-        result.put(if flags & RAW == 0 {
-            number(&text)
-        } else {
-            let mut first = [0; 8];
-            let len = text.len().min(8);
-            first[..len].copy_from_slice(&text.as_bytes()[..len]);
-            u64::from_ne_bytes(first)
-        });
-        Ok(())
+    answer(value, |state| {
+        let (_, text) = state.file(object, flags)?;
+        if flags & RAW == 0 {
+            return Ok(number(&text));
+        }
+        let mut first = [0; 8];
+        let len = text.len().min(8);
+        first[..len].copy_from_slice(&text.as_bytes()[..len]);
+        Ok(u64::from_ne_bytes(first))
     })
 }
 
@@ -353,14 +323,12 @@ fn number(text: &str) -> u64 {
 /// Objects that were opened by a token cannot be written.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectWrite64(object: usize, value: u64, _flags: c_int) -> u32 {
-    entry(|| {
-        with(|state| {
-            let (attribute, _) = state.file(object, 0)?;
-            let of = state.objects.find::<Sysobject>(object)?.of;
-            state.handle(of.handle.ok_or(Code::InvalidParam)?)?;
-            state.write(of.token, attribute, value)?;
-            state.file(object, SYNC).map(drop)
-        })
+    perform(|state| {
+        let (attribute, _) = state.file(object, 0)?;
+        let of = state.objects.find::<Sysobject>(object)?.of;
+        state.handle(of.handle.ok_or(Code::InvalidParam)?)?;
+        state.write(of.token, attribute, value)?;
+        state.file(object, SYNC).map(drop)
     })
 }
 

@@ -57,13 +57,12 @@ pub fn wake() {
 
 /// Notes that this thread is the one that closes pages.
 pub fn note_watch() {
-    // SAFETY: the call has no arguments.
-    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    THREAD.store(thread_number(), Ordering::Relaxed);
     MARK.store(this_thread(), Ordering::Relaxed);
 }
 
 /// The system's number of this thread.
-fn thread_number() -> i32 {
+pub fn thread_number() -> i32 {
     thread_local!(static NUMBER: Cell<i32> = const { Cell::new(0) });
     NUMBER.with(|number| {
         if number.get() == 0 {

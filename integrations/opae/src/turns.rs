@@ -5,8 +5,6 @@
 //! system knows whether a thread has something to do: it runs, or would run if a processor were free. A thread that computes for
 //! long without any call is not waited for, because it may itself poll memory for another thread.
 
-#![expect(unsafe_code, reason = "threads are examined, and sleep, through C")]
-
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -15,7 +13,7 @@ use session::{Until, WaitEnd};
 
 use crate::lock::{futex, futex_for};
 use crate::state::{State, is_wanted, reported_time, with_state};
-use crate::ticks::{is_watch, ticks, work, work_of_program};
+use crate::ticks::{is_watch, thread_number, ticks, work, work_of_program};
 use crate::valgrind;
 use crate::waiter::Waiter;
 
@@ -79,8 +77,7 @@ pub fn wait_in_turn(
         let why = with_state(|state| state.wait(until, limit));
         return WaitOutcome::Passed(why.unwrap_or(WaitEnd::Quiet));
     }
-    // SAFETY: the call has no arguments.
-    let thread = unsafe { libc::gettid() };
+    let thread = thread_number();
     let waiter = Waiter {
         thread,
         until,
@@ -136,9 +133,7 @@ pub fn wait_in_turn(
 pub fn give_way() {
     while reported_time() >= FIRST.load(Ordering::Relaxed) {
         let changes = CHANGES.load(Ordering::Relaxed);
-        // SAFETY: the call has no arguments.
-        let own = unsafe { libc::gettid() };
-        let goes_on = with_state(|state| state.is_any_due(own)).unwrap_or(false);
+        let goes_on = with_state(|state| state.is_any_due(thread_number())).unwrap_or(false);
         if !goes_on {
             return;
         }
@@ -308,8 +303,7 @@ fn real_time() -> i64 {
 
 /// Whether another thread of the program runs, or would run if a processor were free.
 fn others_run(waiters: &[Waiter]) -> bool {
-    // SAFETY: the call has no arguments.
-    let own = unsafe { libc::gettid() };
+    let own = thread_number();
     let sleeps = |thread| {
         let mut waiters = waiters.iter();
         waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)

@@ -7,24 +7,22 @@ use std::ffi::c_int;
 use session::{Attribute, Request, USER_CLOCK};
 
 use crate::abi::{Code, entry, user_pointer};
-use crate::enter::with;
+use crate::enter::{perform, with};
 
 const MHZ: u64 = 1_000_000;
 
 /// Sets the higher clock, in MHz; the lower one is half of it.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int) -> u32 {
-    entry(|| {
-        with(|state| {
-            let handle = state.handle(handle)?.accelerator()?.handle;
-            let hertz = high.saturating_mul(MHZ);
-            if !USER_CLOCK.contains(&hertz) || low > high {
-                return Err(Code::InvalidParam);
-            }
-            state
-                .call(Request::SetClock { handle, hertz }, None)
-                .map(drop)
-        })
+    perform(|state| {
+        let handle = state.handle(handle)?.accelerator()?.handle;
+        let hertz = high.saturating_mul(MHZ);
+        if !USER_CLOCK.contains(&hertz) || low > high {
+            return Err(Code::InvalidParam);
+        }
+        state
+            .call(Request::SetClock { handle, hertz }, None)
+            .map(drop)
     })
 }
 

@@ -37,10 +37,7 @@ extern "C" fn fpgaErrStr(code: u32) -> *const c_char {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOPAECVersion(version: *mut Version) -> u32 {
-    entry(|| {
-        user_pointer(version)?.put(VERSION);
-        Ok(())
-    })
+    entry(|| user_pointer(version).map(|version| version.put(VERSION)))
 }
 
 #[unsafe(no_mangle)]
@@ -59,8 +56,6 @@ fn put(text: &CStr, to: *mut c_char, len: usize) -> Result<(), Code> {
     if len < bytes.len() {
         return Err(Code::Exception);
     }
-    for (index, &byte) in bytes.iter().enumerate() {
-        to.at(index).put(byte.cast_signed());
-    }
+    to.put_all(bytes.iter().map(|byte| byte.cast_signed()));
     Ok(())
 }

@@ -28,6 +28,7 @@ from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Executor
     from os import PathLike
 
     from peerlane.fabric import typed_keys
@@ -57,6 +58,15 @@ class Fabric(Workloads):
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
         super().__init__(written({"name": name, "seed": seed}))
         self._models: dict[str, type[Device] | Device | Library] = {}
+
+    def __repr__(self) -> str:
+        tables = {
+            key: one for key, one in self._scenario.items() if key not in {"links", "measure"}
+        }
+        parts = ", ".join(
+            f"{key} {len(one)}" for key, one in tables.items() if isinstance(one, dict | list)
+        )
+        return f"<Fabric {self._scenario.get('name', 'fabric')}: {parts or 'nothing yet'}>"
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
@@ -125,7 +135,7 @@ class Fabric(Workloads):
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
-    # Written by `python tests/test_typed_keys.py`: an overload for each model of ours.
+    # Written by `make generate`: an overload for each model of ours.
     @overload
     def device(
         self,
@@ -464,6 +474,7 @@ class Fabric(Workloads):
         sample: str | None = None,
         seed: int | None = None,
         scheduler: str | None = None,
+        executor: Executor | None = None,
         out: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Callable[[int, int], object] | None = None,
@@ -480,6 +491,7 @@ class Fabric(Workloads):
             sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
             seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
             scheduler: The address of a Dask scheduler, whose workers run the points.
+            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
             out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
                 its points are in a journal beside it.
             resume: Whether to go on with the journal of an interrupted sweep.
@@ -502,13 +514,19 @@ class Fabric(Workloads):
                 sample=sample,
                 seed=seed,
                 scheduler=scheduler,
+                executor=executor,
                 out=out,
                 resume=resume,
                 progress=progress,
             )
 
     def explain(
-        self, flow: str | None = None, *, what_if: bool = True, seed: int | None = None
+        self,
+        flow: str | None = None,
+        *,
+        what_if: bool = True,
+        seed: int | None = None,
+        executor: Executor | None = None,
     ) -> Explanation:
         """Runs the fabric and finds out what its flows wait for, and what comes next.
 
@@ -516,6 +534,7 @@ class Fabric(Workloads):
             flow: The id of the flow to explain; all, if absent.
             what_if: Whether to run again with the limit of each flow lifted.
             seed: Replaces the fabric's own.
+            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
 
         Raises:
             ScenarioError: The fabric cannot be built, has no flows, or none of this id.
@@ -523,7 +542,8 @@ class Fabric(Workloads):
         if what_if:
             refuse_many(self._models)
         with registered_models(self._models):
-            return explain(self.to_toml(), flow=flow, what_if=what_if, seed=seed)
+            text = self.to_toml()
+            return explain(text, flow=flow, what_if=what_if, seed=seed, executor=executor)
 
     def _repr_html_(self) -> str:
         """The topology as a notebook shows it; why there is none, if the fabric is not complete."""

@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane import _core
-from peerlane.benchmark.devices import KINDS
-from peerlane.benchmark.median import (
-    median_device,
-    median_fabric,
-    median_messages,
-    median_network,
-)
-from peerlane.benchmark.peers.table import ABSENT, PEERS
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import MOST_RUNS, JsonTo
-from peerlane.cli.tables.cells import blank, duration, numbers, size
+from peerlane.formats import duration, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from peerlane.benchmark.peers.table import Peer
     from peerlane.cli.tables.sheet import Sheet
@@ -86,6 +77,8 @@ def bench_fabric(
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
+    from peerlane.benchmark.median import median_fabric
+
     chosen = _peers(peer)
     if chosen and 1 not in _counts(endpoints):
         raise typer.BadParameter(
@@ -107,7 +100,9 @@ def bench_fabric(
     document = runs[0] | {"peers": peers}
     if len(runs) > 1:
         document["runs"] = runs
-    emit(document, _fabric_table(runs, peers), json_to)
+    rows = [(("peerlane",), one) for one in runs] + [((name,), one) for name, one in peers.items()]
+    columns = (*FABRIC, SLOWER) if peers else FABRIC
+    emit(document, _table(("simulator",), columns, rows, "TLPs", "wall time"), json_to)
 
 
 def bench_network(
@@ -130,8 +125,11 @@ def bench_network(
 
     A hop is a message over one fibre. Every payload byte is carried and checked.
     """
+    from peerlane.benchmark.median import median_network
+
     runs = _of_each(sides, "routers a side", lambda side: median_network(side, hops, repeat))
-    emit({"runs": runs}, _network_table(runs), json_to)
+    rows = (((f"{one['side']} x {one['side']}",), one) for one in runs)
+    emit({"runs": runs}, _table(("torus",), NETWORK, rows, "hops"), json_to)
 
 
 def bench_messages(
@@ -148,8 +146,10 @@ def bench_messages(
 
     From doorbell and descriptor to the bytes in memory, which are checked, and the event.
     """
+    from peerlane.benchmark.median import median_messages
+
     runs = _of_each(hosts, "hosts", lambda count: median_messages(count, size, repeat))
-    emit({"runs": runs}, _message_table(runs), json_to)
+    emit({"runs": runs}, _table((), MESSAGES, (((), one) for one in runs)), json_to)
 
 
 def bench_devices(
@@ -168,6 +168,9 @@ def bench_devices(
     Python. All of them keep what is written. An access is everything on its way: requester, links,
     switch, device and, for reads, completions.
     """
+    from peerlane.benchmark.devices import KINDS
+    from peerlane.benchmark.median import median_device
+
     runs = _measured(
         [
             (f"{kind}, {direction}", partial(median_device, kind, direction, accesses, repeat))
@@ -178,7 +181,8 @@ def bench_devices(
     built_in = {run["direction"]: run["ns_per_access"] for run in runs if run["kind"] == KINDS[0]}
     for run_ in runs:
         run_["ratio"] = run_["ns_per_access"] / built_in[run_["direction"]]
-    emit({"runs": runs}, _device_table(runs), json_to)
+    rows = (((one["kind"], one["direction"]), one) for one in runs)
+    emit({"runs": runs}, _table(("device", "access"), DEVICES, rows), json_to)
 
 
 def bench_circuits(
@@ -218,7 +222,8 @@ def bench_circuits(
             alone = icarus.run_engine(cycles) | {"what": "cocotb with Icarus"}
         alone["ratio"] = runs[0]["cycles_per_second"] / alone["cycles_per_second"]
         runs.append(alone)
-    emit({"runs": runs}, _circuit_table(runs), json_to)
+    rows = (((one["what"],), one) for one in runs)
+    emit({"runs": runs}, _table(("engines in",), CIRCUITS, rows), json_to)
 
 
 def bench_session(
@@ -271,6 +276,8 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
 
 def _peers(text: str | None) -> list[Peer]:
     """The peers in the list `text`."""
+    from peerlane.benchmark.peers.table import ABSENT, PEERS
+
     names = [name.strip() for name in text.split(",")] if text is not None else []
     for name in dict.fromkeys(names):
         if name in ABSENT:
@@ -285,6 +292,8 @@ def _peers(text: str | None) -> list[Peer]:
 
 def _size(text: str) -> int:
     """Bytes, a multiple of what the accelerator moves in a burst."""
+    from peerlane import _core
+
     try:
         number = _core.read_size(text)
     except ValueError as error:
@@ -306,95 +315,93 @@ def _counts(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _fabric_table(
-    runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
+Column = tuple[str, "Callable[[Mapping[str, Any]], str]"]
+"""A column of numbers: its heading, and the text of a run in it."""
+
+
+def _whole(key: str, heading: str | None = None) -> Column:
+    """A column of whole numbers, by their key."""
+    return heading or key, lambda run_: f"{run_[key]:,.0f}" if run_.get(key) is not None else "-"
+
+
+def _bytes(key: str, heading: str) -> Column:
+    return heading, lambda run_: size(run_.get(key) and round(run_[key]))
+
+
+def _each(key: str, heading: str) -> Column:
+    """A column of the nanoseconds of each of so many a second."""
+    return heading, lambda run_: f"{1e9 / run_[key]:,.0f}"
+
+
+WALL: Column = ("wall time", lambda run_: duration(run_["wall_seconds"] * 1e9))
+EVENTS = _whole("events_per_second", "events/s")
+PEAK = _bytes("peak_bytes", "peak memory")
+FABRIC = (
+    ("endpoints", lambda run_: str(run_.get("endpoints", 1))),
+    _whole("tlps", "TLPs"),
+    WALL,
+    _whole("tlp_per_second", "TLP/s"),
+    _each("tlp_per_second", "ns/TLP"),
+    EVENTS,
+    PEAK,
+)
+SLOWER: Column = ("times slower", lambda run_: f"{run_['ratio']:,.1f}" if "ratio" in run_ else "-")
+NETWORK = (
+    _whole("hops"),
+    WALL,
+    _whole("hops_per_second", "hops/s"),
+    _each("hops_per_second", "ns/hop"),
+    EVENTS,
+    PEAK,
+)
+MESSAGES = (
+    _whole("hosts"),
+    _bytes("payload", "payload"),
+    WALL,
+    _bytes("payload_per_second", "payload/s"),
+    EVENTS,
+    PEAK,
+)
+DEVICES = (
+    _whole("accesses"),
+    WALL,
+    _whole("ns_per_access", "ns/access"),
+    EVENTS,
+    ("times built-in", lambda run_: f"{run_['ratio']:.2f}"),
+)
+CIRCUITS = (
+    _whole("engines"),
+    _whole("tlps", "TLPs"),
+    ("processor time", lambda run_: duration(run_["seconds"] * 1e9)),
+    _whole("tlp_per_second", "TLP/s"),
+    _whole("cycles_per_second", "cycles/s"),
+    _whole("ratio", "times slower"),
+)
+
+
+def _table(
+    headings: Sequence[str],
+    columns: Sequence[Column],
+    rows: Iterable[tuple[Sequence[str], Mapping[str, Any]]],
+    *folds: str,
 ) -> Sheet:
-    """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
-    table = blank("simulator")
-    numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
-    if peers:
-        numbers(table, "times slower")
-    table.fold("TLPs", "wall time")
-    for run_ in runs:
-        table.add_row(*_row("peerlane", run_), *(["-"] if peers else []))
-    for name, peer in peers.items():
-        table.add_row(*_row(name, peer), f"{peer['ratio']:,.1f}")
-    return table
+    """A table of runs, each with its names; a narrow terminal may leave out `folds`."""
+    from peerlane.cli.tables.sheet import Sheet
 
-
-def _network_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Hops a second, and what one hop costs, for each size of torus."""
-    table = blank("torus")
-    numbers(table, "hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
-    table.fold("hops")
-    for run_ in runs:
-        rate = run_["hops_per_second"]
-        table.add_row(
-            f"{run_['side']} x {run_['side']}",
-            f"{run_['hops']:,}",
-            duration(run_["wall_seconds"] * 1e9),
-            f"{rate:,.0f}",
-            f"{1e9 / rate:,.0f}",
-            f"{run_['events_per_second']:,.0f}",
-            size(run_["peak_bytes"]),
-        )
-    return table
-
-
-def _message_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Payload a second of wall time, for each number of hosts."""
-    table = blank()
-    numbers(table, "hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")
-    for run_ in runs:
-        table.add_row(
-            str(run_["hosts"]),
-            size(run_["payload"]),
-            duration(run_["wall_seconds"] * 1e9),
-            size(round(run_["payload_per_second"])),
-            f"{run_['events_per_second']:,.0f}",
-            size(run_["peak_bytes"]),
-        )
-    return table
-
-
-def _device_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """The cost of an access of each kind of device, and how many times that of a built-in one."""
-    table = blank("device", "access")
-    numbers(table, "accesses", "wall time", "ns/access", "events/s", "times built-in")
-    for run_ in runs:
-        table.add_row(
-            run_["kind"],
-            run_["direction"],
-            f"{run_['accesses']:,}",
-            duration(run_["wall_seconds"] * 1e9),
-            f"{run_['ns_per_access']:,.0f}",
-            f"{run_['events_per_second']:,.0f}",
-            f"{run_['ratio']:.2f}",
-        )
-    return table
-
-
-def _circuit_table(runs: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Packets and cycles a second of processor time, and how much faster the fabric is."""
-    table = blank("engines in")
-    numbers(table, "engines", "TLPs", "processor time", "TLP/s", "cycles/s", "times slower")
-    for run_ in runs:
-        table.add_row(
-            run_["what"],
-            str(run_["engines"]),
-            f"{run_['tlps']:,}",
-            duration(run_["seconds"] * 1e9),
-            f"{run_['tlp_per_second']:,.0f}",
-            f"{run_['cycles_per_second']:,.0f}",
-            f"{run_['ratio']:,.0f}" if "ratio" in run_ else "-",
-        )
+    table = Sheet(*headings)
+    table.numbers(*(heading for heading, _ in columns))
+    table.fold(*folds)
+    for names, run_ in rows:
+        table.add_row(*names, *(text(run_) for _, text in columns))
     return table
 
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
     """What each access and transfer takes, and what that is of its reference."""
-    table = blank("program", "reference")
-    numbers(table, "real time", "of it", "ratio", "by CPU")
+    from peerlane.cli.tables.sheet import Sheet
+
+    table = Sheet("program", "reference")
+    table.numbers("real time", "of it", "ratio", "by CPU")
     for placement, there in found["placements"].items():
         for kind, one in there["accesses"].items():
             table.add_row(
@@ -418,18 +425,3 @@ def _session_table(found: Mapping[str, Any]) -> Sheet:
         rate = found[f"{what}_bytes_per_second"]
         table.add_row(f"{what} a buffer", "-", f"{size(round(rate))}/s", "-", "-", "-")
     return table
-
-
-def _row(name: str, run_: Mapping[str, Any]) -> list[str]:
-    rate = run_["tlp_per_second"]
-    events = run_.get("events_per_second")
-    return [
-        name,
-        str(run_.get("endpoints", 1)),
-        f"{run_['tlps']:,}",
-        duration(run_["wall_seconds"] * 1e9),
-        f"{rate:,.0f}",
-        f"{1e9 / rate:,.0f}",
-        "-" if events is None else f"{events:,.0f}",
-        size(run_.get("peak_bytes")),
-    ]

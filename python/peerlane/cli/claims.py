@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+
 from peerlane.cli.console import emit
 from peerlane.cli.head import head
-from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.claims import counts, listed
 from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.claims import claims_of
@@ -39,4 +40,4 @@ def show_claims(system: str | None, json_to: str | None, *, every: bool) -> None
             tables.append(listed(name, known[name], own))
     if system is None:
         tables.append(counts(found))
-    emit(head("claims") | asdict(found), stack(tables), json_to)
+    emit(head("claims") | asdict(found), Group(*tables), json_to)

@@ -11,10 +11,6 @@ from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo
-from peerlane.cli.tables.comparison import comparison
-from peerlane.results.reading import document_of, text_of
-from peerlane.varying.comparison import ComparisonError, check_alike
-from peerlane.varying.comparison import compare as compare_documents
 
 
 def compare(
@@ -43,6 +39,11 @@ def compare(
     all bytes of the link, its times by their share of the run, and its use by the difference.
     Values that are no numbers, such as the end of a flow that is not complete, come first.
     """
+    from peerlane.cli.tables.comparison import comparison
+    from peerlane.results.reading import document_of, text_of
+    from peerlane.varying.comparison import ComparisonError, check_alike
+    from peerlane.varying.comparison import compare as compare_documents
+
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
     documents = [document_of(text_of(path), path) for path in names]

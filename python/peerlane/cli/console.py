@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.text import Text
-
-from peerlane.cli.tables.cells import wall_time
+from peerlane.formats import wall_time
 from peerlane.printable import json_text, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from os import PathLike
 
-    from rich.console import ConsoleOptions, RenderableType
-    from rich.segment import Segment
-
-UNLIMITED = 1 << 20
-"""Columns when standard output is not a terminal: what is written there is as wide as it is."""
+    from rich.console import Console, RenderableType
 
 
 def emit(
@@ -60,61 +50,42 @@ def write(path: str | PathLike[str], content: bytes) -> None:
         raise
 
 
-class _Printable(Console):
-    """A console that escapes all characters that are not printable, and shows markup as text."""
-
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of Console
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """Renders as Console does, to segments whose texts are printable."""
-        for segment in super().render(renderable, options):
-            if segment.control or segment.text.isprintable():
-                yield segment
-            else:
-                yield segment._replace(text=printable(segment.text, keep="\n"))
+UNLIMITED = 1 << 20
+"""Columns when standard output is not a terminal: what is written there is as wide as it is."""
 
 
 def out() -> Console:
     """Standard output."""
-    return _Printable(width=None if sys.stdout.isatty() else UNLIMITED)
+    from peerlane.cli.screen import Printable
 
-
-class _Errors(_Printable):
-    """Standard error. Where nobody reads it any more, it is the null device from then on."""
-
-    def __init__(self) -> None:
-        super().__init__(stderr=True, soft_wrap=True)
-
-    def on_broken_pipe(self) -> None:
-        """Goes on, where Rich would end the process: messages are no result of the command."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return Printable(width=None if sys.stdout.isatty() else UNLIMITED)
 
 
 def say(message: str) -> None:
     """One line on standard error."""
-    _Errors().print(Text(printable(message)))
+    _print(message)
 
 
 def complain(message: str) -> None:
     """One line on standard error that begins with `error:`."""
-    _mark(message, "error:", "bold red")
+    _print(message, ("error:", "bold red"), " ")
 
 
 def warn(message: str) -> None:
     """One line on standard error that begins with `warning:`, as `complain` writes it."""
-    _mark(message, "warning:", "bold yellow")
+    _print(message, ("warning:", "bold yellow"), " ")
+
+
+def _print(message: str, *marks: str | tuple[str, str]) -> None:
+    from rich.text import Text
+
+    from peerlane.cli.screen import Errors
+
+    Errors().print(Text.assemble(*marks, printable(message)))
 
 
 class InterruptedWorkError(Exception):
     """Work that the user interrupted; the message says what is there of it."""
-
-
-def _mark(message: str, word: str, style: str) -> None:
-    _Errors().print(Text.assemble((word, style), " ", printable(message)))
 
 
 _clock = time.monotonic
@@ -181,17 +152,10 @@ class _Work:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[_Work], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[state]}"))
-    console = _Printable(stderr=True)
-    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("", total=1.0, state="")
+    from peerlane.cli.screen import bar
 
-        def told(work: _Work) -> None:
-            now, state = escape(printable(work.now)), work.state()
-            bar.update(task, description=now, completed=work.share, state=state)
-            bar.refresh()
-
-        yield told
+    with bar() as update:
+        yield lambda work: update(work.now, work.share, work.state())
 
 
 @contextmanager

@@ -7,22 +7,14 @@ from typing import Annotated
 
 import typer
 
-from peerlane.cli.console import emit, progress
-from peerlane.cli.files import keep_apart, scenario_text
-from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, Models, Scenario, Seed, Settings, ShowAll
-from peerlane.cli.outcome import judge_failures
-from peerlane.cli.tables.explain import explain as tables
-from peerlane.explaining.explain import explain as find_out
-from peerlane.fabric.paths import read_setting
-from peerlane.fabric.simulation import digest_of
+from peerlane.cli.files import keep_apart
+from peerlane.cli.options import JsonTo, ShowAll
+from peerlane.cli.request import ScenarioRequest
 
 
-def explain(  # noqa: PLR0913 - each is an option
-    file: Scenario,
+def explain(
+    scenario: ScenarioRequest,
     *,
-    settings: Settings = None,
-    _models: Models = None,
     flow: Annotated[
         str | None, typer.Option(metavar="ID", help="The flow to explain; all, if absent.")
     ] = None,
@@ -33,7 +25,6 @@ def explain(  # noqa: PLR0913 - each is an option
             help="Run again with the limit of each flow lifted, to find the next one.",
         ),
     ] = True,
-    seed: Seed = None,
     every: ShowAll = False,
     json_to: JsonTo = None,
 ) -> None:
@@ -64,19 +55,27 @@ def explain(  # noqa: PLR0913 - each is an option
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.
     """
-    keep_apart([file], {"--json": json_to})
-    text, source = scenario_text(file)
-    name = Path(file).name
-    with progress(f"explaining {name}") as bar:
+    from peerlane.cli.console import emit, progress
+    from peerlane.cli.head import head
+    from peerlane.cli.outcome import judge_failures
+    from peerlane.cli.scenarios import scenario_text
+    from peerlane.cli.tables.explain import explain as tables
+    from peerlane.explaining.explain import explain as find_out
+    from peerlane.fabric.simulation import digest_of
+
+    keep_apart([scenario.file], {"--json": json_to})
+    text, source = scenario_text(scenario.file)
+    explaining = f"explaining {Path(scenario.file).name}"
+    with progress(explaining) as bar:
         found = find_out(
             text,
             source=source,
-            settings=dict(map(read_setting, settings or [])),
-            seed=seed,
+            settings=scenario.changed,
+            seed=scenario.seed,
             flow=flow,
             what_if=what_if,
             each=every or json_to is not None,
-            progress=lambda fraction: bar(f"explaining {name}", fraction),
+            progress=lambda share: bar(explaining, share),
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
     emit(document, tables(found, each=every), json_to)

@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from peerlane.cli.spread import spread
+
 
 class Command(NamedTuple):
     """A command, or a group of commands, and where it is."""
@@ -33,7 +35,7 @@ class _Commands(Mapping[str, Any]):
             found = getattr(import_module(module), attribute)
             if not isinstance(found, typer.Typer):
                 application = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-                application.command(name, context_settings=settings)(found)
+                application.command(name, context_settings=settings)(spread(found))
                 found = application
             self._made[name] = get_command(found)
             self._made[name].name = name

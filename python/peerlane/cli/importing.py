@@ -11,7 +11,7 @@ from peerlane.cli.console import progress, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import writable
-from peerlane.importing import Speed, load, scenario_of, separate_hosts, slow_links
+from peerlane.importing import Speed
 
 _MOST_LINKS = 4
 """Links that a warning names."""
@@ -69,6 +69,8 @@ def import_lspci(
     out: functions beyond 0, integrated endpoints, conventional PCI, links that are down;
     `--left-out` names each.
     """
+    from peerlane.importing import load, scenario_of, separate_hosts, slow_links
+
     keep_apart([file], {"--output": output})
     listing = load(file)
     with progress(f"importing {file}"):

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane import _core
-from peerlane.cli import completion, pager, shipped
+from peerlane.cli import completion, shipped
 from peerlane.cli.console import emit
 from peerlane.cli.options import JsonTo, loaded
-from peerlane.cli.tables.catalogue import catalogue as table_of
-from peerlane.cli.tables.cells import stack
-from peerlane.models.registry import catalogue
-from peerlane.reproduction.catalogue import systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +56,11 @@ def list_(
 
     In a terminal that is too short for all of it, the list is shown by `$PAGER`, or `less`.
     """
+    from rich.console import Group
+
+    from peerlane.cli import pager
+    from peerlane.cli.tables.catalogue import catalogue as table_of
+
     if model is not None and "=" in model:
         with loaded([model]):
             known = _everything()
@@ -79,11 +79,14 @@ def list_(
         chosen = {name: entries for name, entries in found.items() if entries}
         if not chosen:
             raise typer.BadParameter(_nothing(wanted, known))
-    shown = stack([table_of(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
+    shown = Group(*[table_of(name, rows, *COLUMNS[name]) for name, rows in chosen.items()])
     emit(chosen, shown, json_to, show=pager.show)
 
 
 def _everything() -> dict[str, list[Entry]]:
+    from peerlane.models.registry import catalogue
+    from peerlane.reproduction.catalogue import systems
+
     known = dict(catalogue())
     known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
     known["scenarios"] = [
@@ -98,6 +101,8 @@ def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) ->
     Raises:
         typer.BadParameter: There is no such model.
     """
+    from peerlane import _core
+
     names = [entry["name"] for entry in models]
     if name not in names:
         raise typer.BadParameter(
@@ -142,6 +147,8 @@ def _text(entry: Entry) -> str:
 
 
 def _nothing(words: Sequence[str], known: dict[str, list[Entry]]) -> str:
+    from peerlane import _core
+
     names = sorted({_name(entry) for entries in known.values() for entry in entries})
     near = next(filter(None, (_core.nearest(word, names) for word in words)), None)
     meant = f"did you mean {near!r}?" if near else "write fewer words, or others"

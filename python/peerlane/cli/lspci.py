@@ -5,29 +5,24 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from peerlane.cli.console import progress
-from peerlane.cli.files import open_simulation
-from peerlane.cli.options import Models, Scenario, Seed, Settings
+from peerlane.cli.request import ScenarioRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def lspci(
-    file: Scenario,
+    scenario: ScenarioRequest,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ARGS]...", help="Arguments of lspci; -tv, if absent."),
     ] = None,
     *,
-    settings: Settings = None,
-    _models: Models = None,
-    seed: Seed = None,
     after_run: Annotated[
         bool, typer.Option("--after-run", help="Show the registers as the workload leaves them.")
     ] = False,
@@ -40,11 +35,10 @@ def lspci(
     Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
     lspci, from the package pciutils.
     """
-    simulation = open_simulation(file, seed=seed, settings=settings)
+    simulation = scenario.simulation()
     if after_run:
-        what = f"running {Path(file).stem}"
-        with progress(what) as bar:
-            simulation.run(lambda fraction: bar(what, fraction))
+        with progress(scenario.running) as bar:
+            simulation.run(lambda share: bar(scenario.running, share))
     status = _lspci_on(simulation.lspci(), arguments or ["-tv"])
     if status:
         raise typer.Exit(status)

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from peerlane import _core
 from peerlane.cli import completion, shipped
 from peerlane.cli.console import say
-from peerlane.cli.new_model import write_model
 
 FIRST = """\
 # A device writes to the memory of a host and to another device, through a switch.
@@ -94,6 +92,8 @@ def new(
     `peerlane new model --python NAME` writes a device model with its test, NAME.py and
     test_NAME.py, and `peerlane new model --rust NAME` a crate in the folder NAME.
     """
+    from peerlane.cli.new_model import write_model
+
     if python or rust or of is not None:
         if name != "model" or of is None or python == rust or like is not None:
             right = "peerlane new model --python NAME, or peerlane new model --rust NAME"
@@ -123,6 +123,8 @@ def _argument(path: Path) -> str:
 
 
 def _text(path: Path, like: str | None) -> str:
+    from peerlane import _core
+
     if like is None:
         return FIRST.format(file=_argument(path), name=json.dumps(path.stem, ensure_ascii=False))
     known = shipped.names()

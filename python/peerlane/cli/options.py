@@ -11,7 +11,6 @@ import typer
 
 from peerlane.cli import completion
 from peerlane.cli.files import is_standard_output
-from peerlane.fabric.paths import read_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,6 +122,8 @@ ParquetTo = Annotated[
 def _settings(given: list[str] | None) -> list[str]:
     """Refuses what sets nothing, before any work is done."""
     for one in given or ():
+        from peerlane.fabric.paths import read_setting
+
         try:
             read_setting(one)
         except ValueError as error:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import typer
 
-from peerlane import Filter
-from peerlane.cli.captures import empty, incomplete
+from peerlane.cli.captures import incomplete
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
-from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
+from peerlane.formats import duration, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from peerlane import Simulation
+    from peerlane.cli.request import RunRequest
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
@@ -33,79 +33,63 @@ class Outcome:
     result: RunResult
     interrupt: KeyboardInterrupt | None
     lost: list[str]
-    fewer_threads: str | None
-    """Why the run had fewer threads than the user has asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """Where the numbers of a run go, and what else there is to do with it."""
-
-    json_to: str | None
-    parquet_to: str | None
-    only: Filter
-    lines: Sequence[str] = ()
-    """Lines below the tables."""
-    more: Callable[[], bool] = field(default=lambda: True)
-    """Writes more of the run; false if that has failed."""
-
-
-def simulate(simulation: Simulation, what: str, threads: int | None) -> Outcome:
-    """Runs to the end, or until the user interrupts; `what` is said of the progress.
+def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
+    """Runs to the end, or until the user interrupts.
 
     Without a number of threads, the run has as many as pay.
     """
     interrupt = result = None
     unwritten: list[OSError] = []
+    what = request.scenario.running
     with progress(what) as bar:
         try:
-            result = simulation.run(lambda fraction: bar(what, fraction), threads=threads or "auto")
+            result = simulation.run(
+                lambda share: bar(what, share), threads=request.threads or "auto"
+            )
         except KeyboardInterrupt as raised:
             interrupt = raised
         except OSError as raised:
             unwritten.append(raised)
-    result = result or simulation.result()
     lost = list(incomplete(simulation, unwritten))
-    fewer_threads = simulation.fewer_threads if threads is not None else None
-    return Outcome(result, interrupt, lost, fewer_threads)
+    return Outcome(result or simulation.result(), interrupt, lost)
 
 
-def conclude(simulation: Simulation, outcome: Outcome, told: RunResult, outputs: Outputs) -> None:
-    """Prints and writes a result, `told` in JSON, and ends with a failure if there is one."""
+def conclude(
+    simulation: Simulation,
+    outcome: Outcome,
+    request: RunRequest,
+    lines: Sequence[str],
+    write_more: Callable[[], bool],
+) -> None:
+    """Prints and writes a result, and ends with a failure if there is one.
+
+    Args:
+        simulation: The simulation that ran.
+        outcome: The run.
+        request: Its request.
+        lines: Lines below the tables.
+        write_more: Writes more of the run; false if that has failed.
+    """
+    result, outputs = outcome.result, request.outputs
+    kept = result if request.interval is not None else replace(result, series=None)
+    kept = kept if request.explain else replace(kept, waits=None)
     made = head("result", scenario_digest=simulation.scenario_digest)
-    shown = tables(outcome.result, simulation.tree(), outputs.lines)
-    emit(made | told.to_json(), shown, outputs.json_to)
-    _write_tables(told, made, outputs.parquet_to)
-    is_written = outputs.more()
+    emit(made | kept.to_json(), tables(result, simulation.tree(), lines), outputs.json_to)
+    if outputs.parquet_to is not None:
+        known = {key: made[key] for key in ("version", "scenario_digest", "command")}
+        replace(kept, **known).to_parquet(outputs.parquet_to)
+    is_written = write_more()
     if outcome.interrupt is not None:
         sys.stdout.flush()
         if outcome.lost:
             warn("; ".join(outcome.lost))
         raise outcome.interrupt
-    for warning in empty(simulation, outputs.only):
+    for warning in request.captures.empty(simulation):
         warn(warning)
-    if outcome.fewer_threads:
-        warn(outcome.fewer_threads)
-    _judge(simulation, outcome.result, outcome.lost)
-    if not is_written:
-        raise typer.Exit(FAILED)
-
-
-def _write_tables(result: RunResult, made: Mapping[str, Any], folder: str | None) -> None:
-    """Writes the tables of a result, and what made it, where `--parquet` is given."""
-    if folder is not None:
-        known = {key: made[key] for key in ("version", "scenario_digest", "command")}
-        replace(result, **known).to_parquet(folder)
-
-
-def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
-    """Prints warnings, and ends the command with an error if the run has failed.
-
-    Args:
-        simulation: The simulation that ran.
-        result: The result of the run.
-        lost: The captures that are incomplete.
-    """
+    if request.threads is not None and (fewer := simulation.fewer_threads):
+        warn(fewer)
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "
@@ -113,13 +97,13 @@ def _judge(simulation: Simulation, result: RunResult, lost: list[str]) -> None:
         )
     for warning in result.warnings:
         warn(warning)
-    judge_failures([*lost, *result.failures])
+    judge_failures([*outcome.lost, *result.failures])
+    if not is_written:
+        raise typer.Exit(FAILED)
 
 
 def judge_failures(failures: Sequence[str]) -> None:
     """Ends with a failure if there is one."""
     if failures:
-        more = len(failures) - MOST_FAILURES
-        shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
-        complain("; ".join(shown))
+        complain("; ".join(shortened(failures, MOST_FAILURES)))
         raise typer.Exit(FAILED)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane import Fabric, Simulation
 from peerlane.cli import completion
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
@@ -14,10 +13,7 @@ from peerlane.cli.group import Command, group
 from peerlane.cli.head import head
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
-from peerlane.cli.tables.cells import blank, numbers
-from peerlane.opae.card import configure, places
-from peerlane.opae.steady import steady_rates
-from peerlane.planning.video import Chroma, Format, use, videos
+from peerlane.planning.video import Chroma, Format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +64,8 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     with a share of every frame; any other one by its own flows, as `peerlane run` runs it. A
     format fits if it needs no more than the slowest of these rates.
     """
+    from peerlane.planning.video import use, videos
+
     keep_apart([file], {"--json": json_to})
     rates = _rates(file)
     wanted = videos(
@@ -94,6 +92,10 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
 
 def _rates(file: str | None) -> Mapping[str, float]:
     """Bytes per second, by name."""
+    from peerlane import Fabric, Simulation
+    from peerlane.opae.card import configure, places
+    from peerlane.opae.steady import steady_rates
+
     text, source = text_of(file)
     if not places(Simulation(text, source=source)):
         fabric = Fabric.from_toml(text, source=source)
@@ -119,10 +121,12 @@ def _rates(file: str | None) -> Mapping[str, float]:
 
 
 def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Sheet:
+    from peerlane.cli.tables.sheet import Sheet
+
     measured = ", ".join(f"{name} {rate / 1e9:.3f} GB/s" for name, rate in rates.items())
-    table = blank("format", title=f"measured: {measured}")
+    table = Sheet("format", title=f"measured: {measured}")
     shares = [f"{name} %" for name in rates]
-    numbers(table, "chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
+    table.numbers("chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
     table.add_column("fits")
     table.fold("bits", "1/s", "frame MiB")
     for row in rows:

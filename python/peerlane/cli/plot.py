@@ -10,11 +10,11 @@ import typer
 from peerlane.cli.console import say
 from peerlane.cli.files import keep_apart
 from peerlane.cli.options import writable
-from peerlane.figures.plot import PlotError, check_format, save
-from peerlane.varying.reading import plot_file
 
 
 def _figure_file(path: str | None) -> str | None:
+    from peerlane.figures.plot import PlotError, check_format
+
     if path is not None:
         try:
             check_format(path)
@@ -61,6 +61,9 @@ def plot(
     over offered load. Of a run, columns are fields of all entries of a list, such as
     `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`.
     """
+    from peerlane.figures.plot import PlotError, save
+    from peerlane.varying.reading import plot_file
+
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})
     try:

@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING
 import typer
 
 from peerlane.cli.console import InterruptedWorkError, complain, emit, progress
-from peerlane.cli.files import scenario_text
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
+from peerlane.cli.scenarios import scenario_text
 from peerlane.cli.tables.repeat import repeated as table
-from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import digest_of
 from peerlane.varying.repeat import repeat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from peerlane.cli.request import RunRequest
 
 
-def run_repeated(
-    file: str, count: int, *, seed: int | None, settings: Sequence[str], json_to: str | None
-) -> None:
-    """Runs the scenario of a file `count` times, and prints the intervals of its numbers."""
-    text, source = scenario_text(file)
+def run_repeated(request: RunRequest) -> None:
+    """Runs a scenario with as many seeds as requested, and prints the intervals of its numbers."""
+    scenario, count = request.scenario, request.repeat or 1
+    text, source = scenario_text(scenario.file)
     done = 0
     try:
         with progress("running") as bar:
 
-            def told(so_far: int, of: int) -> None:
+            def update(so_far: int, of: int) -> None:
                 nonlocal done
                 done = so_far
                 bar(f"{so_far} of {of} runs", so_far / of)
@@ -37,14 +35,14 @@ def run_repeated(
                 text,
                 count,
                 source=source,
-                settings=dict(map(read_setting, settings)),
-                seed=seed,
-                progress=told,
+                settings=scenario.changed,
+                seed=scenario.seed,
+                progress=update,
             )
     except KeyboardInterrupt:
         raise InterruptedWorkError(f"interrupted after {done} of {count} runs") from None
     document = head("repeat", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, table(outcome), json_to)
+    emit(document, table(outcome), request.outputs.json_to)
     if wrong := outcome.wrong:
         complain(
             f"{len(wrong)} of {count} runs failed, first that with seed {wrong[0].seed}:"

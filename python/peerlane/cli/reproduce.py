@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli import completion
-from peerlane.cli.claims import show_claims
 from peerlane.cli.console import complain, emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, ReportTo, Settings
-from peerlane.cli.report import open_folder, origin, write_pages
-from peerlane.cli.sensitivity import save_sensitivity
-from peerlane.cli.tables.cells import stack
-from peerlane.cli.tables.report import report as report_table
-from peerlane.cli.tables.report import summary
-from peerlane.fabric.paths import read_setting
-from peerlane.reproduction.catalogue import implementations, require_circuits, systems
-from peerlane.reproduction.reproduce import reproduce_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,6 +97,18 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     `sensitivity.toml` does not bear out that a row is predicted, such as after a change of
     `experiments.py`. The rows are shown all the same.
     """
+    from rich.console import Group
+
+    from peerlane.cli.claims import show_claims
+    from peerlane.cli.report import open_folder, write_pages
+    from peerlane.cli.sensitivity import save_sensitivity
+    from peerlane.cli.tables.report import report as report_table
+    from peerlane.cli.tables.report import summary
+    from peerlane.fabric.paths import read_setting
+    from peerlane.reproduction.catalogue import systems
+    from peerlane.reproduction.circuits import implementations, require_circuits
+    from peerlane.reproduction.reproduce import reproduce_all
+
     if claims:
         simulating = {
             "--figure": figure,
@@ -150,7 +153,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
         )
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
-    shown = stack(tables if system else [*tables, summary(reports)])
+    shown = Group(*tables if system else [*tables, summary(reports)])
     document = head("report") | (documents[0] if system else {"systems": documents})
     emit(document, shown, json_to)
     is_written = write_pages(folder, lambda: _pages(reports))
@@ -185,6 +188,7 @@ def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
 
 
 def _pages(reports: Sequence[Report]) -> list[Page]:
+    from peerlane.cli.report import origin
     from peerlane.report.reproduction import system_page
 
     made = origin("those of the experiments")

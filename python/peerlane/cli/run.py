@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from peerlane import Filter
-from peerlane.cli.captures import (
-    Address,
-    At,
-    Flow,
-    Kind,
-    Pcap,
-    Perfetto,
-    Trace,
-    Vcd,
-    Window,
-    capture,
-    check_only,
-)
-from peerlane.cli.console import warn
-from peerlane.cli.files import keep_apart, keep_from_tables, open_simulation
-from peerlane.cli.options import (
-    MOST_RUNS,
-    Circuits,
-    JsonTo,
-    Models,
-    ParquetTo,
-    ReportTo,
-    Scenario,
-    Seed,
-    Settings,
-)
-from peerlane.cli.outcome import Outputs, conclude, simulate
-from peerlane.cli.repeat import run_repeated
-from peerlane.cli.report import open_folder, origin, write_pages
-from peerlane.cli.tables.cells import duration
-from peerlane.explaining.hints import hints
-from peerlane.fabric.paths import read_setting
+from peerlane.cli.request import RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator
 
     from peerlane import Simulation
-    from peerlane.fabric.tree import Tree
     from peerlane.report.page import Page
     from peerlane.results.run import RunResult
 
@@ -59,81 +23,7 @@ MOST_HINTS = 8
 """Flows of which a line says what they wait for."""
 
 
-def _hints(result: RunResult, tree: Tree, arguments: list[str]) -> list[str]:
-    """What flows wait for that are far below their links, and the command that has the rest."""
-    found = list(hints(result, tree))
-    more = len(found) - MOST_HINTS
-    shown = found if more <= 0 else [*found[:MOST_HINTS], f"{more} more flows wait"]
-    return [f"{line}: {shlex.join(['peerlane', 'explain', *arguments])}" for line in shown]
-
-
-def run(  # noqa: PLR0913, PLR0917 - each is an option
-    file: Scenario,
-    settings: Settings = None,
-    models: Models = None,
-    seed: Seed = None,
-    trace: Trace = None,
-    perfetto: Perfetto = None,
-    vcd: Vcd = None,
-    pcap: Pcap = None,
-    at: At = None,
-    kind: Kind = None,
-    address: Address = None,
-    flow: Flow = None,
-    window: Window = None,
-    rtl: Circuits = None,
-    check_coherence: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=2**64 - 1,
-            metavar="EVENTS",
-            help="Check the lines in all caches after every so many events: one writer, or "
-            "readers of the same bytes. Slow.",
-        ),
-    ] = None,
-    repeat: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=MOST_RUNS,
-            metavar="N",
-            help="Run N times, with seeds one after the other, and print the means with their "
-            "95 % confidence intervals.",
-        ),
-    ] = None,
-    interval: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help='Sample rates and queue lengths each TIME, such as "10us", into `series` of the '
-            "JSON: bytes per second of each flow; use, payload per second, waiting TLPs and bytes "
-            "in the replay buffer of each direction of each link; use and payload of fibres.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1_000_000,
-            metavar="N",
-            help="Run on N threads, with the results and the trace of one, and warn if there are "
-            "fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without it, "
-            "long runs of large fabrics have as many threads as there are processors, 8 at most.",
-        ),
-    ] = None,
-    *,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain/--no-explain",
-            help="Say of flows that are far below their links what they wait for.",
-        ),
-    ] = True,
-    json_to: JsonTo = None,
-    parquet_to: ParquetTo = None,
-    report_to: ReportTo = None,
-) -> None:
+def run(request: RunRequest) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
     The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
@@ -200,80 +90,77 @@ def run(  # noqa: PLR0913, PLR0917 - each is an option
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
-    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
-    only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
-    check_only(only, captures)
-    outputs = {"--json": json_to, **captures}
-    keep_apart([file], outputs)
-    keep_from_tables({"FILE": file, **outputs}, parquet_to)
-    several = threads if threads is not None and threads > 1 else None
-    if repeat is not None:
-        single = {"--check-coherence": check_coherence, "--interval": interval, "--rtl": rtl}
-        single |= {"--parquet": parquet_to, "--report": report_to, "--threads": several}
-        _refuse_with_repeat({**captures, **single})
-        run_repeated(file, repeat, seed=seed, settings=settings or (), json_to=json_to)
-        return
-    folder = open_folder(report_to)
-    simulation = open_simulation(file, seed=seed, settings=settings, circuits=rtl)
-    _watch(simulation, check_coherence, explain=explain or folder is not None)
-    capture(simulation, captures, only)
-    kept = (json_to, parquet_to, report_to)
-    interval_ns = None if interval is None else _sample(simulation, interval, kept)
-    if folder is not None and interval is None:
-        simulation.sample(every=FINEST)
-    outcome = simulate(simulation, f"running {Path(file).stem}", threads)
-    result = outcome.result
-    tree = simulation.tree()
-    again = [file, *(word for one in settings or () for word in ("--set", one))]
-    again += [word for one in models or () for word in ("--model", one)]
-    lines = _hints(result, tree, again) if explain else []
-    told = result if interval is not None else replace(result, series=None)
-    if not explain:
-        told = replace(told, waits=None)
+    if request.repeat is not None:
+        from peerlane.cli.repeat import run_repeated
 
-    def more() -> bool:
-        is_written = write_pages(folder, lambda: [_page(simulation, result, settings)])
-        if result.series and interval_ns and result.series.interval_ns > interval_ns:
-            longer = duration(result.series.interval_ns).replace(" ", "")
-            too_many = f"there were too many samples, so that each is of {longer}"
-            warn(f"{too_many}; write --interval {longer}")
+        run_repeated(request)
+        return
+    from peerlane.cli.outcome import conclude, simulate
+    from peerlane.cli.report import open_folder, write_pages
+
+    folder = open_folder(request.outputs.report_to)
+    simulation = request.scenario.simulation(request.rtl)
+    _watch(simulation, request)
+    request.captures.begin(simulation)
+    interval_ns = _sample(simulation, request)
+    outcome = simulate(simulation, request)
+    result = outcome.result
+    lines = list(_hints(simulation, result, request)) if request.explain else []
+
+    def write_more() -> bool:
+        is_written = write_pages(folder, lambda: [_page(simulation, result, request)])
+        _warn_of_samples(result, interval_ns)
         return is_written
 
-    conclude(simulation, outcome, told, Outputs(json_to, parquet_to, only, lines, more))
+    conclude(simulation, outcome, request, lines, write_more)
 
 
-def _refuse_with_repeat(options: Mapping[str, object]) -> None:
-    """Refuses options, by their names, that are given and are for a single run."""
-    for option in (name for name, value in options.items() if value is not None):
-        raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
-
-
-def _page(simulation: Simulation, result: RunResult, settings: Sequence[str] | None) -> Page:
-    from peerlane.report.run import run_page
-
-    page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
-    return page.with_settings(dict(map(read_setting, settings or ())))
-
-
-def _watch(simulation: Simulation, check_coherence: int | None, *, explain: bool) -> None:
-    if check_coherence is not None:
+def _watch(simulation: Simulation, request: RunRequest) -> None:
+    if request.check_coherence is not None:
         try:
-            simulation.watch_coherence(every=check_coherence)
+            simulation.watch_coherence(every=request.check_coherence)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
-    if explain:
+    if request.explain or request.outputs.report_to is not None:
         simulation.watch_waits()
 
 
-def _sample(simulation: Simulation, interval: str, outputs: Sequence[str | None]) -> float:
-    """Samples from now on; returns the interval in nanoseconds."""
-    if not any(outputs):
-        raise typer.BadParameter(
-            "samples are not in what is printed; write --json FILE, --parquet DIR or --report DIR,"
-            " too",
-            param_hint="--interval",
-        )
-    try:
-        return simulation.sample(every=interval)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--interval") from None
+def _sample(simulation: Simulation, request: RunRequest) -> float | None:
+    """Samples from now on, where samples are of use; the interval of --interval in nanoseconds."""
+    if request.interval is not None:
+        try:
+            return simulation.sample(every=request.interval)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--interval") from None
+    if request.outputs.report_to is not None:
+        simulation.sample(every=FINEST)
+    return None
+
+
+def _hints(simulation: Simulation, result: RunResult, request: RunRequest) -> Iterator[str]:
+    """What flows wait for that are far below their links, and the command that has the rest."""
+    from peerlane.explaining.hints import hints
+
+    found = list(hints(result, simulation.tree()))
+    more = len(found) - MOST_HINTS
+    for line in found if more <= 0 else [*found[:MOST_HINTS], f"{more} more flows wait"]:
+        yield f"{line}: {request.scenario.again('explain')}"
+
+
+def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Page:
+    from peerlane.cli.report import origin
+    from peerlane.report.run import run_page
+
+    page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
+    return page.with_settings(request.scenario.changed)
+
+
+def _warn_of_samples(result: RunResult, interval_ns: float | None) -> None:
+    """Warns of samples that are further apart than --interval says."""
+    if interval_ns and result.series and result.series.interval_ns > interval_ns:
+        from peerlane.cli.console import warn
+        from peerlane.formats import duration
+
+        longer = duration(result.series.interval_ns).replace(" ", "")
+        too_many = f"there were too many samples, so that each is of {longer}"
+        warn(f"{too_many}; write --interval {longer}")

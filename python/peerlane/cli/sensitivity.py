@@ -10,11 +10,11 @@ from rich.text import Text
 
 from peerlane.cli.console import InterruptedWorkError, out, progress
 from peerlane.cli.options import FAILED
-from peerlane.cli.tables.cells import wall_time
+from peerlane.formats import wall_time
 from peerlane.reproduction.catalogue import folder_of
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.reproduce import figure_of
-from peerlane.reproduction.sensitivity.measure import needed, save
+from peerlane.reproduction.sensitivity.measure import save
 from peerlane.reproduction.sensitivity.rule import concerns
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
     wrong = []
     for name in names:
         only = figure_of(name, figure)
-        figures = needed(Expected.load(folder_of(name)))
+        figures = Expected.load(folder_of(name)).predicted()
         if only is not None and only not in figures:
             there = f"there are {', '.join(figures)}" if figures else "no other figure has any"
             raise typer.BadParameter(f"{name} {only} has no predicted rows to move; {there}")

@@ -9,23 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Group
 
-from peerlane import _core
-from peerlane.benchmark.shapes.baseline import BaselineError, changes, read_baseline
-from peerlane.benchmark.shapes.measure import (
-    QUICK,
-    UNITS,
-    Measured,
-    machine,
-    measure,
-    missing_valgrind,
-)
+from peerlane.benchmark.shapes.measure import UNITS, Measured
 from peerlane.cli.console import complain, emit, progress, say, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, writable
-from peerlane.cli.tables.shapes import changes_table, shapes_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,6 +91,13 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     fibre, or a TLP on a link. A time has changed if all runs of one measurement are faster than
     all of the other. Each shape runs in a process of its own, whose peak memory is reported.
     """
+    from rich.console import Group
+
+    from peerlane import _core
+    from peerlane.benchmark.shapes.baseline import changes
+    from peerlane.benchmark.shapes.measure import QUICK, machine, measure, missing_valgrind
+    from peerlane.cli.tables.shapes import changes_table, shapes_table
+
     shapes = _chosen(names or [])
     limit = _limit(fail_above, against)
     keep_apart([against], {"--save": save, "--json": json_to})
@@ -141,6 +137,8 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
 
 
 def _chosen(names: Sequence[str]) -> list[str]:
+    from peerlane import _core
+
     for name in names:
         if name not in UNITS:
             raise typer.BadParameter(
@@ -152,6 +150,8 @@ def _chosen(names: Sequence[str]) -> list[str]:
 @contextmanager
 def _told_of_against() -> Iterator[None]:
     """Says of a stored measurement that does not compare that it is that of `--against`."""
+    from peerlane.benchmark.shapes.baseline import BaselineError
+
     try:
         yield
     except BaselineError as error:
@@ -162,6 +162,9 @@ def _stored(
     path: str | None, shapes: Sequence[str], divisor: int, *, whole: bool
 ) -> dict[str, Measured] | None:
     """The stored measurement, if one is named; `whole` requires that it has all of the shapes."""
+    from peerlane import _core
+    from peerlane.benchmark.shapes.baseline import read_baseline
+
     if path is None:
         return None
     with _told_of_against():

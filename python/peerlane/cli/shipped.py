@@ -6,8 +6,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerlane import _core
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.abc import Traversable
@@ -49,6 +47,8 @@ def title_of(name: str) -> str:
 
 def advice(file: str) -> str:
     """What may be meant by a file that is not there."""
+    from peerlane import _core
+
     if Path(f"{file}.toml").is_file():
         return f"no such file; did you mean {file}.toml?"
     known = names()

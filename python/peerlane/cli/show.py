@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from peerlane.cli.console import emit
-from peerlane.cli.files import keep_apart, open_simulation
-from peerlane.cli.head import head
+from peerlane.cli.files import keep_apart
 from peerlane.cli.options import Circuits, JsonTo, Models, Scenario, Settings
-from peerlane.cli.tables.fabric import tree as drawing
 
 
 def show(
@@ -22,6 +19,11 @@ def show(
     of more than 16 routers is shown by the first of its hosts, and one of more than 16 fibres by
     how many there are; JSON has every one.
     """
+    from peerlane.cli.console import emit
+    from peerlane.cli.head import head
+    from peerlane.cli.scenarios import open_simulation
+    from peerlane.cli.tables.fabric import tree as drawing
+
     keep_apart([file], {"--json": json_to})
     simulation = open_simulation(file, settings=settings, circuits=rtl)
     tree = simulation.tree()

@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.cli.console import InterruptedWorkError, complain, emit, progress, say, warn
-from peerlane.cli.files import keep_apart, scenario_text
-from peerlane.cli.head import head
-from peerlane.cli.options import (
-    FAILED,
-    JsonTo,
-    Models,
-    ReportTo,
-    Scenario,
-    Seed,
-    Settings,
-    ShowAll,
-    writable,
-)
-from peerlane.cli.report import open_folder, origin, write_pages
-from peerlane.cli.tables.cells import duration
-from peerlane.cli.tables.points import points as points_table
-from peerlane.cli.tables.sweep import sweep as loads_table
-from peerlane.fabric.paths import in_order, read_setting
-from peerlane.fabric.settings import Setting
-from peerlane.fabric.simulation import already_warned, digest_of
-from peerlane.fabric.variant import parsed, variant
-from peerlane.figures.metrics import UnknownMetricError
-from peerlane.figures.table import check_ending
-from peerlane.network.bounds import bounds
-from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
-from peerlane.network.sweep import sweep as sweep_loads
-from peerlane.varying.axes import Axis
-from peerlane.varying.journal import CompleteError, JournalError, journal_of
-from peerlane.varying.points import Sample
-from peerlane.varying.sweep import Points, sweep_points
+from peerlane.cli.files import keep_apart
+from peerlane.cli.options import FAILED, JsonTo, ReportTo, ShowAll, writable
+from peerlane.cli.request import ScenarioRequest
+from peerlane.cli.spread import given
 
 if TYPE_CHECKING:
-    from peerlane.network.sweep import Sweep
+    from peerlane.fabric.tree import Traffic, Tree
     from peerlane.report.folder import Folder
     from peerlane.report.page import Page
+    from peerlane.varying.sweep import Points
 
 STEPS = 10
 """Loads of a sweep that says none."""
@@ -51,6 +24,8 @@ STEPS = 10
 
 def _axes(given: list[str] | None) -> list[str]:
     for one in given or ():
+        from peerlane.varying.axes import Axis
+
         try:
             Axis.read(one)
         except ValueError as error:
@@ -60,6 +35,8 @@ def _axes(given: list[str] | None) -> list[str]:
 
 def _sample(given: str | None) -> str | None:
     if given is not None:
+        from peerlane.varying.points import Sample
+
         try:
             Sample.read(given)
         except ValueError as error:
@@ -69,6 +46,8 @@ def _sample(given: str | None) -> str | None:
 
 def _table_file(path: str | None) -> str | None:
     if path is not None:
+        from peerlane.figures.table import check_ending
+
         try:
             check_ending(path)
         except ValueError as error:
@@ -76,9 +55,78 @@ def _table_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
-    file: Scenario,
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointsRequest:
+    """Options of a sweep of keys alone."""
+
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Take a value of the result's JSON, such as `flows.up.bytes_per_second` or "
+            "`links.h0-s0.up.utilisation`. May be repeated; the rates of all workloads, if absent.",
+        ),
+    ] = None
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="random:N|lhs:N",
+            callback=_sample,
+            help="Draw N points instead of every combination: at random, or by a Latin hypercube. "
+            "`A..B` then draws from all values between.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the sweep that was interrupted when it wrote --out."
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadsRequest:
+    """Options of a sweep of loads alone."""
+
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOAD[,LOAD...]",
+            help='Payload that each node offers, such as "0.5 GB/s,1 GB/s,2 GB/s".',
+        ),
+    ] = None
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Number of even steps up to --to, without --loads; the default is 10.",
+        ),
+    ] = None
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOAD", help="The highest load of the steps; a fifth over the bound, if absent."
+        ),
+    ] = None
+    traffic: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The workload to sweep; needed only if there are several."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuses --steps and --to beside --loads."""
+        if self.loads is not None and (self.to is not None or self.steps is not None):
+            other = "--steps" if self.to is None else "--to"
+            raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRequest:
+    """A sweep of `peerlane sweep`."""
+
+    scenario: ScenarioRequest
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,27 +136,8 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
             "`a,b,c` lists; such as `devices.a.tags=8..256*2`, `links.generation=3,4,5` or "
             '`flows.up.size="64 B..4 KiB*2"`. May be repeated: every combination is a point.',
         ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Take a value of the result's JSON, such as `flows.up.bytes_per_second` or "
-            "`links.h0-s0.up.utilisation`. May be repeated; the rates of all workloads, if absent.",
-        ),
-    ] = None,
-    settings: Settings = None,
-    models: Models = None,
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            metavar="random:N|lhs:N",
-            callback=_sample,
-            help="Draw N points instead of every combination: at random, or by a Latin hypercube. "
-            "`A..B` then draws from all values between.",
-        ),
-    ] = None,
-    seed: Seed = None,
+    ] = None
+    points: PointsRequest
     out: Annotated[
         str | None,
         typer.Option(
@@ -117,13 +146,7 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
             help="Write the points to FILE, which ends with .csv or .parquet: a column for each "
             "key and metric, `seed`, `status`, `error`.",
         ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on with the sweep that was interrupted when it wrote --out."
-        ),
-    ] = False,
+    ] = None
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -131,37 +154,38 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
             help="Run the points on the workers of a Dask scheduler, such as tcp://HOST:8786, "
             "instead of the processors of this machine.",
         ),
-    ] = None,
-    loads: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOAD[,LOAD...]",
-            help='Payload that each node offers, such as "0.5 GB/s,1 GB/s,2 GB/s".',
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            metavar="N",
-            help="Number of even steps up to --to, without --loads; the default is 10.",
-        ),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOAD", help="The highest load of the steps; a fifth over the bound, if absent."
-        ),
-    ] = None,
-    traffic: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The workload to sweep; needed only if there are several."),
-    ] = None,
-    every: ShowAll = False,
-    json_to: JsonTo = None,
-    report_to: ReportTo = None,
-) -> None:
+    ] = None
+    loads: LoadsRequest
+    every: ShowAll = False
+    json_to: JsonTo = None
+    report_to: ReportTo = None
+
+    def __post_init__(self) -> None:
+        """Refuses options that exclude each other."""
+        for option in given(self.loads if self.vary else self.points):
+            other = "is for loads, and excludes --vary" if self.vary else "needs --vary"
+            raise typer.BadParameter(f"{option} {other}; peerlane sweep --help has both forms")
+        if self.points.resume and self.out is None:
+            raise typer.BadParameter("--resume needs --out, the file of the interrupted sweep")
+        if self.scenario.models and self.scheduler is not None:
+            raise typer.BadParameter(
+                "models of one's own run on this machine alone; leave out --scheduler"
+            )
+        outputs = {"--json": self.json_to, "--out": self.out, "the journal of --out": self.journal}
+        keep_apart([self.scenario.file], outputs)
+
+    @property
+    def journal(self) -> str | None:
+        """The journal of --out."""
+        if self.out is None:
+            return None
+        from peerlane.figures.table import check_ending
+        from peerlane.varying.journal import journal_of
+
+        return str(journal_of(check_ending(self.out)))
+
+
+def sweep(request: SweepRequest) -> None:
     """Run a scenario at many points, on every processor.
 
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
@@ -191,74 +215,42 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
 
     The exit status is then 1 when packets were lost.
     """
-    loads_alone = {"--loads": loads, "--steps": steps, "--to": to, "--traffic": traffic}
-    points_alone = {"--metric": metric, "--sample": sample, "--resume": resume}
-    for option, value in (loads_alone if vary else points_alone).items():
-        if value:
-            other = "is for loads, and excludes --vary" if vary else "needs --vary"
-            raise typer.BadParameter(f"{option} {other}; peerlane sweep --help has both forms")
-    if resume and out is None:
-        raise typer.BadParameter("--resume needs --out, the file of the interrupted sweep")
-    if models and scheduler is not None:
-        raise typer.BadParameter(
-            "models of one's own run on this machine alone; leave out --scheduler"
-        )
-    journal = None if out is None else str(journal_of(check_ending(out)))
-    keep_apart([file], {"--json": json_to, "--out": out, "the journal of --out": journal})
-    folder = open_folder(report_to)
-    text, source = scenario_text(file)
-    given = dict(map(read_setting, settings or ()))
-    if not vary:
-        _loads(
-            text, source, given, (loads, steps, to, traffic), seed, scheduler, out, json_to, folder
-        )
-        return
-    axes = list(map(Axis.read, vary))
-    done = total = 0
-    try:
-        with progress("sweeping") as bar:
+    from peerlane.cli.report import open_folder
+    from peerlane.cli.scenarios import scenario_text
 
-            def told(so_far: int, of: int) -> None:
-                nonlocal done, total
-                done, total = so_far, of
-                bar(f"{so_far:,} of {of:,} points", so_far / of)
+    folder = open_folder(request.report_to)
+    text, source = scenario_text(request.scenario.file)
+    sweep_all = _sweep_points if request.vary else _sweep_loads
+    sweep_all(request, text, source, folder)
 
-            outcome = sweep_points(
-                text,
-                axes,
-                metric or (),
-                source=source,
-                settings=given,
-                sample=sample,
-                seed=seed,
-                scheduler=scheduler,
-                out=out,
-                resume=resume,
-                progress=told,
-            )
-    except KeyboardInterrupt:
-        if not total:
-            raise
-        kept = f"--resume goes on with those in {journal}" if journal else "--out would keep them"
-        raise InterruptedWorkError(
-            f"interrupted after {done:,} of {total:,} points; {kept}"
-        ) from None
-    except ScenarioError:
-        raise
-    except UnknownMetricError as error:
-        raise typer.BadParameter(str(error), param_hint="--metric") from None
-    except CompleteError as error:
-        say(str(error))
+
+def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder | None) -> None:
+    """The sweep of keys."""
+    from peerlane.cli.console import complain, emit, say, warn
+    from peerlane.cli.head import head
+    from peerlane.cli.report import origin, write_pages
+    from peerlane.cli.tables.points import points as points_table
+    from peerlane.fabric.simulation import digest_of
+    from peerlane.formats import duration
+
+    outcome = _swept(request, text, source)
+    if outcome is None:
         return
-    except JournalError as error:
-        raise typer.BadParameter(str(error), param_hint="--out") from None
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--vary") from None
     document = head("points", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, points_table(outcome, each=every or bool(metric)), json_to)
-    made = _seeds(outcome), digest_of(text)
-    is_written = write_pages(folder, lambda: [_points_page(outcome, *made).with_settings(given)])
-    if scheduler is not None:
+    emit(
+        document,
+        points_table(outcome, each=request.every or bool(request.points.metric)),
+        request.json_to,
+    )
+
+    def page() -> Page:
+        from peerlane.report.sweep import points_page
+
+        made = origin(_seeds(outcome), digest_of(text))
+        return points_page(outcome, made).with_settings(request.scenario.changed)
+
+    is_written = write_pages(folder, lambda: [page()])
+    if request.scheduler is not None:
         ran, threads = len(outcome) - outcome.resumed, outcome.workers
         say(
             f"{ran:,} points by {threads} thread{'s' * (threads > 1)} of workers in"
@@ -274,16 +266,61 @@ def sweep(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is an option
         raise typer.Exit(FAILED)
 
 
-def _points_page(outcome: Points, seeds: str, digest: str) -> Page:
-    from peerlane.report.sweep import points_page
+def _swept(request: SweepRequest, text: str, source: str) -> Points | None:
+    """The points of the sweep; nothing if a sweep to go on with has come to its end."""
+    from peerlane import ScenarioError
+    from peerlane.cli.console import InterruptedWorkError, progress, say
+    from peerlane.figures.metrics import UnknownMetricError
+    from peerlane.varying.axes import Axis
+    from peerlane.varying.journal import CompleteError, JournalError
+    from peerlane.varying.sweep import sweep_points
 
-    return points_page(outcome, origin(seeds, digest))
+    scenario = request.scenario
+    axes = list(map(Axis.read, request.vary or ()))
+    done = total = 0
+    try:
+        with progress("sweeping") as bar:
 
+            def update(so_far: int, of: int) -> None:
+                nonlocal done, total
+                done, total = so_far, of
+                bar(f"{so_far:,} of {of:,} points", so_far / of)
 
-def _loads_page(outcome: Sweep, seed: str, digest: str) -> Page:
-    from peerlane.report.sweep import loads_page
-
-    return loads_page(outcome, origin(seed, digest))
+            return sweep_points(
+                text,
+                axes,
+                request.points.metric or (),
+                source=source,
+                settings=scenario.changed,
+                sample=request.points.sample,
+                seed=scenario.seed,
+                scheduler=request.scheduler,
+                out=request.out,
+                resume=request.points.resume,
+                progress=update,
+            )
+    except KeyboardInterrupt:
+        if not total:
+            raise
+        kept = (
+            f"--resume goes on with those in {request.journal}"
+            if request.out
+            else "--out would keep them"
+        )
+        raise InterruptedWorkError(
+            f"interrupted after {done:,} of {total:,} points; {kept}"
+        ) from None
+    except ScenarioError:
+        raise
+    except UnknownMetricError as error:
+        raise typer.BadParameter(str(error), param_hint="--metric") from None
+    except CompleteError as error:
+        say(str(error))
+        return None
+    except JournalError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--vary") from None
 
 
 def _seeds(outcome: Points) -> str:
@@ -292,22 +329,20 @@ def _seeds(outcome: Points) -> str:
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
-def _loads(  # noqa: PLR0913, PLR0917 - each is an option
-    text: str,
-    source: str,
-    settings: dict[str, Setting],
-    which: tuple[str | None, int | None, str | None, str | None],
-    seed: int | None,
-    scheduler: str | None,
-    out: str | None,
-    json_to: str | None,
-    folder: Folder | None,
-) -> None:
+def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder | None) -> None:
     """The sweep of the load of a network."""
-    loads, steps, to, traffic = which
-    if loads is not None and (to is not None or steps is not None):
-        other = "--steps" if to is None else "--to"
-        raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
+    from peerlane import Fabric, ScenarioError, Simulation
+    from peerlane.cli.console import complain, emit, progress
+    from peerlane.cli.head import head
+    from peerlane.cli.report import origin, write_pages
+    from peerlane.cli.tables.sweep import sweep as loads_table
+    from peerlane.fabric.paths import in_order
+    from peerlane.fabric.simulation import already_warned, digest_of
+    from peerlane.fabric.variant import parsed, variant
+    from peerlane.network.sweep import sweep as sweep_loads
+    from peerlane.network.sweep import the_workload
+
+    settings, seed = request.scenario.changed, request.scenario.seed
     if settings:
         simulation = variant(parsed(text, source), settings, source=source)
     else:
@@ -318,13 +353,9 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
             f"{source} has no [[traffic]] to sweep; vary a key, such as"
             " --vary devices.a.tags=8..64*2, or write [[traffic]]"
         )
-    workload = the_workload(tree, traffic)
+    workload = the_workload(tree, request.loads.traffic)
     try:
-        if loads is not None:
-            offered = [bytes_per_second(load.strip()) for load in loads.split(",")]
-        else:
-            limit = 1.2 * bounds(tree, workload).least if to is None else bytes_per_second(to)
-            offered = [round(load) for load in even_loads(limit, steps or STEPS)]
+        offered = _offered(request.loads, tree, workload)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     fabric = Fabric.from_toml(text, source=source)
@@ -337,19 +368,41 @@ def _loads(  # noqa: PLR0913, PLR0917 - each is an option
             offered,
             workload.id,
             seed=seed,
-            scheduler=scheduler,
+            scheduler=request.scheduler,
             progress=lambda done: bar(what, done),
         )
     outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
-    if out is not None:
-        outcome.write(out)
+    if request.out is not None:
+        outcome.write(request.out)
     document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, loads_table(outcome), json_to)
-    seed = simulation.result().seed if seed is None else seed
-    made = str(seed), digest_of(text)
-    is_written = write_pages(folder, lambda: [_loads_page(outcome, *made).with_settings(settings)])
+    emit(document, loads_table(outcome), request.json_to)
+
+    def page() -> Page:
+        from peerlane.report.sweep import loads_page
+
+        of_all = simulation.result().seed if seed is None else seed
+        made = origin(str(of_all), digest_of(text))
+        return loads_page(outcome, made).with_settings(settings)
+
+    is_written = write_pages(folder, lambda: [page()])
     if lost := sum(point.lost for point in outcome.points):
         complain(f"{lost} packets were lost; peerlane run {source} says where")
         raise typer.Exit(FAILED)
     if not is_written:
         raise typer.Exit(FAILED)
+
+
+def _offered(request: LoadsRequest, tree: Tree, workload: Traffic) -> list[float]:
+    """The loads of a sweep, in bytes per second.
+
+    Raises:
+        ValueError: One is no load.
+    """
+    from peerlane.network.bounds import bounds
+    from peerlane.network.sweep import bytes_per_second, even_loads
+
+    if request.loads is not None:
+        return [bytes_per_second(load.strip()) for load in request.loads.split(",")]
+    highest = request.to
+    limit = 1.2 * bounds(tree, workload).least if highest is None else bytes_per_second(highest)
+    return [round(load) for load in even_loads(limit, request.steps or STEPS)]

@@ -7,12 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import typer
-from rich.live import Live
 
-from peerlane.cli.console import complain, out
-from peerlane.cli.files import open_simulation
-from peerlane.cli.options import FAILED, Models, Scenario, Seed, Settings
-from peerlane.cli.tables.top import Look, frame
+from peerlane.cli.request import ScenarioRequest
 
 if TYPE_CHECKING:
     from peerlane import Simulation
@@ -24,12 +20,7 @@ MOST_SHARE = 0.25
 """The share of the time that looking may take: large fabrics are looked at less often."""
 
 
-def top(
-    file: Scenario,
-    settings: Settings = None,
-    _models: Models = None,
-    seed: Seed = None,
-) -> None:
+def top(scenario: ScenarioRequest) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.
 
     Rates, `used` and `stalled` are those of the simulated time since the last look; when the run
@@ -40,9 +31,15 @@ def top(
     """
     if not sys.stdout.isatty():
         raise typer.BadParameter(
-            f"top needs a terminal; peerlane run {file} writes to files and pipes"
+            f"top needs a terminal; peerlane run {scenario.file} writes to files and pipes"
         )
-    simulation = open_simulation(file, seed=seed, settings=settings)
+    from rich.live import Live
+
+    from peerlane.cli.console import out
+    from peerlane.cli.outcome import judge_failures
+    from peerlane.cli.tables.top import Look, frame
+
+    simulation = scenario.simulation()
     name = simulation.tree().name
     console = out()
     first = before = now = Look.at(simulation)
@@ -54,9 +51,7 @@ def top(
             before, now = now, Look.at(simulation, share, over=over)
             live.update(frame(name, (first, before, now), console.height), refresh=True)
             pause_s = max(EVERY_S, (time.monotonic() - begun_s) / MOST_SHARE)
-    if failures := now.result.failures:
-        complain("; ".join(failures))
-        raise typer.Exit(FAILED)
+    judge_failures(now.result.failures)
 
 
 def _run_for(simulation: Simulation, seconds: float) -> tuple[float, bool]:

@@ -16,6 +16,7 @@ from peerlane.results.explanation import MOST_LIMITED_ALIKE, limited_alike, slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Executor
 
     from peerlane.results.explanation import Explanation, FlowExplanation, Value
     from peerlane.results.run import RunResult
@@ -34,6 +35,7 @@ def explain(  # noqa: PLR0913 - each is an option
     flow: str | None = None,
     what_if: bool = True,
     each: bool = True,
+    executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
     """Runs a scenario and finds out what its flows wait for, and what comes next.
@@ -47,6 +49,7 @@ def explain(  # noqa: PLR0913 - each is an option
         what_if: Whether to run the scenario again with the limit of each flow lifted.
         each: Whether to lift the limit of each flow, or, of many flows with the same limit but for
             numbers, that of the slowest alone.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Hears the fraction done, 0 to 1.
 
     Raises:
@@ -68,7 +71,7 @@ def explain(  # noqa: PLR0913 - each is an option
     result = simulation.run(lambda done: progress and progress(share * done))
     whole = result.explain()
     flows = [one for one in whole.flows if flow in {None, one.id}]
-    case = Case(scenario, Present(scenario, tree), source, result)
+    case = Case(scenario, Present(scenario, tree), source, result, executor)
     flows = [replace(one, amount=case.amount(one)) for one in flows]
     if what_if:
         chosen = flows if each else list(_for_all(flows))

@@ -18,6 +18,7 @@ from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor
 
     from peerlane.explaining.present import Present
     from peerlane.results.explanation import Value
@@ -43,12 +44,18 @@ class Case:
     """A scenario, what its run measured, and runs of it with keys set otherwise."""
 
     def __init__(
-        self, scenario: dict[str, Any], present: Present, source: str, result: RunResult
+        self,
+        scenario: dict[str, Any],
+        present: Present,
+        source: str,
+        result: RunResult,
+        executor: Executor | None,
     ) -> None:
         self._scenario = _with_ids(scenario, result)
         self._present = present
         self._source = source
-        self._result = result
+        self._seed = result.seed
+        self._executor = executor
         self._runs: dict[tuple[object, ...], Future[Explanation]] = {}
         self._lock = Lock()
 
@@ -180,16 +187,24 @@ class Case:
                 scenario[section] = [
                     entry for entry in entries if join_path((section, entry["id"])) not in left_out
                 ]
-        simulation = variant(
-            scenario, settings, source=self._source, seed=self._result.seed, warns=False
-        )
-        simulation.watch_waits()
-        return simulation.run().explain()
+        case = (scenario, settings, self._source, self._seed)
+        if self._executor is None:
+            return _explanation(*case)
+        return self._executor.submit(_explanation, *case).result()
 
     def _table(self, flow: str) -> dict[str, Any]:
         """The table of a flow in the scenario."""
         tables: list[dict[str, Any]] = self._scenario["flows"]
         return next(table for table in tables if table["id"] == flow)
+
+
+def _explanation(
+    scenario: dict[str, Any], settings: Mapping[str, Value], source: str, seed: int
+) -> Explanation:
+    """What the flows of a run wait for."""
+    simulation = variant(scenario, settings, source=source, seed=seed, warns=False)
+    simulation.watch_waits()
+    return simulation.run().explain()
 
 
 def _with_ids(scenario: dict[str, Any], result: RunResult) -> dict[str, Any]:

@@ -16,11 +16,13 @@ from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
+from peerlane.formats import duration
 from peerlane.models.engine import RequestError
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
 from peerlane.programs.access import Access, Sleep, refuse_foreign
 from peerlane.programs.host_thread import HostThread
+from peerlane.results import markup
 from peerlane.results.document import decode
 from peerlane.results.run import IncidentResult, RunResult
 from peerlane.results.wires import Wires
@@ -78,6 +80,7 @@ class Simulation:
     ) -> None:
         self._core = _core.Simulation(text, source, seed, all_models(models))
         self._text = text
+        self._source = source
         self._digest = digest_of(text)
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
@@ -95,6 +98,17 @@ class Simulation:
         for node in self.tree().nodes if outside else ():
             if node.model in outside:
                 outside[node.model].attach(self, node.name)
+
+    def __repr__(self) -> str:
+        try:
+            when = f"at {duration(self.now_ns)}"
+        except RuntimeError:  # a callback or another thread looks at it
+            when = "that is running"
+        return f"<Simulation of {self._source} {when}>"
+
+    def _repr_html_(self) -> str:
+        """The nodes and links as a notebook shows them, with the time."""
+        return markup.page(markup.line(repr(self))) + self.tree()._repr_html_()
 
     @classmethod
     def open(

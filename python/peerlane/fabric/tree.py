@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from peerlane.errors import optional
+from peerlane.results import markup
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode, renamed
 
 if TYPE_CHECKING:
+    from networkx import MultiGraph
     from pandas import DataFrame
 
 
@@ -203,9 +206,41 @@ class Tree(Document):
         """The nodes, one line for each.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.nodes.to_pandas()
+
+    def _repr_html_(self) -> str:
+        """The nodes, networks, cables and fibres as a notebook shows them."""
+        lists = ("nodes", "networks", "controllers", "cables", "fibres", "traffic")
+        found = {name: rows for name in lists if (rows := getattr(self, name))}
+        shown = (markup.title(name) + markup.table_of(rows) for name, rows in found.items())
+        return markup.page(markup.title(self.name), *shown)
+
+    def to_networkx(self) -> MultiGraph[str]:
+        """The fabric as a graph, whose nodes and edges have the fields of nodes, links and fibres.
+
+        The `kind` of an edge is "link", "port" (of a controller), "cable" or "fibre".
+
+        Raises:
+            MissingPackageError: networkx is not installed (`pip install 'peerlane[networkx]'`).
+        """
+        with optional("to_networkx needs networkx", "networkx"):
+            from networkx import MultiGraph  # noqa: PLC0415 - optional
+        graph: MultiGraph[str] = MultiGraph(name=self.name)
+        for node in self.nodes:
+            graph.add_node(node.name, **encode(node))
+        for node in self.nodes:
+            if node.upstream is not None:
+                graph.add_edge(node.upstream.to, node.name, kind="link", **encode(node.upstream))
+        for controller in self.controllers:
+            graph.add_node(controller.name, kind="controller")
+            for port in controller.ports:
+                graph.add_edge(controller.name, port, kind="port")
+        for kind, wires in (("cable", self.cables), ("fibre", self.fibres)):
+            for wire in wires:
+                graph.add_edge(wire.source, wire.target, kind=kind, **encode(wire))
+        return graph
 
     def below(self, name: str) -> list[Node]:
         """The nodes one link below `name`, in the order of their ports."""

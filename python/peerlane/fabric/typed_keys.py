@@ -1,7 +1,7 @@
 """The keys of every section and device model, for type checkers and editors.
 
-Generated from the catalogue of parameters by `python tests/test_typed_keys.py`; the keys are in one
-file, however long, because nobody writes or reads it as one.
+Generated from the catalogue of parameters by `make generate`; the keys are in one file, however
+long, because nobody writes or reads it as one.
 """
 
 from __future__ import annotations

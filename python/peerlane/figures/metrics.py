@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane.dotted import join_path, split_path
+from peerlane.errors import PeerlaneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ _FEW = 4
 """Values of a list that are values of their own, such as a least and a most."""
 
 
-class UnknownMetricError(ValueError):
+class UnknownMetricError(PeerlaneError, ValueError):
     """A result has nothing at this path; the message has the nearest path."""
 
 

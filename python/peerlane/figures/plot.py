@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
+from peerlane.errors import PeerlaneError, optional
 from peerlane.figures.intervals import Interval
 from peerlane.figures.quantities import in_unit, unit_of
-from peerlane.figures.table import MissingPackageError
 from peerlane.printable import printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MARKED = 60
 _RATE = "bytes_per_second"
 
 
-class PlotError(ValueError):
+class PlotError(PeerlaneError, ValueError):
     """A table has no such column, or nothing to plot; the message says what it has."""
 
 
@@ -183,10 +183,8 @@ def check_format(path: str | PathLike[str]) -> Path:
 
 
 def _empty(height: float = 4.0) -> tuple[Figure, Axes]:
-    try:
+    with optional("figures need matplotlib", "plot"):
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to load
-    except ModuleNotFoundError:
-        raise MissingPackageError("figures need matplotlib: pip install 'peerlane[plot]'") from None
     figure = Figure(figsize=(7.0, height), layout="constrained")
     return figure, figure.subplots()
 

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from peerlane.errors import optional
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
@@ -16,10 +18,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ENDINGS = (".csv", ".parquet")
-
-
-class MissingPackageError(RuntimeError):
-    """An optional package is not installed; the message says how to."""
 
 
 def check_ending(path: str | PathLike[str]) -> Path:
@@ -33,14 +31,9 @@ def check_ending(path: str | PathLike[str]) -> Path:
     if found.suffix not in ENDINGS:
         raise ValueError(f"{path}: write a name that ends with .csv or .parquet")
     if found.suffix == ".parquet":
-        try:
+        with optional("Parquet needs pandas and pyarrow", "parquet", ".csv needs nothing"):
             import pandas as pd  # noqa: F401, PLC0415 - optional, and slow to load
             import pyarrow as pa  # noqa: F401, PLC0415 - as above
-        except ModuleNotFoundError:
-            raise MissingPackageError(
-                "Parquet needs pandas and pyarrow: pip install 'peerlane[parquet]';"
-                " .csv needs nothing"
-            ) from None
     return found
 
 
@@ -101,14 +94,10 @@ def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFram
     """The rows as pandas has them; a column with values of several kinds is of texts.
 
     Raises:
-        ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
     """
-    try:
+    with optional("to_pandas needs pandas", "pandas"):
         import pandas as pd  # noqa: PLC0415 - optional, and slow to load
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
-        ) from error
     return pd.DataFrame({name: _column([row[name] for row in rows]) for name in columns})
 
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from peerlane.errors import PeerlaneError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMMAND = "sudo lspci -vvv"
 
 
-class ListingError(Exception):
+class ListingError(PeerlaneError):
     """A text is not a whole listing of a machine; says where, and what would be right."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from peerlane.errors import PeerlaneError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator
 
@@ -16,7 +18,7 @@ _Waited = "int | Task[Any] | Signal"
 """What a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
 
 
-class RequestError(Exception):
+class RequestError(PeerlaneError):
     """A request of a device has no data.
 
     `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",

@@ -14,6 +14,7 @@ from peerlane.fabric.variant import variant
 from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results import markup
+from peerlane.results.brief import Brief
 from peerlane.results.collection import Collection
 from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
@@ -22,6 +23,7 @@ from peerlane.varying.work import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from concurrent.futures import Executor
     from os import PathLike
 
     from matplotlib.figure import Figure
@@ -43,7 +45,7 @@ _SYMBOLS_NS = 260.0
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPoint:
+class LoadPoint(Brief):
     """One run: payload in bytes a second for each node, offered and accepted.
 
     The latency is that of the messages that were due within `[measure]` and arrived by the end of
@@ -59,7 +61,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Brief):
     """A workload at several loads, in their order, and what its network could carry at most."""
 
     name: str
@@ -136,7 +138,7 @@ class Sweep:
         """One line for each load.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.points.to_pandas()
 
@@ -148,6 +150,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     *,
     seed: int | None = None,
     scheduler: str | None = None,
+    executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Sweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
@@ -161,6 +164,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         traffic: The id of the workload; not needed where there is only one.
         seed: Of all random streams; replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Hears the fraction of the runs that are done.
 
     Raises:
@@ -181,7 +185,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
     study = _Study(fabric.to_toml(), tree.name, workload, window, seed)
     points: dict[int, LoadPoint] = {}
-    with crew(scheduler) as workers:
+    with crew(scheduler, executor) as workers:
         for number, point in workers.each(_point, study, rates, _lost):
             points[rates[number]] = point
             if progress is not None:

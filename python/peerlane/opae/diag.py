@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from peerlane.errors import PeerlaneError
 from peerlane.programs.host_thread import PAGE, run_programs
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
 """Bits of the configuration register, by the lines of a request."""
 
 
-class DiagnosticsError(RuntimeError):
+class DiagnosticsError(PeerlaneError, RuntimeError):
     """The accelerator reported a failure of its test, or never ended it."""
 
 

@@ -13,6 +13,7 @@ import struct
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from peerlane.errors import PeerlaneError
 from peerlane.programs.host_thread import PAGE
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Chunks(Protocol):
         """Chunk `number`."""
 
 
-class DmaError(RuntimeError):
+class DmaError(PeerlaneError, RuntimeError):
     """The accelerator did not do what its registers promise."""
 
 

@@ -23,6 +23,7 @@ from peerlane.opae.bitstream import model_of
 from peerlane.opae.evidence import Evidence, Ledger
 from peerlane.opae.stuck import PATIENCE, end_unit
 from peerlane.opae.topology import hwloc_xml
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ _BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":", "TSAN_OPTIONS": ":"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Brief):
     """The outcome of a program."""
 
     status: int

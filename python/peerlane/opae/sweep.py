@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from peerlane import _core
 from peerlane.opae.dma import CHUNK, LINE, Dma
 from peerlane.programs.host_thread import run_programs
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Brief):
     """The measurements of one sweep of one card."""
 
     card: str

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from peerlane.building.builder import Fabric
+from peerlane.errors import PeerlaneError
 from peerlane.fabric.simulation import Simulation
 from peerlane.ranks.rank import Ended, Mail, Operation, Rank
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +36,12 @@ _SHOWN = 16
 """The most ranks, or places in programs, that one message names."""
 
 
-class Deadlock(RuntimeError):  # noqa: N818 - what it is called
+class Deadlock(PeerlaneError, RuntimeError):  # noqa: N818 - what it is called
     """Ranks wait for each other, or for one that has ended, and nothing will change that."""
 
 
 @dataclass(frozen=True, slots=True)
-class RankRun(Generic[T]):
+class RankRun(Brief, Generic[T]):
     """The outcome of a parallel program.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 import peerlane
+from peerlane.errors import PeerlaneError
 from peerlane.report import vega
 from peerlane.report.charts.errors import Deviation, errors
 from peerlane.report.page import html, index_html
@@ -28,7 +29,7 @@ INDEX, IMAGES, CONTENTS = "index.html", "images", "contents.json"
 _ERRORS = "Error of every row that is held against a source, for each system."
 
 
-class ReportError(ValueError):
+class ReportError(PeerlaneError, ValueError):
     """A folder cannot take a report; the message says why, and what to write instead."""
 
 

@@ -11,8 +11,7 @@ from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table
 from peerlane.report.topology_section import topology
 from peerlane.report.words import NONE, number, percent, slug
-from peerlane.reproduction.calibration import changed
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -91,8 +90,7 @@ def _verdict(report: Report) -> str:
 
 
 def _topology(report: Report) -> Section:
-    with changed(report.settings):
-        simulation = system_fabric(report.system).simulation()
+    simulation = machine_of(report.system, report.settings).simulation()
     caption = "The fabric of the system, with the negotiated width and the rate of each link."
     return topology(slug(report.system), caption, simulation)
 
@@ -111,9 +109,9 @@ def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
         published(f"{slug(report.system)}-{name}{f'-{count}' * (len(plots) > 1)}", plot, rows)
         for count, plot in enumerate(plots, 1)
     ]
-    held = [row for row in rows if row.is_published]
-    checks = [row for row in rows if row.is_expected]
-    others = [row for row in rows if not (row.is_published or row.is_expected)]
+    held = [row for row in rows if row.expected.is_published]
+    checks = [row for row in rows if row.expected.is_expected]
+    others = [row for row in rows if not row.expected.is_held]
     tables = tuple(_rows(some) for some in (held, checks) if some)
     words = f"{len(others)} row{'s' * (len(others) > 1)} without a published value"
     hidden = ((words, _rows(others)),) if others else ()
@@ -121,9 +119,9 @@ def _figure(report: Report, name: str, rows: Sequence[Row]) -> Section:
 
 
 def _rows(rows: Sequence[Row]) -> Table:
-    notes = list(dict.fromkeys(row.note for row in rows if row.note))
-    shown = any(row.is_published or row.is_expected for row in rows)
-    ours = any(row.is_expected for row in rows)
+    notes = list(dict.fromkeys(row.expected.note for row in rows if row.expected.note))
+    shown = any(row.expected.is_held for row in rows)
+    ours = any(row.expected.is_expected for row in rows)
     changed = any(row.unchanged is not None for row in rows)
     sensitive = any(row.sensitivity for row in rows)
     columns = [Column("row", "name"), Column("what")]
@@ -135,24 +133,23 @@ def _rows(rows: Sequence[Row]) -> Table:
     columns += [Column("most sensitive to (10 % more)")] * sensitive
     lines = []
     for row in rows:
-        is_judged = row.is_judged and row.kind != "gap"
-        cells = [row.id, row.what]
+        cells = [row.id, row.expected.what]
         cells += [_published(row)] * shown
-        cells += [number(row.simulated), "" if row.unit == "1" else row.unit]
-        within = f"{number(row.tolerance_percent)} %" if is_judged else NONE
+        cells += [number(row.simulated), "" if row.expected.unit == "1" else row.expected.unit]
+        within = f"{number(row.expected.tolerance_percent)} %" if row.is_judged else NONE
         cells += [percent(row.error_percent), within] * shown
-        cells += [row.kind or NONE]
+        cells += [row.expected.kind or NONE]
         cells += [number(row.unchanged), percent(row.change_percent)] * changed
         cells += [_sensitivity(row)] * sensitive
-        note = notes.index(row.note) + 1 if row.note else None
+        note = notes.index(row.expected.note) + 1 if row.expected.note else None
         lines.append(Line(tuple(cells), anchor=_anchor(row.id), note=note, wrong=not row.passes))
     return Table(tuple(columns), tuple(lines), tuple(notes))
 
 
 def _published(row: Row) -> str:
-    if ends := row.published_range or row.expected_range:
+    if ends := row.expected.ends:
         return " to ".join(map(number, ends))
-    return number(row.published if row.expected is None else row.expected)
+    return number(row.expected.value)
 
 
 def _sensitivity(row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.formats import percent, size
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.names import short
@@ -13,7 +14,7 @@ from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Line, Table, columns
 from peerlane.report.topology_section import topology
-from peerlane.report.words import NONE, duration, rate, share, size, slug
+from peerlane.report.words import NONE, duration, rate, slug
 from peerlane.report.workloads import workloads
 from peerlane.results.explanation import told
 
@@ -120,7 +121,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
     if len(waits) > _MOST_ROWS:
         caption += f"; the first {_MOST_ROWS} of {len(waits)} flows"
     first = waits[0]
-    most = ", ".join(f"{share(one.share)} {told(one.cause)}" for one in first.shares[:3])
+    most = ", ".join(f"{percent(one.share)} {told(one.cause)}" for one in first.shares[:3])
     panel = bars(parts, WAITS, "share of its time")
     chart = Chart(f"{name}-waits", f"{caption}.", f"{caption}. {first.id}: {most}.", (panel,))
     lines = [
@@ -128,7 +129,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
             (
                 flow.id,
                 told(one.cause),
-                share(one.share),
+                percent(one.share),
                 "limits its rate" if one.cause == flow.limit else "",
             )
         )
@@ -184,7 +185,7 @@ def _link_table(result: RunResult) -> Iterator[Table]:
             (
                 link.id,
                 link.direction,
-                share(link.utilisation),
+                percent(link.utilisation),
                 size(link.payload_bytes),
                 size(link.overhead_bytes),
                 size(link.dllp_bytes),
@@ -208,7 +209,7 @@ def _fibre_table(result: RunResult) -> Iterator[Table]:
                 fibre.id,
                 fibre.source,
                 fibre.target,
-                share(fibre.utilisation),
+                percent(fibre.utilisation),
                 str(fibre.frames),
                 size(fibre.payload_bytes),
                 size(fibre.overhead_bytes),
@@ -230,7 +231,7 @@ def _iommus(result: RunResult) -> Iterator[Section]:
             (
                 one.host,
                 str(one.requests),
-                share(one.hits / one.requests) if one.requests else NONE,
+                percent(one.hits / one.requests) if one.requests else NONE,
                 *map(str, (one.walks, one.walk_reads, one.invalidations, one.faults)),
                 duration(one.mean_wait_ns),
                 duration(one.longest_wait_ns),

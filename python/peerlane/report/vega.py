@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from peerlane.figures.table import MissingPackageError
+from peerlane.errors import optional
 from peerlane.printable import printable
 from peerlane.report.charts.chart import CONFIG
 from peerlane.report.colours import LIGHT, painted
@@ -33,7 +33,7 @@ _HEAD = {
 _SCALE = 2
 """Pixels of a PNG for each of its SVG."""
 
-_MISSING = "a report needs vl-convert-python and jinja2: pip install 'peerlane[report]'"
+_NEEDED = ("a report needs vl-convert-python and jinja2", "report")
 
 
 def check_installed() -> None:
@@ -43,10 +43,8 @@ def check_installed() -> None:
         MissingPackageError: They cannot.
     """
     _library()
-    try:
+    with optional(*_NEEDED):
         import jinja2  # noqa: F401, PLC0415 - optional
-    except ModuleNotFoundError:
-        raise MissingPackageError(_MISSING) from None
 
 
 @cache
@@ -113,8 +111,6 @@ def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _library() -> ModuleType:
-    try:
+    with optional(*_NEEDED):
         import vl_convert  # noqa: PLC0415 - optional, and slow to load
-    except ModuleNotFoundError:
-        raise MissingPackageError(_MISSING) from None
     return vl_convert

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
+from peerlane import formats
+
 _LONGEST = 80
 """Letters of the name of a file."""
 
@@ -13,12 +15,8 @@ NONE = "\N{EN DASH}"
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, or all of an integer part that has more."""
-    if value is None:
-        return NONE
-    if value == int(value):
-        return str(int(value))
-    return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004
+    """A number as `peerlane.formats.number` writes it."""
+    return NONE if value is None else formats.number(value)
 
 
 def percent(value: float | None) -> str:
@@ -29,32 +27,14 @@ def percent(value: float | None) -> str:
     return words[1:] if words[1:] == "0.00 %" else words
 
 
-def share(value: float) -> str:
-    """A part of a whole."""
-    return f"{100 * value:.1f} %"
-
-
 def duration(ns: float | None) -> str:
     """A time in the unit that suits it."""
-    if ns is None:
-        return NONE
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.4g} {unit}"
-    return f"{ns:.4g} ns"
+    return NONE if ns is None else formats.duration(ns).replace("us", "µs")
 
 
 def rate(bytes_per_second: float | None) -> str:
     """A rate in GB/s."""
-    return NONE if bytes_per_second is None else f"{bytes_per_second / 1e9:.4g} GB/s"
-
-
-def size(count: float) -> str:
-    """A number of bytes in the largest binary unit that keeps it readable."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.4g} {unit}"
-    return f"{count:.4g} B"
+    return NONE if bytes_per_second is None else f"{formats.gigabytes(bytes_per_second)} GB/s"
 
 
 def slug(name: str) -> str:

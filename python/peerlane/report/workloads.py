@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from peerlane.formats import size
 from peerlane.report.charts.latencies import latencies
 from peerlane.report.page import Section
 from peerlane.report.table import Column, Line, Table, columns
-from peerlane.report.words import NONE, duration, number, rate, size
+from peerlane.report.words import NONE, duration, number, rate
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:

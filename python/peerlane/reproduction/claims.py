@@ -58,7 +58,7 @@ class ClaimEntry(_Strict):
     """Rows of `expected.toml`: each states the value, or none does where it is lost; those of an
     input have it in their names."""
     where: tuple[str, ...] = ()
-    """Keys of `scenario.toml`; or `MODULE.NAME`, the constant of a measurement; or
+    """Keys of `scenario.toml`; or `constants.NAME`, a constant of the experiments; or
     `profile:NAME.KEY`, the setting of a shipped profile."""
     conversion: tuple[str, ...] = ()
     """The way from `it`, the value of a row or key, to the claim's, such as `it / 1000`: one for

@@ -61,16 +61,16 @@ class ExpectedRow(_Strict):
     what: str
     published: float | None = None
     published_range: tuple[float, float] | None = None
-    expected: float | None = None
-    expected_range: tuple[float, float] | None = None
     unit: str
     tolerance_percent: NonNegativeFloat = 0
-    tolerance_reason: str = ""
     kind: Kind | None = None
+    note: str = ""
+    expected: float | None = None
+    expected_range: tuple[float, float] | None = None
+    tolerance_reason: str = ""
     derived_from: tuple[str, ...] = ()
     same_as: str = ""
     """The row that is held against the same figure of the source, and counts for both."""
-    note: str = ""
 
     @property
     def is_published(self) -> bool:
@@ -81,6 +81,21 @@ class ExpectedRow(_Strict):
     def is_expected(self) -> bool:
         """Whether the row has a value of our own arithmetic or expectation."""
         return self.expected is not None or self.expected_range is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is a value or a range that the row is held against."""
+        return self.is_published or self.is_expected
+
+    @property
+    def value(self) -> float | None:
+        """The published or the expected value, if there is one."""
+        return self.published if self.expected is None else self.expected
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the published or of the expected range, if there is one."""
+        return self.published_range or self.expected_range
 
     @model_validator(mode="after")
     def _one_statement(self) -> Self:
@@ -95,7 +110,7 @@ class ExpectedRow(_Strict):
             raise ValueError(f"{self.id}: a check needs expected, or expected_range")
         if self.is_published and self.kind is None:
             raise ValueError(f"{self.id}: a published value needs a kind, such as predicted")
-        if self.kind not in {None, "gap"} and not (self.is_published or self.is_expected):
+        if self.kind not in {None, "gap"} and not self.is_held:
             raise ValueError(
                 f"{self.id}: {self.kind} is held against nothing; write published or expected, or"
                 " leave out kind"
@@ -114,8 +129,7 @@ class ExpectedRow(_Strict):
                 f"{self.id}: a row with a range is within only inside it; write"
                 " tolerance_percent = 0"
             )
-        is_judged = self.is_published or self.is_expected
-        if self.tolerance_percent > WIDE and is_judged and not self.tolerance_reason.strip():
+        if self.tolerance_percent > WIDE and self.is_held and not self.tolerance_reason.strip():
             raise ValueError(
                 f"{self.id}: a tolerance of {self.tolerance_percent:g} % needs tolerance_reason,"
                 f" such as how closely the source can be read; {WIDE} % and less need none"
@@ -284,6 +298,14 @@ class Expected(_Strict):
         for figure in self.figures:
             rows.setdefault(figure.name, []).extend(figure.rows)
         return rows
+
+    def predicted(self) -> dict[str, list[str]]:
+        """The ids of predicted rows with a published value, of each figure that has any."""
+        found = {
+            name: [row.id for row in rows if row.kind == "predicted" and row.is_published]
+            for name, rows in self.by_figure().items()
+        }
+        return {name: ids for name, ids in found.items() if ids}
 
     def with_circuits(self) -> Self:
         """The same where circuits run in the place of models: `circuit_gaps` are gaps."""

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from peerlane.reproduction.calibration import changed, moved, setting
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction.machine import experiments_of, machine_of
+from peerlane.reproduction.steps import Step, constant_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from peerlane.fabric.settings import Setting
+    from peerlane.reproduction.machine import Machine
 
 Measurements = Iterator[tuple[str, float]]
 """The output of a function of `experiments.py`: the id and the simulated value of each row."""
-
-STEP = 0.1
-"""The share by which a parameter is moved."""
 
 OUTCOMES = "outcomes"
 """The function of `experiments.py` that measures on circuits what is fitted for models: the names
@@ -54,7 +50,7 @@ class Job:
     @property
     def seconds(self) -> float:
         """The time that it is expected to take, on one processor."""
-        known: dict[str, float] = getattr(_experiments(self.system), "SECONDS", {})
+        known: dict[str, float] = getattr(experiments_of(self.system), "SECONDS", {})
         return known.get(self.figure, SHORT_S)
 
 
@@ -143,26 +139,30 @@ class Pace:
 
 def about(system: str, figures: Iterable[str]) -> dict[str, str]:
     """The first line that `experiments.py` says of each figure."""
-    experiments = _experiments(system)
+    experiments = experiments_of(system)
     words = ((name, getattr(experiments, name).__doc__ or "") for name in figures)
     return {name: said.partition("\n")[0] for name, said in words}
 
 
 def has_outcomes(system: str) -> bool:
     """Whether the system measures fitted parameters on its circuits."""
-    return hasattr(_experiments(system), OUTCOMES)
+    return hasattr(experiments_of(system), OUTCOMES)
 
 
 def _simulate(job: Job) -> Outcome:
-    figure: Callable[[], Measurements] = getattr(_experiments(job.system), job.figure)
-    with changed(dict(job.settings)):
-        if not job.where:
-            return Outcome(dict(figure()), 0)
-        scenario = tomllib.loads(system_fabric(job.system).to_toml())
-        values = {where: setting(scenario, where) for where in job.where}
-        with moved(values, STEP) as share:
-            return Outcome(dict(figure()), share)
+    figure: Callable[[Machine[Any]], Measurements] = getattr(experiments_of(job.system), job.figure)
+    machine, share = larger(machine_of(job.system, dict(job.settings)), job.where)
+    return Outcome(dict(figure(machine)), share)
 
 
-def _experiments(system: str) -> Any:  # noqa: ANN401 - a module
-    return import_module(f"peerlane.systems.{system}.experiments")
+def larger(machine: Machine[Any], where: Sequence[str]) -> tuple[Machine[Any], float]:
+    """The machine with each of these keys a tenth larger, and the share of the first.
+
+    What is counted moves to the next whole number; a key that is 0 stays so, by a share of 0.
+    """
+    share = 0.0
+    for key in reversed(where):
+        value = machine.setting(key)
+        value, more = next(iter(constant_steps(value)), Step(value, None))
+        machine, share = machine.moved(key, value), more or 0.0
+    return machine, share

@@ -51,7 +51,7 @@ class Report:
     @property
     def judged(self) -> tuple[Row, ...]:
         """The rows that are held against the source, or against our own expectation."""
-        return tuple(row for row in self.rows if row.kind != "gap" and row.is_judged)
+        return tuple(row for row in self.rows if row.is_judged)
 
     @property
     def missed(self) -> tuple[Row, ...]:
@@ -78,10 +78,10 @@ class Report:
             if entry.outcome is None:
                 del fields["outcome"]
             calibration.append(fields)
-        rows = [asdict(row) | {"change_percent": row.change_percent} for row in self.rows]
-        if not self.settings:
-            for row in rows:
-                del row["unchanged"], row["change_percent"]
+        rows = [row.to_json() for row in self.rows]
+        if self.settings:
+            for fields, row in zip(rows, self.rows, strict=True):
+                fields |= {"unchanged": row.unchanged, "change_percent": row.change_percent}
         document = {
             "system": self.system,
             "counts": self.tally.to_json(),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from peerlane._core import advice
-from peerlane.fabric.paths import put
 from peerlane.fabric.variant import parsed, variant
-from peerlane.reproduction.calibration import quantity, setting
-from peerlane.reproduction.catalogue import are_circuits, folder_of, scenario_text, systems
+from peerlane.reproduction.calibration import quantity
+from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.jobs import OUTCOMES, STEP, Job, Outcome, about, has_outcomes, run
+from peerlane.reproduction.jobs import OUTCOMES, Job, Outcome, about, has_outcomes, run
+from peerlane.reproduction.machine import machine_of
 from peerlane.reproduction.report import CalibrationEntry, Report
 from peerlane.reproduction.row import Row
+from peerlane.reproduction.steps import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -95,29 +95,27 @@ class _Wanted:
     def of(cls, system: str, only: str | None, settings: Mapping[str, Setting]) -> _Wanted:
         only = figure_of(system, only)
         expected = Expected.load(folder_of(system))
-        if are_circuits(settings):
+        if settings:
+            source = f"{system}/scenario.toml"
+            variant(parsed(scenario_text(system), source), settings, source=source, warns=False)
+        if machine_of(system, settings).runs_circuits:
             expected = expected.with_circuits()
         figures = expected.by_figure()
         if only is not None:
             figures = {only: figures[only]}
-        if settings:
-            source = f"{system}/scenario.toml"
-            variant(parsed(scenario_text(system), source), settings, source=source, warns=False)
         return cls(system, expected, figures, settings)
 
     def judged(self) -> _Wanted:
         """What is wanted of the system, without figures that are held against nothing."""
         judged = {
-            name: rows
-            for name, rows in self.figures.items()
-            if any(row.is_published or row.is_expected for row in rows)
+            name: rows for name, rows in self.figures.items() if any(row.is_held for row in rows)
         }
         return replace(self, figures=judged)
 
     @property
     def measures_parameters(self) -> bool:
         """Whether fitted parameters are outcomes of circuits, which are measured."""
-        return are_circuits(self.settings) and has_outcomes(self.system)
+        return machine_of(self.system, self.settings).runs_circuits and has_outcomes(self.system)
 
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
         if self.measures_parameters:
@@ -145,7 +143,7 @@ class _Wanted:
                 if (job := self._job(name, entry.where)) in outcomes
             }
             known = (
-                replace(_row(name, row, simulated.get(row.id)), unchanged=published.get(row.id))
+                Row(row, name, simulated.get(row.id), unchanged=published.get(row.id))
                 for row in wanted
             )
             rows += [_with_sensitivity(row, moved_figures) for row in known]
@@ -190,51 +188,12 @@ def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, fl
         raise RuntimeError(f"{figure}: experiments and expected.toml differ in {sorted(wrong)}")
 
 
-def _row(figure: str, expected: ExpectedRow, simulated: float | None) -> Row:
-    return Row(
-        id=expected.id,
-        figure=figure,
-        what=expected.what,
-        published=expected.published,
-        published_range=expected.published_range,
-        simulated=simulated,
-        unit=expected.unit,
-        error_percent=_error_percent(expected, simulated),
-        tolerance_percent=expected.tolerance_percent,
-        kind=expected.kind,
-        note=expected.note,
-        expected=expected.expected,
-        expected_range=expected.expected_range,
-        tolerance_reason=expected.tolerance_reason,
-        derived_from=expected.derived_from,
-        same_as=expected.same_as,
-    )
-
-
-def _error_percent(expected: ExpectedRow, simulated: float | None) -> float | None:
-    """The distance from the value of the row, or from the nearer end of its range."""
-    if simulated is None:
-        return None
-    nearest = expected.published if expected.expected is None else expected.expected
-    ends = expected.published_range or expected.expected_range
-    if ends is not None:
-        low, high = ends
-        if low <= simulated <= high:
-            return 0.0
-        nearest = low if simulated < low else high
-    if nearest is None:
-        return None
-    if nearest == 0:
-        return 0.0 if simulated == 0 else float("inf")
-    return 100 * (simulated - nearest) / nearest
-
-
 def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
     """The row, with what becomes of it when each parameter is moved, if its kind is so shown."""
-    if row.kind not in MOVED or not row.simulated or not by_parameter:
+    if row.expected.kind not in MOVED or not row.simulated or not by_parameter:
         return row
     changes = {
-        name: 100 * (outcome.values[row.id] / row.simulated - 1) * STEP / outcome.share
+        name: 100 * (outcome.values[row.id] / row.simulated - 1) * STEP / (outcome.share or STEP)
         for name, outcome in by_parameter.items()
     }
     return replace(row, sensitivity=changes)
@@ -248,12 +207,10 @@ def _calibration(
 ) -> tuple[CalibrationEntry, ...]:
     if not expected.calibration:
         return ()
-    scenario = tomllib.loads(scenario_text(system))
-    for where, value in settings.items():
-        put(scenario, where, value)
+    machine = machine_of(system, settings)
     entries = []
     for entry in expected.calibration:
-        value, unit = quantity(setting(scenario, entry.where[0]))
+        value, unit = quantity(machine.setting(entry.where[0]))
         origin = ", ".join(entry.origin)
         outcome = outcomes.get(entry.name)
         entries.append(CalibrationEntry(entry.name, value, unit, entry.meaning, origin, outcome))

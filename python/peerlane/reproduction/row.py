@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from peerlane.reproduction.expected import Kind  # noqa: TC001 - pydantic reads it
+if TYPE_CHECKING:
+    from peerlane.reproduction.expected import ExpectedRow
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published value beside the simulated one; the error is in percent of the published.
+    """A row of `expected.toml`, and the value that was simulated for it."""
 
-    A check has an expected value instead, which is ours, and its error is in percent of that.
-    """
-
-    id: str
+    expected: ExpectedRow
     figure: str
-    what: str
-    published: float | None
-    published_range: tuple[float, float] | None
     simulated: float | None
-    unit: str
-    error_percent: float | None
-    tolerance_percent: float
-    kind: Kind | None
-    note: str
-    expected: float | None = None
-    expected_range: tuple[float, float] | None = None
-    tolerance_reason: str = ""
-    derived_from: tuple[str, ...] = ()
-    same_as: str = ""
-    """The row that is held against the same figure of the source, and counts for both."""
     sensitivity: dict[str, float] | None = None
     """Percent by which the value moves when each calibration parameter grows by 10 %."""
     unchanged: float | None = None
     """The simulated value of the published scenario, where keys of it are set otherwise."""
+
+    @property
+    def id(self) -> str:
+        """The id of the row."""
+        return self.expected.id
+
+    @property
+    def error_percent(self) -> float | None:
+        """The distance from the value of the row, or from the nearer end of its range."""
+        if self.simulated is None:
+            return None
+        nearest = self.expected.value
+        if self.expected.ends is not None:
+            low, high = self.expected.ends
+            if low <= self.simulated <= high:
+                return 0.0
+            nearest = low if self.simulated < low else high
+        if nearest is None:
+            return None
+        if nearest == 0:
+            return 0.0 if self.simulated == 0 else float("inf")
+        return 100 * (self.simulated - nearest) / nearest
 
     @property
     def change_percent(self) -> float | None:
@@ -46,25 +53,28 @@ class Row:
         return 100 * (self.simulated / self.unchanged - 1)
 
     @property
-    def is_published(self) -> bool:
-        """Whether the source has a value, or a range of values."""
-        return self.published is not None or self.published_range is not None
-
-    @property
-    def is_expected(self) -> bool:
-        """Whether our own arithmetic or expectation has a value, or a range of values."""
-        return self.expected is not None or self.expected_range is not None
-
-    @property
     def is_judged(self) -> bool:
-        """Whether there is a value to be close to, or no simulated one."""
-        return self.is_published or self.is_expected or self.simulated is None
+        """Whether there is a value to be close to, or no simulated one, and the row is no gap."""
+        return self.expected.kind != "gap" and (self.expected.is_held or self.simulated is None)
 
     @property
     def passes(self) -> bool:
         """Whether the row is as close as it must be; a gap always is."""
-        if self.kind == "gap":
+        if self.expected.kind == "gap":
             return True
         if self.simulated is None:
             return False
-        return self.error_percent is None or abs(self.error_percent) <= self.tolerance_percent
+        error = self.error_percent
+        return error is None or abs(error) <= self.expected.tolerance_percent
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as the command line writes it."""
+        own: dict[str, dict[str, Any]] = {
+            "id": {"figure": self.figure},
+            "published_range": {"simulated": self.simulated},
+            "unit": {"error_percent": self.error_percent},
+        }
+        fields: dict[str, Any] = {}
+        for key, value in self.expected.model_dump().items():
+            fields |= {key: value} | own.get(key, {})
+        return fields | {"sensitivity": self.sensitivity}

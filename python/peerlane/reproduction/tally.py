@@ -75,10 +75,12 @@ class Tally:
             rows: All rows of a report.
             fitted: The number of fitted parameters.
         """
-        published = [row for row in rows if row.kind != "gap" and row.is_published]
-        by_kind = {kind: [row for row in published if row.kind == kind] for kind in KINDS}
-        checks = [row for row in rows if row.is_expected]
-        gaps = sum(row.kind == "gap" for row in rows)
+        published = [
+            row for row in rows if row.expected.kind != "gap" and row.expected.is_published
+        ]
+        by_kind = {kind: [row for row in published if row.expected.kind == kind] for kind in KINDS}
+        checks = [row for row in rows if row.expected.is_expected]
+        gaps = sum(row.expected.kind == "gap" for row in rows)
         return cls(
             figures={kind: Count.of(some) for kind, some in by_kind.items() if some},
             gaps=gaps,
@@ -134,7 +136,7 @@ def _independent(rows: Iterable[Row]) -> list[Row]:
     """A row for each figure of the source: that which counts, or, if it was not run, the first."""
     by_figure: dict[str, Row] = {}
     for row in rows:
-        figure = row.same_as or row.id
+        figure = row.expected.same_as or row.id
         if figure == row.id or figure not in by_figure:
             by_figure[figure] = row
     return list(by_figure.values())

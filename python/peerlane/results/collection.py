@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
+from peerlane.errors import optional
 from peerlane.results.markup import page, table_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     Row = TypeVar("Row", bound=DataclassInstance)
 else:
     Row = TypeVar("Row")
+
+
+MOST_KEYS = 6
+"""Keys of rows that the `repr` of a collection has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,9 @@ class Collection(Sequence[Row], Generic[Row]):
         return _schema(source, handler, ("id",))
 
     def __repr__(self) -> str:
-        return f"Collection({list(self._rows)!r})"
+        keys = ", ".join(self._written(row) for row in self._rows[:MOST_KEYS])
+        more = ", ..." * (len(self) > MOST_KEYS)
+        return f"<Collection of {len(self)}{': ' * bool(keys)}{keys}{more}>"
 
     def _repr_html_(self) -> str:
         """The rows as a table, for notebooks."""
@@ -118,14 +125,10 @@ class Collection(Sequence[Row], Generic[Row]):
         Collections in a row are left out.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
-        try:
+        with optional("to_pandas needs pandas", "pandas"):
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
-            ) from error
         return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from peerlane.results.brief import Brief
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,7 +20,7 @@ def renamed(**names: str) -> ConfigDict:
     return {"extra": "forbid", "alias_generator": lambda name: names.get(name, name)}
 
 
-class Document:
+class Document(Brief):
     """A dataclass with a place in the JSON of the simulator; unknown keys are refused there."""
 
     __slots__ = ()

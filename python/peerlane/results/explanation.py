@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from peerlane.formats import percent
 from peerlane.results import markup
 from peerlane.results.collection import Collection
 from peerlane.results.document import Document, encode, renamed
@@ -151,11 +152,6 @@ def _joined(names: Sequence[str]) -> str:
     if more := len(names) - len(shown):
         shown.append(f"{more} more")
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def percent(share: float) -> str:
-    """A share in percent."""
-    return f"{100 * share:.1f} %"
 
 
 def without_numbers(words: str) -> str:

@@ -6,6 +6,7 @@ import html
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from peerlane.formats import RATES, SIZES, TIMES, percent, scaled
 from peerlane.printable import printable
 
 if TYPE_CHECKING:
@@ -43,12 +44,9 @@ _MEASURES = ("bytes_per_second", "ns", "bytes")
 """The ends of the names of fields that say the unit."""
 _SHARES = frozenset({"utilisation"})
 _UNITS = (
-    (("bytes_per_second",), (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))),
-    (("_ns",), (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))),
-    (
-        ("bytes", "size", "max_payload", "max_read_request", "aperture"),
-        (("GiB", float(1 << 30)), ("MiB", float(1 << 20)), ("KiB", float(1 << 10)), ("B", 1.0)),
-    ),
+    (("bytes_per_second",), RATES),
+    (("_ns",), TIMES),
+    (("bytes", "size", "max_payload", "max_read_request", "aperture"), SIZES),
 )
 """The units of values whose columns end so."""
 _OF_LATENCY = ("p50", "p99")
@@ -127,18 +125,11 @@ def _measured(column: str, value: float) -> str:
     if path.endswith("_ns"):  # a quantile of a latency
         name = path
     if name in _SHARES:
-        return f"{100 * value:.1f} %"
+        return percent(value)
     for ends, units in _UNITS:
         if name.endswith(ends):
-            return _scaled(value, units)
+            return scaled(value, units)
     return str(value) if isinstance(value, int) else f"{value:.4g}"
-
-
-def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
-    for unit, scale in units:
-        if abs(value) >= scale:
-            return f"{value / scale:.4g} {unit}"
-    return f"{value:.4g} {units[-1][0]}"
 
 
 def _heading(column: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from peerlane.errors import optional
 from peerlane.results.collection import Collection
 from peerlane.results.series import Series
 
@@ -30,22 +31,14 @@ _NAMES = ("id", "direction")
 """Fields that the tables within a row repeat."""
 
 
-class MissingPyarrowError(RuntimeError):
-    """Pyarrow is not installed; the message says how to install it."""
-
-
 def check_pyarrow() -> None:
     """Refuses to go on without pyarrow.
 
     Raises:
-        MissingPyarrowError: It is not installed.
+        MissingPackageError: It is not installed.
     """
-    try:
+    with optional("Parquet needs pyarrow", "parquet", "JSON needs nothing"):
         import pyarrow.parquet  # noqa: F401, PLC0415 - optional, and slow to load
-    except ModuleNotFoundError:
-        raise MissingPyarrowError(
-            "Parquet needs pyarrow: pip install 'peerlane[parquet]'; JSON needs nothing"
-        ) from None
 
 
 def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> list[Path]:
@@ -58,29 +51,39 @@ def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> lis
         folder: Is made, if it is not there.
 
     Raises:
-        MissingPyarrowError: pyarrow is not installed.
+        MissingPackageError: pyarrow is not installed.
         OSError: A file cannot be written.
     """
-    check_pyarrow()
+    made = tables(result)
     import pyarrow.parquet as pq  # noqa: PLC0415 - optional, and slow to load
 
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in _tables(result):
-        path = place / f"{table.name}{_ENDING}"
+    for name, table in made:
+        path = place / f"{name}{_ENDING}"
         part = place / f".{path.name}.part"
-        if not table.rows:
+        if not table.num_rows:
             path.unlink(missing_ok=True)
             continue
         try:
-            pq.write_table(table.to_arrow(), part)
+            pq.write_table(table, part)
             part.replace(path)
         finally:
             with suppress(OSError):
                 part.unlink()
         written.append(path)
     return written
+
+
+def tables(result: DataclassInstance) -> list[tuple[str, pa.Table]]:
+    """The names of all tables that a result may have, and the tables.
+
+    Raises:
+        MissingPackageError: pyarrow is not installed.
+    """
+    check_pyarrow()
+    return [(table.name, table.to_arrow()) for table in _tables(result)]
 
 
 def table_files(kind: type) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from peerlane import _core
+from peerlane.errors import PeerlaneError
 from peerlane.results.document import check, decode_strictly
 from peerlane.results.forms import FORMS
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 _MOST_BYTES = 1 << 30
 
 
-class FileError(ValueError):
+class FileError(PeerlaneError, ValueError):
     """A file does not have its format; the message gives the file, the place and the reason."""
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.dotted import join_path
+from peerlane.formats import shortened
 from peerlane.results import markup
+from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
 from peerlane.results.explanation import Explanation, FlowExplanation
@@ -38,6 +40,8 @@ _LEFT_OUT = frozenset(
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
 ) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
 """Fields that a notebook shows in a table of their own only."""
+_MOST_WORKLOADS = 8
+"""Workloads that `repr` shows."""
 _BUSIEST = 12
 """Directions of links that a notebook shows."""
 
@@ -188,6 +192,10 @@ class RunResult(Document):
     scenario_digest: str | None = field(default=None, compare=False)
     command: tuple[str, ...] | None = field(default=None, compare=False)
 
+    def __repr__(self) -> str:
+        rows = [f"{one.id}: {one.measured}" for rows in self.workloads.values() for one in rows]
+        return "\n  ".join([brief(self), *shortened(rows, _MOST_WORKLOADS)])
+
     @property
     def workloads(self) -> dict[str, Collection[WorkloadResult]]:
         """The results of all workloads, by the names of their lists."""
@@ -238,9 +246,19 @@ class RunResult(Document):
         """The flows, one line for each; the other collections have a `to_pandas` of their own.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return self.flows.to_pandas()
+
+    def to_frames(self) -> dict[str, DataFrame]:
+        """All tables of the result that have rows, by the names of the files of `to_parquet`.
+
+        Raises:
+            MissingPackageError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
+        """
+        from peerlane.results.parquet import tables  # noqa: PLC0415 - for tables alone
+
+        return {name: table.to_pandas() for name, table in tables(self) if table.num_rows}
 
     def to_parquet(self, folder: str | PathLike[str]) -> list[Path]:
         """Writes a Parquet file for each list that has entries to a folder, and returns the files.
@@ -248,7 +266,7 @@ class RunResult(Document):
         The columns have the names of the JSON. docs/reference/results.md names the tables.
 
         Raises:
-            MissingPyarrowError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
+            MissingPackageError: pyarrow is not installed (`pip install 'peerlane[parquet]'`).
             OSError: A file cannot be written.
         """
         from peerlane.results.parquet import write_parquet  # noqa: PLC0415 - for Parquet alone

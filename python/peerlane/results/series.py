@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
+from peerlane.errors import optional
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, renamed
 
@@ -81,14 +82,10 @@ class Series(Document):
         field), and the index is the end of each interval, in nanoseconds.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
-        try:
+        with optional("to_pandas needs pandas", "pandas"):
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
-            ) from error
         columns = dict(self._columns())
         names = pd.MultiIndex.from_tuples(columns, names=("what", "id", "direction", "field"))
         index = pd.Index(self.end_ns, name="end_ns")

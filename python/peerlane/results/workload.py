@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from peerlane import _core
+from peerlane.results import markup
 from peerlane.results.document import Document
 
 if TYPE_CHECKING:
@@ -83,6 +84,14 @@ class WorkloadResult(Document):
         """The latencies of its requests, if there are any."""
         found: Latency | None = getattr(self, "latency_ns", None)
         return found
+
+    @property
+    def measured(self) -> str:
+        """The value that a sweep shows, in words."""
+        value: Any = self
+        for name in self.METRIC.split("."):
+            value = getattr(value, name, None)
+        return markup.said(self.METRIC, value) or "-"
 
     @property
     def is_right(self) -> bool:

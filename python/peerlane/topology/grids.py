@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from peerlane.formats import counted, duration
 from peerlane.topology.layout import Layout
 from peerlane.topology.places import Grid, circle_of, grid_of
 from peerlane.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
@@ -18,7 +19,6 @@ from peerlane.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
 from peerlane.topology.trees import PADDING, thickness
 from peerlane.topology.use import step_of, together
 from peerlane.topology.words import (
-    counted,
     fibre_note,
     kind_of,
     lanes_of,
@@ -26,7 +26,6 @@ from peerlane.topology.words import (
     named,
     shares,
     speed_of,
-    time,
     width_of,
 )
 
@@ -100,7 +99,7 @@ class GridLayout(Layout):
         shape = f"{network.shape} {sides}" if network.shape else "network"
         routers = counted(len(network.routers), "router")
         title = f"{network.name}: {shape}, {routers}, {network.routing} routing"
-        delays = sorted({time(fibre.delay_ns) for fibre in fibres})
+        delays = sorted({duration(fibre.delay_ns) for fibre in fibres})
         span = f", {' and '.join(delays)}" if 0 < len(delays) < 3 else ""  # noqa: PLR2004 - few
         scene.texts.append(Text(0.0, 12.0, title, style="title"))
         said = f"{counted(len(fibres), 'fibre')} of {lanes_of(network)}{span}"

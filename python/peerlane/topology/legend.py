@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.formats import counted
 from peerlane.topology.scene import Scene, Swatch, Text
 from peerlane.topology.use import IDLE, STALLED, STEPS
-from peerlane.topology.words import counted
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Tree

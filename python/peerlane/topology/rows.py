@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from peerlane.formats import counted
 from peerlane.topology.layout import Layout
 from peerlane.topology.scene import SMALL, Box, Scene, Text, Wire, text_width, widest
 from peerlane.topology.trees import LINK, PADDING, PORT, thickness
 from peerlane.topology.words import (
-    counted,
     fibre_note,
     fibre_title,
     link_note,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from peerlane.formats import counted
 from peerlane.topology.scene import (
     BOLD,
     SMALL,
@@ -21,16 +22,7 @@ from peerlane.topology.scene import (
     widest,
 )
 from peerlane.topology.use import link_id
-from peerlane.topology.words import (
-    counted,
-    lines_of,
-    link_note,
-    named,
-    note_of,
-    shares,
-    speed_of,
-    width_of,
-)
+from peerlane.topology.words import lines_of, link_note, named, note_of, shares, speed_of, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

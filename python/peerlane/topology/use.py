@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peerlane.formats import RATES, scaled
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -54,7 +56,10 @@ class Use:
     def told(self) -> str:
         """The numbers of this direction in words."""
         each = " each" * (self.count > 1)
-        said = [f"used {self.share}{each}", f"payload {rate(self.bytes_per_second)}"]
+        said = [
+            f"used {self.share}{each}",
+            f"payload {scaled(self.bytes_per_second, RATES, digits=3)}",
+        ]
         if self.stalled > 0:
             said.append(f"waited for credit {'at most ' * (self.count > 1)}{percent(self.stalled)}")
         if self.replays:
@@ -80,14 +85,6 @@ def percent(share: float) -> str:
     if 0 < value < 0.05:  # noqa: PLR2004 - what would be written as nothing
         return "<0.1 %"
     return f"{value:.1f} %" if 0 < value < 9.95 else f"{value:.0f} %"  # noqa: PLR2004 - two digits
-
-
-def rate(bytes_per_second: float) -> str:
-    """A rate in bytes a second."""
-    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if bytes_per_second >= size:
-            return f"{bytes_per_second / size:.3g} {unit}"
-    return f"{bytes_per_second:.3g} B/s"
 
 
 _DOWN = "the link did not come up"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.formats import counted, duration
 from peerlane.topology.scene import shortened
 
 if TYPE_CHECKING:
@@ -13,13 +14,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 8
 """A tooltip names so many nodes of a group, and says how many others there are."""
-
-_PLURALS = {"switch": "switches"}
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things, such as "1 switch" or "64 devices"."""
-    return f"{number} {what if number == 1 else _PLURALS.get(what, what + 's')}"
 
 
 def kind_of(node: Node) -> str:
@@ -68,8 +62,8 @@ def speed_of(link: Upstream | Cable) -> str:
 
 def fibre_title(network: Network, fibre: Fibre) -> str:
     """Lanes, rate of a lane, and the delay of a fibre."""
-    cut = "" if fibre.severed_at_ns is None else f", cut at {time(fibre.severed_at_ns)}"
-    return f"{lanes_of(network)}, {time(fibre.delay_ns)}{cut}"
+    cut = "" if fibre.severed_at_ns is None else f", cut at {duration(fibre.severed_at_ns)}"
+    return f"{lanes_of(network)}, {duration(fibre.delay_ns)}{cut}"
 
 
 def lanes_of(network: Network) -> str:
@@ -89,14 +83,6 @@ def shares(uses: Uses | None, arrows: str) -> list[str]:
     if uses is None:
         return []
     return [f"{arrow} {use.share}" for arrow, use in zip(arrows, uses, strict=True)]
-
-
-def time(nanoseconds: float) -> str:
-    """A time, such as "341 ns"."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.4g} {unit}"
-    return f"{nanoseconds:.3g} ns"
 
 
 def named(names: tuple[str, ...]) -> str:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from peerlane._core import __version__
+from peerlane.errors import PeerlaneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from distributed import Client, Future
 
-    from peerlane.varying.spread import Watch
+    Watch = Callable[[float], object]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -31,7 +32,7 @@ _MOST_AT_ONCE = 512
 """Results that are fetched together."""
 
 
-class ClusterError(RuntimeError):
+class ClusterError(PeerlaneError, RuntimeError):
     """A cluster that cannot do the work; the message says what to do."""
 
 
@@ -62,7 +63,7 @@ class Cluster:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """As `peerlane.varying.spread.Crew.each`.
+        """As `peerlane.varying.crew.Crew.each`.
 
         A piece whose worker dies is done by another one.
 

@@ -8,8 +8,10 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from peerlane.dotted import join_path
+from peerlane.errors import PeerlaneError
 from peerlane.fabric.variant import told
 from peerlane.figures.metrics import ENCODED, Scalar, leaves
+from peerlane.results.brief import Brief
 from peerlane.results.forms import FORMS
 from peerlane.results.reading import kind_of
 
@@ -29,7 +31,7 @@ _EQUAL = 1e-12
 """Numbers closer than this, relatively, are the same: the rest is rounding."""
 
 
-class ComparisonError(ValueError):
+class ComparisonError(PeerlaneError, ValueError):
     """Documents that cannot be compared; the message says why."""
 
 
@@ -55,7 +57,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Brief):
     """The changes, those of most weight first, and the number of values that are the same.
 
     `only_before` and `only_after` are the points of sweeps that one document alone has; their

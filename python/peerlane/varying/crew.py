@@ -1,34 +1,139 @@
-"""Whoever does the work of a sweep: the processors of this machine, or a Dask cluster."""
+"""The workers of a sweep: processors of this machine, an executor, or a Dask cluster."""
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from itertools import islice
+from queue import SimpleQueue
+from threading import Event
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from peerlane.varying.cluster import Cluster
-from peerlane.varying.spread import Processors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor, Future
 
-    from peerlane.varying.spread import Crew
+    from peerlane.varying.cluster import Watch
+
+_SPARE = 1
+"""Threads beyond the processors: one that waits for Python's lock leaves none idle."""
+
+_MOST_AT_ONCE = 512
+"""Pieces that an executor has at once."""
+
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Crew(Protocol):
+    """Workers that do pieces of work."""
+
+    count: int
+    """The pieces that are done at once."""
+
+    def each(
+        self,
+        work: Callable[[S, T, Watch | None], R],
+        shared: S,
+        pieces: Sequence[T],
+        lost: Callable[[S, T, str], R],
+    ) -> Iterator[tuple[int, R]]:
+        """Each piece by its number, and what came of it, in the order in which they are done.
+
+        Closing the iterator ends the work that is under way.
+
+        Args:
+            work: Called with `shared`, a piece, and a function to call while it works.
+            shared: The same for every piece.
+            pieces: All of them.
+            lost: Makes what comes of a piece whose workers did not come back, and why.
+        """
+
+
+class Pool:
+    """The workers of an executor, such as threads, processes or `distributed.Client.get_executor`.
+
+    The simulator does not hold Python's lock while it runs, so that threads are enough on one
+    machine.
+    """
+
+    def __init__(self, executor: Executor, count: int) -> None:
+        self._executor = executor
+        self.count = count
+
+    def each(
+        self,
+        work: Callable[[S, T, Watch | None], R],
+        shared: S,
+        pieces: Sequence[T],
+        lost: Callable[[S, T, str], R],  # noqa: ARG002 - an executor without its workers fails
+    ) -> Iterator[tuple[int, R]]:
+        """As `Crew.each`; an exception of a piece ends all of them and is passed on."""
+        stopped = Event()
+
+        def watch(_share: float) -> None:
+            if stopped.is_set():
+                raise _StoppedError
+
+        is_here = isinstance(self._executor, ThreadPoolExecutor)
+        left = iter(enumerate(pieces))
+        running: dict[Future[R], int] = {}
+        done: SimpleQueue[Future[R]] = SimpleQueue()
+        try:
+            for _ in pieces:
+                for number, piece in islice(left, _MOST_AT_ONCE - len(running)):
+                    given = (shared, piece, watch if is_here else None)
+                    future = self._executor.submit(work, *given)
+                    running[future] = number
+                    future.add_done_callback(done.put)
+                future = done.get()
+                yield running.pop(future), future.result()
+        finally:
+            stopped.set()
+            for future in running:
+                future.cancel()
+
+
+class _StoppedError(Exception):
+    """Nobody waits for the work any more."""
 
 
 @contextmanager
-def crew(scheduler: str | None) -> Iterator[Crew]:
-    """The processors of this machine, or the workers of a Dask scheduler.
+def crew(scheduler: str | None = None, executor: Executor | None = None) -> Iterator[Crew]:
+    """The workers of an executor or of a Dask scheduler, or the processors of this machine.
 
     Args:
-        scheduler: Its address, such as "tcp://10.0.0.1:8786".
+        scheduler: The address of the scheduler, such as "tcp://10.0.0.1:8786".
+        executor: The executor, which stays open.
 
     Raises:
         ClusterError: The scheduler cannot be reached, or its workers cannot do the work.
+        ValueError: There are both.
     """
-    if scheduler is None:
-        yield Processors()
-        return
-    cluster = Cluster(scheduler)
-    try:
-        yield cluster
-    finally:
-        cluster.close()
+    if scheduler is not None and executor is not None:
+        raise ValueError("scheduler and executor exclude each other; give one of them")
+    if executor is not None:
+        yield Pool(executor, getattr(executor, "_max_workers", None) or processors())
+    elif scheduler is not None:
+        cluster = Cluster(scheduler)
+        try:
+            yield cluster
+        finally:
+            cluster.close()
+    else:
+        threads = ThreadPoolExecutor(processors() + _SPARE)
+        try:
+            yield Pool(threads, processors())
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

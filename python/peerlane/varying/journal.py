@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from peerlane._core import __version__
+from peerlane.errors import PeerlaneError
 from peerlane.figures.metrics import Scalar  # noqa: TC001 - pydantic reads it
 from peerlane.figures.table import difference
 from peerlane.results.reading import FileError, read
@@ -44,7 +45,7 @@ class _Done:
     given_seed: int | None
 
 
-class JournalError(ValueError):
+class JournalError(PeerlaneError, ValueError):
     """A journal that this sweep cannot go on with; the message says what to do."""
 
 

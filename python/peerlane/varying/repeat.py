@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.variant import parsed, variant
 from peerlane.figures.intervals import CONFIDENCE, Interval
+from peerlane.results.brief import Brief
 from peerlane.varying.crew import crew
 from peerlane.varying.work import Point, Study, lost_point, run_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
 
     from peerlane.figures.metrics import Scalar
     from peerlane.varying.work import SweepPoint
@@ -20,7 +22,7 @@ _MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Brief):
     """A scenario that was run once for each seed, and the numbers of its results by their paths."""
 
     name: str
@@ -56,7 +58,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
     source: str = "<text>",
     settings: Mapping[str, Any] | None = None,
     seed: int | None = None,
-    scheduler: str | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Repeated:
     """Runs a scenario with `count` seeds, one after the other from its own, on every processor.
@@ -67,19 +69,18 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         source: The name of the scenario in messages.
         settings: Keys that are set in all runs.
         seed: The first seed, instead of the scenario's own.
-        scheduler: The address of a Dask scheduler, whose workers make the runs.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Hears how many runs are done, and how many there are.
 
     Raises:
         ScenarioError: The scenario cannot be built.
-        ClusterError: The cluster cannot do the work.
     """
     given = dict(settings or {})
     first = variant(parsed(text, source), given, source=source, seed=seed).result()
     given.pop("seed", None)
     points = [Point(given, (first.seed + step) % (_MOST_SEED + 1)) for step in range(count)]
     done: dict[int, SweepPoint] = {}
-    with crew(scheduler) as workers:
+    with crew(executor=executor) as workers:
         study = Study(text, source, None)
         for number, outcome in workers.each(run_point, study, points, lost_point):
             done[number] = outcome

@@ -19,6 +19,7 @@ from peerlane.figures.metrics import check
 from peerlane.figures.plot import plot_rows
 from peerlane.figures.table import check_ending, frame, write_table
 from peerlane.results import markup
+from peerlane.results.brief import Brief
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -29,6 +30,7 @@ from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_poin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Executor
     from os import PathLike
 
     from matplotlib.figure import Figure
@@ -42,7 +44,7 @@ _UNKNOWN_KEY = "unknown key"
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Points(Brief):
     """The points of a sweep in their order: the keys that were set, and what was measured.
 
     `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points
@@ -124,7 +126,7 @@ class Points:
         """One line for each point, with the `columns`.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+            MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         return frame(self.columns, self.rows())
 
@@ -164,6 +166,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     sample: str | Sample | None = None,
     seed: int | None = None,
     scheduler: str | None = None,
+    executor: Executor | None = None,
     out: str | PathLike[str] | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
@@ -182,6 +185,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
         seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
             points are in a journal beside it.
         resume: Whether to go on with the journal of an interrupted sweep, if there is one.
@@ -214,7 +218,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         journal = None
         if table is not None:
             journal = stack.enter_context(Journal(journal_of(table), study, keys, resume=resume))
-        workers = stack.enter_context(crew(scheduler))
+        workers = stack.enter_context(crew(scheduler, executor))
         began = perf_counter()
         done = {n: one for n, p in enumerate(points) if journal and (one := journal.take(p))}
         resumed = len(done)

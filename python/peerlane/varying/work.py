@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane.fabric.variant import parsed, told, variant
 from peerlane.figures.metrics import UnknownMetricError, numbers, values_at
+from peerlane.formats import shortened
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +45,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
+class SweepPoint(Brief):
     """One run of a sweep.
 
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
@@ -93,14 +95,12 @@ def run_point(
             raise
         return without_result("error", error)
     reasons = result.failures
-    more = len(reasons) - _MOST_REASONS
-    shown = reasons if more <= 0 else [*reasons[:_MOST_REASONS], f"and {more} more"]
     return SweepPoint(
         settings=point.settings,
         seed=document["seed"],
         metrics=metrics,
         status="failed" if reasons else "ok",
-        error="; ".join(shown) or None,
+        error="; ".join(shortened(reasons, _MOST_REASONS)) or None,
         seconds=perf_counter() - began,
     )
 

@@ -325,7 +325,6 @@ impl Translations {
     }
 
     /// Ends the request for a page that got no translation. One that is refused ends all others, too.
-    #[cold]
     fn fail(&mut self, page: Page, is_refused: bool) {
         for (there, stage) in &mut self.missing {
             if is_refused || *there == page {

@@ -54,7 +54,6 @@ pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = [
 ];
 
 /// Records an error of the kind `code` that the circuit has reported with the header of a packet.
-#[cold]
 pub(super) fn record(
     (code, header): (u32, &[u8]),
     endpoint: &mut Endpoint,

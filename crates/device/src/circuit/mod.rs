@@ -375,7 +375,6 @@ impl Circuit {
 
     /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
     /// their end.
-    #[cold]
     fn write_waves(&mut self, until: u64) -> Result<(), Failure> {
         let Some((path, bounds)) = &mut self.waves else {
             return Ok(());
@@ -406,7 +405,6 @@ impl Circuit {
 }
 
 /// Reports that a circuit has stopped; returns its time and reason.
-#[cold]
 fn stopped(failure: Failure, period: Span, fx: &mut Effects<'_, Circuit>) -> (Time, Failure) {
     fx.observe(Observation::Stopped);
     (Time::ZERO + period * failure.cycle, failure)

@@ -10,7 +10,6 @@ use super::{Circuit, flow_of, stopped};
 
 impl Circuit {
     /// Begins a function-level reset: flows are forgotten, what arrives is dropped, and completions of older reads still reach the circuit.
-    #[cold]
     pub(super) fn begin_function_reset(&mut self, end: Time, fx: &mut Effects<'_, Self>) {
         self.advance(fx);
         for label in self.labels.disown() {
@@ -25,7 +24,6 @@ impl Circuit {
     }
 
     /// Ends the function-level reset if its time is over, and the circuit has taken what had arrived before, and is as after reset.
-    #[cold]
     pub(super) fn end_function_reset(&mut self, fx: &mut Effects<'_, Self>) {
         let (Some((end, latest)), now) = (self.resetting, fx.now()) else {
             return;

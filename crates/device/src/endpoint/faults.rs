@@ -30,13 +30,11 @@ impl Endpoint {
     }
 
     /// Whether a request for BAR 0 ends with Completer Abort.
-    #[inline]
     pub(crate) fn aborts(&self, request: &MemoryRequest) -> bool {
         let faults = self.faults.as_ref();
         faults.is_some_and(|faults| self.is_inaccessible(faults, request))
     }
 
-    #[cold]
     fn is_inaccessible(&self, faults: &Faults, request: &MemoryRequest) -> bool {
         let first = request.first_byte().wrapping_sub(self.bars[0]);
         let end = first.wrapping_add(u64::from(request.byte_len()));
@@ -45,8 +43,6 @@ impl Endpoint {
     }
 
     /// The packet as it leaves: marked, with what faults make of it, and with its ECRC.
-    #[cold]
-    #[inline(never)]
     pub(super) fn as_sent(&mut self, mut packet: PacketId, packets: &mut Packets) -> PacketId {
         if !self.marking.is_plain() {
             packet = self.marking.mark(packet, packets);

@@ -8,8 +8,6 @@ use super::{Device, Endpoint};
 
 impl Endpoint {
     /// Handles a poisoned packet that has reached the engine. The engine gets a completion as one that has failed, and no request.
-    #[cold]
-    #[inline(never)]
     pub(super) fn take_poisoned<C: Device>(
         &mut self,
         packet: PacketId,
@@ -38,8 +36,6 @@ impl Endpoint {
     }
 
     /// Refuses the poisoned requests that have reached the engine first; returns the header of the packet behind them.
-    #[cold]
-    #[inline(never)]
     pub(super) fn front_behind_poison<C: Device>(
         &mut self,
         fx: &mut Effects<'_, C>,
@@ -57,7 +53,6 @@ impl Endpoint {
     }
 
     /// Drops a packet whose ECRC is wrong: nothing in it can be trusted. A requester misses the completion that it may have been.
-    #[inline(never)]
     pub(super) fn drops_damaged<C: Device>(
         &mut self,
         packet: PacketId,

@@ -22,7 +22,6 @@ pub(super) struct Resets {
 
 impl Endpoint {
     /// Whether a function has ever been reset.
-    #[inline]
     pub(crate) fn has_resets(&self) -> bool {
         self.resets.is_some()
     }
@@ -54,7 +53,6 @@ impl Endpoint {
     }
 
     /// Begins a function level reset of the function at `place`, whose request is being served.
-    #[cold]
     pub(super) fn begin_reset<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
         self.drop_answers(place, fx);
         self.functions.function_level_reset(place);
@@ -99,7 +97,6 @@ impl Endpoint {
 
     /// Begins a reset of all functions, because the link has gone down. A device that has taken it down itself was taken out, and has no
     /// power.
-    #[cold]
     pub(super) fn begin_reset_of_link<C: Device>(
         &mut self,
         cause: DownCause,

@@ -97,7 +97,6 @@ impl Endpoint {
         Ok(())
     }
 
-    #[cold]
     fn look_closely(&self, header: &Header) -> Result<(), Refusal> {
         let own = self.functions.space(FunctionPlace::Own);
         let is_too_large = header.payload_len() as u32 > self.max_payload;
@@ -158,7 +157,6 @@ impl Endpoint {
     }
 
     /// Records what the link has detected, and what has become of it, and reports it.
-    #[cold]
     pub(super) fn report_link<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         self.record_link(fx);
         self.report_errors(fx);

@@ -22,7 +22,6 @@ impl Label for EndpointTimer {
             EndpointTimer::Link(timer) => LinkTimer::COUNT + timer as u32,
         }
     }
-    #[inline]
     fn from_number(number: u32) -> Self {
         match number {
             0 => EndpointTimer::Inbound,

@@ -393,7 +393,6 @@ impl Shell<'_> {
             .inspect_err(|why| self.reject(*why, PortError::of_write))
     }
 
-    #[cold]
     fn reject(&mut self, why: Misuse, error: impl FnOnce(Misuse) -> PortError) {
         self.errors.record(error(why));
         self.rejected.push(why.rule());

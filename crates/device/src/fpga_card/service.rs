@@ -117,7 +117,6 @@ impl FpgaCard {
     }
 
     // It needs space for the longest write, which completions do not have to make.
-    #[inline(never)]
     fn write(
         &mut self,
         packet: PacketId,

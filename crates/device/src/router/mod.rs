@@ -158,12 +158,10 @@ impl Component for Router {
         self.run_on(fx);
     }
 
-    #[inline]
     fn prefetch(&self, _: &Action<Frame>) {
         kernel::prefetch(self, 0..offset_of!(Router, local));
     }
 
-    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, _: &Packets) {
         let fibre = match action {
             Action::Receive(port, _) => port.checked_sub(1).map(|fibre| fibre as usize),

@@ -40,7 +40,6 @@ impl Window {
     }
 
     /// Node and port of an address; none if the node does not exist.
-    #[inline]
     pub fn locate(self, address: u64) -> Option<(u16, u8)> {
         let place = address / self.aperture;
         let node = place / PORTS;
@@ -48,7 +47,6 @@ impl Window {
     }
 
     /// Offset of an address behind its port.
-    #[inline]
     pub fn within(self, address: u64) -> u64 {
         address % self.aperture
     }

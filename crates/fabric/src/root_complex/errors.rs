@@ -13,7 +13,6 @@ use crate::held_links;
 impl<C: Cpu> RootComplex<C> {
     /// Handles an error message from below of the function `source`, which the root port passes on to its root error registers as a bridge
     /// passes it upstream (PCIe Base 6.2.6).
-    #[cold]
     pub(super) fn handle_error_message(
         &mut self,
         port: Port,
@@ -28,7 +27,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Records the errors that functions of the root complex report: root ports in their own root error registers.
-    #[cold]
     pub(super) fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             if report.place != FunctionPlace::Own {
@@ -53,7 +51,6 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    #[cold]
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
         if let Some(command) = held_links::begin(port, action, fx) {
             self.on_link(port, fx, |link, at| link.command(command, at));

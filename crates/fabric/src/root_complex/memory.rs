@@ -204,7 +204,6 @@ impl MemoryController {
     }
 
     /// The socket of the memory that a request accesses; the request must be for this memory.
-    #[inline]
     pub(super) fn socket_of(&self, request: &MemoryRequest) -> usize {
         let offset = request.first_byte() - self.base;
         // The comparison avoids a slower division where there is one socket.
@@ -306,7 +305,6 @@ impl MemoryController {
     }
 
     /// Begins to load the bytes that a write changes.
-    #[inline]
     pub(super) fn prefetch(&self, request: &MemoryRequest) {
         let place = request.first_byte().wrapping_sub(self.base);
         self.bytes.prefetch(place, request.byte_len());
@@ -348,20 +346,17 @@ impl MemoryController {
     }
 
     /// Whether the bytes of the next read go bad.
-    #[inline]
     pub(super) fn has_bad_reads(&self) -> bool {
         self.bad_reads > 0
     }
 
     /// Whether a request is for poisoned bytes; it must be for this memory.
-    #[inline]
     pub(super) fn is_poisoned(&self, request: &MemoryRequest) -> bool {
         let offset = request.first_byte() - self.base;
         self.bytes.is_poisoned(offset, request.byte_len().into())
     }
 
     /// Poisons the bytes that a read asks for.
-    #[cold]
     pub(super) fn spoil(&mut self, request: &Header) {
         if let Kind::MemoryRead(read) = &request.kind {
             let offset = read.first_byte() - self.base;

@@ -126,8 +126,6 @@ impl<C: Cpu> Component for RootComplex<C> {
         self.ask(fx);
     }
 
-    // Within the dispatch of events, this would slow down all other components.
-    #[inline(never)]
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let next = self.ports.accept_next(port, &frame, fx);
         if let Some(packet) = next.or_else(|| self.receive_any(port, frame, fx)) {
@@ -135,7 +133,6 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
-    #[inline(never)]
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {
@@ -160,14 +157,12 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
-    #[inline]
     fn prefetch(&self, action: &Action<Frame>) {
         if let Action::Receive(port, Frame::Tlp(_)) = action {
             self.ports.prefetch(Port(*port as u16));
         }
     }
 
-    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
         if let Action::Receive(_, Frame::Tlp(frame)) = action {
             packets.prefetch_bytes(frame.packet);
@@ -335,7 +330,6 @@ impl<C: Cpu> RootComplex<C> {
 /// Packets from below.
 impl<C: Cpu> RootComplex<C> {
     /// Handles a frame that is not just the next packet.
-    #[inline(never)]
     fn receive_any(
         &mut self,
         port: Port,
@@ -373,7 +367,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Lets the host send more after a root port has sent a packet of it.
-    #[inline(never)]
     fn go_on_after(&mut self, Sent { port, charge }: Sent, fx: &mut Effects<'_, Self>) {
         if charge.traffic_class == TrafficClass::COHERENCE
             && charge.class == Class::Posted

@@ -42,7 +42,6 @@ impl PeerPath {
     }
 
     /// Passes a packet of `bytes` that may begin at `ready`; returns the time at which the other root port may send it.
-    #[inline]
     pub(super) fn pass(&mut self, ready: Time, bytes: usize) -> Time {
         let begun = ready.max(self.free);
         if let Some(rate) = self.rate {
@@ -58,7 +57,6 @@ impl PeerPath {
     }
 
     /// Whether a packet with `header` is split before it leaves by a port with this max payload size.
-    #[inline]
     pub(super) fn splits(&self, header: &Header, max_payload: u32) -> bool {
         let split = self.split(max_payload);
         header.payload_len() > split.largest && split.applies_to(header)
@@ -80,7 +78,6 @@ impl PeerPath {
     }
 
     /// Replaces a write of the CPU by its parts for a port with this max payload size.
-    #[cold]
     pub(super) fn cut(
         &self,
         whole: PacketId,

@@ -53,7 +53,6 @@ struct RootPort {
 impl RootPort {
     /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), there is a prefix that the
     /// port does not support (2.2.10.2), or the ECRC is wrong.
-    #[cold]
     fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
         let header = packet.header();
         if header.payload_len() as u32 > self.max_payload
@@ -125,7 +124,6 @@ impl RootPorts {
     }
 
     /// Begins to load what a packet needs that arrives at `port`.
-    #[inline]
     pub(super) fn prefetch(&self, port: Port) {
         if let Some(port) = self.ports.get(port.index()) {
             port.link.prefetch(true);
@@ -208,7 +206,6 @@ impl RootPorts {
     }
 
     /// Whether the link of `port` has failed by `now`.
-    #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
         self.ports[port.index()].link.has_failed(now)
     }
@@ -275,7 +272,6 @@ impl RootPorts {
 
     /// The reason to refuse a packet that came in at `from` and is routed to `to`, if Access Control Services do not let it pass. A
     /// redirected request passes: what comes before is the validation of redirected requests (PCIe Base 6.12.1.1).
-    #[inline]
     pub(super) fn peer_refusal(
         &self,
         (from, to): (Port, Port),
@@ -387,7 +383,6 @@ impl RootPorts {
     }
 
     /// Lets the end of the link at `port` act. Returns the packet of the host itself that was sent as a result, if any.
-    #[inline]
     pub(super) fn on_link<K: RootComponent>(
         &mut self,
         port: Port,
@@ -415,7 +410,6 @@ impl RootPorts {
 
     /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
     /// which may end another transmission.
-    #[inline(never)]
     fn end_transmission<K: RootComponent>(
         &mut self,
         mut port: Port,
@@ -446,7 +440,6 @@ impl RootPorts {
 
 /// The reason why the root port with the registers `space` refuses a packet from below with `header`, if it does. An ACS Violation comes
 /// before an unsupported request (PCIe Base 6.2.3.2.3).
-#[cold]
 fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
     if is_violation(space, header) {
         Some(Refusal::AcsViolation)
@@ -457,7 +450,6 @@ fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
     }
 }
 
-#[cold]
 fn peer_restriction(
     (from, to): (Port, Port),
     header: &Header,

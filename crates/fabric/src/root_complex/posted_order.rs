@@ -20,7 +20,6 @@ struct UnderWay {
 
 impl PostedOrder {
     /// The time until which a packet of `source` has to stay behind posted requests that it must not pass.
-    #[inline]
     pub(super) fn until(&self, source: usize, header: &Header) -> Time {
         let under_way = self.sources.get(source).into_iter().flatten();
         let stays = under_way.filter(|earlier| !earlier.is_passed_by(header));
@@ -34,7 +33,6 @@ impl PostedOrder {
     }
 
     /// Records that a packet of `source` is done at `until`, if it is a posted request.
-    #[inline]
     pub(super) fn record(&mut self, source: usize, header: &Header, until: Time, now: Time) {
         if header.class() != Class::Posted {
             return;
@@ -61,7 +59,6 @@ impl PostedOrder {
 
 impl UnderWay {
     /// Whether a later packet may pass these requests. Nothing that the table permits or demands keeps it behind them.
-    #[inline]
     fn is_passed_by(&self, later: &Header) -> bool {
         let attributes = later.attributes;
         if later.traffic_class != self.traffic_class {

@@ -27,7 +27,6 @@ impl Switch {
     }
 
     /// Resets the registers of all ports; those of a switch without power with the sticky ones.
-    #[cold]
     fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
         if is_powered {
             self.functions.hot_reset();
@@ -68,7 +67,6 @@ impl Switch {
     }
 
     /// Records what the links of the ports have detected, and reports it.
-    #[cold]
     pub(super) fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
         self.report_errors(fx);
@@ -77,7 +75,6 @@ impl Switch {
 
     /// Resets the switch when its upstream link has gone down, and what is below it (PCIe Base 2.9.1, 6.6.1). A switch that was taken
     /// out, and not reset from above, has no power. The links below train when the upstream link is up again.
-    #[cold]
     fn follow_upstream_link(&mut self, change: LinkChange, fx: &mut Effects<'_, Self>) {
         let command = match change {
             LinkChange::Down(cause) => {
@@ -152,7 +149,6 @@ impl Switch {
     }
 
     /// Retrains the link below a downstream port, whose Retrain Link has been written.
-    #[cold]
     pub(super) fn retrain(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
         self.settle(port, finished, fx);
@@ -165,7 +161,6 @@ impl Switch {
         }
     }
 
-    #[cold]
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
         if let Some(command) = held_links::begin(port, action, fx) {
             let finished = self.link(port).command(command, &mut At::new(fx, port));

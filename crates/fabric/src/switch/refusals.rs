@@ -12,7 +12,6 @@ impl Switch {
     /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
     /// Request, and reports a posted request as that; completions are discarded. An upstream port whose link is down has reset the
     /// switch, which discards everything.
-    #[cold]
     pub(super) fn end_at_failed_link(
         &mut self,
         (from, to): (Port, Port),
@@ -36,7 +35,6 @@ impl Switch {
     }
 
     /// Discards a packet, and frees its buffer.
-    #[cold]
     pub(super) fn discard(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
@@ -46,7 +44,6 @@ impl Switch {
     }
 
     /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
-    #[cold]
     pub(super) fn record_poison(
         &mut self,
         from: Port,
@@ -101,7 +98,6 @@ impl Switch {
     }
 
     /// Passes on an error message from below, if the downstream port that received it and the upstream port do (PCIe Base 6.2.6).
-    #[cold]
     pub(super) fn forward_error(
         &mut self,
         from: Port,

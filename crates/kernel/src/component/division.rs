@@ -117,7 +117,6 @@ impl<T: Traffic> World<T> {
 
     /// Calls `tell` with a region and a time before which no frame that is sent at `now` or later arrives there, for each wire into another
     /// region.
-    #[inline]
     pub fn earliest_arrivals(&self, now: Time, mut tell: impl FnMut(usize, Time)) {
         for boundary in &self.boundaries {
             let Some(wire) = self.wires[boundary.from.0 as usize].at(boundary.port) else {

@@ -63,7 +63,6 @@ impl Wires {
         self.others[other] = Some(wire);
     }
 
-    #[inline]
     pub(super) fn at(&self, port: u32) -> Option<&Wire> {
         match port {
             0 => self.first.as_ref(),
@@ -86,7 +85,6 @@ impl Wires {
     }
 
     /// Begins to load the wire at a port, if it is behind the pointer, which is loaded.
-    #[inline]
     pub(super) fn prefetch(&self, port: u32) {
         let other = port
             .checked_sub(1)

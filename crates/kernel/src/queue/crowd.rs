@@ -52,7 +52,6 @@ impl<P: Copy + Default> Crowd<P> {
     }
 
     /// Adds an event, which [belongs here](Self::includes), and returns the place of its payload.
-    #[cold]
     pub(super) fn add(&mut self, event: Event<P>) -> &mut P {
         let place = self.new.len();
         self.new.push(event);
@@ -60,7 +59,6 @@ impl<P: Copy + Default> Crowd<P> {
     }
 
     /// Takes all events of `today` but the first [`NEAR`]. They are earlier than those that are here already.
-    #[cold]
     pub(super) fn take_in(&mut self, today: &mut Vec<Event<P>>) {
         let far = today.len() - NEAR;
         self.first = today[far - 1].key();
@@ -74,7 +72,6 @@ impl<P: Copy + Default> Crowd<P> {
     }
 
     /// Moves the first events to `today`, all of whose events are earlier.
-    #[cold]
     pub(super) fn give_back(&mut self, today: &mut Vec<Event<P>>) {
         self.pushed.extend(self.new.drain(..).map(Reverse));
         let next = std::iter::from_fn(|| self.pop());

@@ -30,7 +30,6 @@ impl ChannelMap {
     }
 
     /// The channel of `class`; beyond the last channel if the class maps to none.
-    #[inline]
     pub(crate) fn channel_of(&self, class: TrafficClass) -> usize {
         usize::from(self.0[usize::from(class.number() & 7)])
     }

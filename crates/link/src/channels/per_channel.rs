@@ -22,18 +22,15 @@ impl<T> PerChannel<T> {
     }
 
     /// The number of channels.
-    #[inline]
     pub(crate) fn len(&self) -> usize {
         1 + self.others.len()
     }
 
     /// The value of VC0, if there is no other channel.
-    #[inline]
     pub(crate) fn only_mut(&mut self) -> Option<&mut T> {
         self.others.is_empty().then_some(&mut self.first)
     }
 
-    #[inline]
     pub(crate) fn get(&self, id: usize) -> Option<&T> {
         match id {
             0 => Some(&self.first),
@@ -41,7 +38,6 @@ impl<T> PerChannel<T> {
         }
     }
 
-    #[inline]
     pub(crate) fn get_mut(&mut self, id: usize) -> Option<&mut T> {
         match id {
             0 => Some(&mut self.first),
@@ -60,7 +56,6 @@ impl<T> PerChannel<T> {
 
 impl<T> Index<usize> for PerChannel<T> {
     type Output = T;
-    #[inline]
     fn index(&self, id: usize) -> &T {
         match id {
             0 => &self.first,
@@ -70,7 +65,6 @@ impl<T> Index<usize> for PerChannel<T> {
 }
 
 impl<T> IndexMut<usize> for PerChannel<T> {
-    #[inline]
     fn index_mut(&mut self, id: usize) -> &mut T {
         match id {
             0 => &mut self.first,

@@ -111,7 +111,6 @@ impl LinkEnd {
     }
 
     /// Counts the refreshes that a dormant end has left out, and goes on with them. The wire is as busy as if it had sent them.
-    #[cold]
     pub(super) fn wake_up(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         self.refresh.wake_up();
@@ -128,7 +127,6 @@ impl LinkEnd {
     }
 
     /// Checks that the newest packet, if it has not arrived completely at `at`, still holds its credits in the receive buffer.
-    #[inline]
     fn check_limit(&self, at: Time) {
         if self.receiver.newest_complete() > at
             && let Some((channel, charge)) = self.newest
@@ -141,7 +139,6 @@ impl LinkEnd {
     }
 
     /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
-    #[inline]
     pub(super) fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
         self.receiver.settle(now);
         let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();

@@ -16,7 +16,6 @@ impl LinkEnd {
     }
 
     /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
-    #[cold]
     pub(super) fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl EndContext) {
         match verdict {
             Verdict::Duplicate => self.acknowledge_now = true,
@@ -40,7 +39,6 @@ impl LinkEnd {
 
     /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded. None if that was a framing
     /// error, after which the frame is not recognised.
-    #[inline]
     pub(super) fn wrong_bits(
         &mut self,
         complete: Time,
@@ -53,7 +51,6 @@ impl LinkEnd {
         self.wrong_bits_between(complete, length, cx)
     }
 
-    #[inline(never)]
     pub(super) fn wrong_bits_between(
         &mut self,
         complete: Time,
@@ -87,7 +84,6 @@ impl LinkEnd {
     }
 
     /// Reports the damage to idle tokens, sync headers and ordered sets that arrived between frames.
-    #[cold]
     pub(super) fn find_damage_between_frames(&mut self, cx: &mut impl EndContext) {
         let timing = *self.transmitter.timing();
         let Some(wrong) = self.receiver.next_wrong_bit(&timing) else {
@@ -104,7 +100,6 @@ impl LinkEnd {
     }
 
     /// Takes the end of the far end's data stream as received, when its first TS1 has arrived.
-    #[cold]
     pub(super) fn end_stream(&mut self, cx: &mut impl EndContext) {
         let timing = *self.transmitter.timing();
         let is_processed = !self.receiver.is_stream_stopped();
@@ -115,7 +110,6 @@ impl LinkEnd {
 
     /// Records a framing error of Gen3 and later, which is a Receiver Error. The receiver stops to process the data stream and directs
     /// the link to Recovery (PCIe Base 4.2.2.3.3). What is lost is sent again by the rules for Ack and Nak.
-    #[cold]
     pub(super) fn report_framing_error(&mut self, cx: &mut impl EndContext) {
         self.record(CorrectableError::ReceiverError, cx);
         self.receiver.stop_stream();
@@ -125,7 +119,6 @@ impl LinkEnd {
     }
 
     /// Loses a frame of a data stream that the receiver does not process.
-    #[cold]
     pub(super) fn lose_unframed(&mut self, frame: Frame, cx: &mut impl EndContext) {
         match frame {
             Frame::Tlp(frame) => {
@@ -139,7 +132,6 @@ impl LinkEnd {
     }
 
     /// Records an error that the link corrects.
-    #[cold]
     pub(super) fn record(&mut self, error: CorrectableError, cx: &mut impl EndContext) {
         self.repaired |= error.bit();
         self.set(LinkTimer::Errors, cx.now(), cx);
@@ -151,7 +143,6 @@ impl LinkEnd {
 }
 
 /// Reports the arrival of a TLP.
-#[inline]
 pub(super) fn observe_packet(
     frame: &TlpFrame,
     verdict: packet::Verdict,
@@ -171,7 +162,6 @@ pub(super) fn observe_packet(
 }
 
 /// Reports the arrival of a DLLP.
-#[inline]
 pub(super) fn observe_dllp(
     bytes: [u8; 6],
     verdict: packet::Verdict,

@@ -16,7 +16,6 @@ impl LinkEnd {
     }
 
     /// Whether channels besides VC0 are enabled.
-    #[inline]
     pub fn has_channels(&self) -> bool {
         self.enabled > 1
     }
@@ -28,7 +27,6 @@ impl LinkEnd {
 
     /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
     /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
-    #[cold]
     pub fn configure_channels(&mut self, control: &ChannelsControl) {
         let ids = (1..).zip(&control.channels[1..]);
         let enabled = ids.fold(0, |enabled, (id, channel)| {
@@ -49,7 +47,6 @@ impl LinkEnd {
     }
 
     /// Follows registers that were set: begins the initialisation of channels that were enabled, if the link is up, and the wait for L1.
-    #[cold]
     pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.watch_idle_time(cx);
         if !self.is_up() || self.has_failed(cx.now()) {
@@ -89,7 +86,6 @@ impl LinkEnd {
     }
 
     /// Starts one more round of the InitFC DLLPs of channels that wait for the far end.
-    #[cold]
     pub(super) fn begin_round_of_channels(&mut self, cx: &mut impl EndContext) {
         if self.handshake.begin_round_of_others() {
             let next = cx.now() + INIT_FC_INTERVAL;
@@ -97,7 +93,6 @@ impl LinkEnd {
         }
     }
 
-    #[cold]
     pub(super) fn come_up(&mut self, cx: &mut impl EndContext) {
         if !std::mem::replace(&mut self.has_been_up, true) {
             cx.observe(Observation::Up { port: cx.port() });
@@ -111,7 +106,6 @@ impl LinkEnd {
     }
 
     /// Handles an InitFC DLLP of a channel that software enables.
-    #[cold]
     pub(super) fn receive_channel_init_fc(
         &mut self,
         credit: &Credit,

@@ -82,7 +82,6 @@ impl LinkEnd {
     }
 
     /// Asks for L1 if the end has been idle for long enough.
-    #[cold]
     pub(super) fn ask_if_idle(&mut self, cx: &mut impl EndContext) {
         if !self.power.may_ask() || self.state() != LinkState::L0 {
             return;
@@ -103,7 +102,6 @@ impl LinkEnd {
     }
 
     /// Handles a request for L1 from below.
-    #[cold]
     pub(super) fn receive_request(&mut self, cx: &mut impl EndContext) {
         if self.state() != LinkState::L0 || !self.handshake.is_done() {
             return;
@@ -117,7 +115,6 @@ impl LinkEnd {
     }
 
     /// Handles the agreement of the port above: enters L1 once no DLLP is pending.
-    #[cold]
     pub(super) fn receive_agreement(&mut self, cx: &mut impl EndContext) {
         if self.power.handshake() != Handshake::Asking || self.state() != LinkState::L0 {
             return;
@@ -139,7 +136,6 @@ impl LinkEnd {
     }
 
     /// Whether a packet that has arrived is the refusal that this end waits for, which ends here.
-    #[cold]
     pub(super) fn takes_refusal(&mut self, delivery: Delivery, cx: &mut impl EndContext) -> bool {
         let Delivery { packet, complete } = delivery;
         let content = &cx.packets()[packet];
@@ -155,7 +151,6 @@ impl LinkEnd {
     }
 
     /// Uses the free wire while a handshake is under way: DLLPs go as ever, packets only again or as a refusal.
-    #[cold]
     pub(super) fn use_wire_in_handshake(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         match self.power.handshake() {
@@ -248,7 +243,6 @@ impl LinkEnd {
     }
 
     /// Leaves L1 if there is something to send, or if the component does not permit it any longer.
-    #[cold]
     pub(super) fn leave_l1_if_needed(&mut self, cx: &mut impl EndContext) {
         let is_needed = self.has_work() || self.has_dllp() || !self.power.is_permitted();
         let Some(earliest) = self.power.leaves_from().filter(|_| is_needed) else {

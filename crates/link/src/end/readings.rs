@@ -13,7 +13,6 @@ use crate::{CreditLeft, Side, WireTiming};
 
 impl LinkEnd {
     /// The source of the packet on the wire, whose end must be reported.
-    #[inline]
     pub fn source_on_wire(&self) -> Option<u16> {
         let on_wire = self.transmitter.on_wire.as_ref();
         on_wire.map(|finished| finished.source)
@@ -75,7 +74,6 @@ impl LinkEnd {
     }
 
     /// The number of packets of one side that wait for the wire.
-    #[inline]
     pub fn waiting_on(&self, side: Side) -> usize {
         self.transmitter.waiting_on(side)
     }

@@ -59,7 +59,6 @@ impl LinkEnd {
     }
 
     /// Handles a frame that is no packet.
-    #[inline(never)]
     fn receive_between_packets(
         &mut self,
         frame: Frame,
@@ -73,7 +72,6 @@ impl LinkEnd {
     }
 
     /// Loses a frame, because the link is down.
-    #[cold]
     pub(super) fn receive_in_vain(
         &mut self,
         frame: Frame,
@@ -162,7 +160,6 @@ impl LinkEnd {
     }
 
     /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
-    #[inline(never)]
     fn receive_closely(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let packet = frame.packet;
         let wire_len = cx.packets()[packet].wire_len();
@@ -230,7 +227,6 @@ impl LinkEnd {
     }
 
     /// Makes an Ack due when the packet that is complete at `complete` has arrived.
-    #[inline(never)]
     fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl EndContext) {
         if complete == cx.now() {
             self.acknowledge_now = true;
@@ -288,7 +284,6 @@ impl LinkEnd {
         }
     }
 
-    #[inline]
     fn receive_traffic(&mut self, cx: &mut impl EndContext) {
         if self.handshake.receive_traffic() {
             self.come_up(cx);

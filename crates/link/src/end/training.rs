@@ -32,14 +32,12 @@ impl LinkEnd {
     }
 
     /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
-    #[cold]
     pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
         let step = self.ltssm.command(LinkCommand::Retrain);
         self.take(step, cx);
     }
 
     /// Retrains the link because software has written Retrain Link (PCIe Base 7.5.3.7).
-    #[cold]
     pub fn retrain_for_software(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.is_asked_to_retrain = !self.has_failed(cx.now());
         self.command(LinkCommand::Retrain, cx)
@@ -74,7 +72,6 @@ impl LinkEnd {
     }
 
     /// Obeys the commands that were kept, and goes on with training.
-    #[cold]
     pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
         while let Some(command) = self.commands.pop_front() {
             self.obey_command(command, cx);
@@ -101,7 +98,6 @@ impl LinkEnd {
     }
 
     /// Takes note of ordered sets that have arrived.
-    #[cold]
     pub(super) fn receive_ordered_set(
         &mut self,
         set: OrderedSet,
@@ -127,7 +123,6 @@ impl LinkEnd {
     }
 
     /// Handles a frame that arrives while the link is not in L0.
-    #[cold]
     pub(super) fn receive_outside_l0(
         &mut self,
         frame: Frame,
@@ -154,7 +149,6 @@ impl LinkEnd {
     }
 
     /// Handles a timer while the link is down.
-    #[cold]
     pub(super) fn expire_while_down(
         &mut self,
         timer: LinkTimer,

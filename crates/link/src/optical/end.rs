@@ -167,7 +167,6 @@ impl OpticalEnd {
     }
 
     /// The cycles that may be sent on a channel by flow control.
-    #[inline]
     pub fn room(&self, channel: u8) -> u32 {
         match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
@@ -187,7 +186,6 @@ impl OpticalEnd {
     }
 
     /// Whether flow control and the retransmission buffer permit a packet of `cycles` cycles on a channel.
-    #[inline]
     pub fn may_send(&self, channel: u8, cycles: u32) -> bool {
         let kept = self
             .resend

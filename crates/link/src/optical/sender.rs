@@ -65,7 +65,6 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    #[inline]
     pub(super) fn room(self) -> u32 {
         u32::from(self.limit.wrapping_sub(self.sent))
     }

@@ -24,7 +24,6 @@ impl Timing {
     }
 
     /// The number of cycles of a frame of `bytes` bytes.
-    #[inline]
     pub(super) fn cycles(&self, bytes: u32) -> u32 {
         cycles(bytes, self.lanes)
     }
@@ -40,7 +39,6 @@ impl Timing {
     }
 
     /// The start of the first and the end of the last cycle of a transmission that is ready at `at`.
-    #[inline]
     pub(super) fn pass(&self, at: Time, cycles: u32) -> (Time, Time) {
         let length = self.cycle * u64::from(cycles);
         let Some(phase) = self.phase else {

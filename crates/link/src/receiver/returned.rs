@@ -27,7 +27,6 @@ impl Receiver {
     }
 
     /// Schedules a packet's release before releases that are scheduled already.
-    #[cold]
     fn insert_leaving(&mut self, channel: u8, charge: Charge, due: Time) {
         let leaving = Leaving {
             due,
@@ -171,7 +170,6 @@ impl Receiver {
         limited.map(|buffers| buffers.announced_at).min()
     }
 
-    #[inline]
     pub(crate) fn has_pending_updates(&self) -> bool {
         self.pending_updates != 0
     }
@@ -184,7 +182,6 @@ impl Receiver {
 
     /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, and there is a
     /// `schedule`, the update counts as sent at the time that the schedule gives.
-    #[inline]
     pub(crate) fn next_update(
         &mut self,
         mut at: Time,

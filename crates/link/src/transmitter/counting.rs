@@ -55,7 +55,6 @@ impl Transmitter {
 
     /// The counters at `now`, and the time that the current transmission still takes, as if the refreshes that a dormant end has left out
     /// had been sent: each with the slot that it would have had.
-    #[cold]
     pub(crate) fn counters_with(
         &self,
         refreshes: impl IntoIterator<Item = Refreshed>,

@@ -38,7 +38,6 @@ impl Transmitter {
     }
 
     /// The time at which an idle wire can take the next bits, after the exit from L0s if the transmitter is there at `now`.
-    #[cold]
     fn leave_l0s(&mut self, l0s: L0s, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = now.round_up(self.timing.symbol());
         let entry = self.busy_until + l0s.entry;
@@ -85,7 +84,6 @@ impl Transmitter {
     }
 
     /// Reports the ordered sets that are sent before a packet that is ready at `at`.
-    #[cold]
     fn observe_skips(&self, at: Time, cx: &mut impl LinkContext) {
         let groups = self.skips.groups(at, self.busy_until, &self.timing);
         let (length, bytes) = self.timing.skip();

@@ -13,8 +13,6 @@ const SMALLEST: u16 = 12 + TLP_FRAMING as u16;
 
 impl Transmitter {
     /// Whether the replay buffer has space for the packet that leaves next; if none can leave, for the smallest one.
-    #[cold]
-    #[inline(never)]
     pub(super) fn can_keep_next(&mut self, at: Time, packets: &Packets) -> bool {
         let (channel, pick) = self.pick(at, packets);
         let queue = &self.channels[channel].queue;
@@ -34,7 +32,6 @@ impl Transmitter {
     }
 
     /// Chooses the next packet: the arbiter chooses among channels, and the queue of a channel among its packets.
-    #[inline(never)]
     pub(super) fn pick(&mut self, at: Time, packets: &Packets) -> (usize, Pick) {
         if let Some(Channel { queue, budgets, .. }) = self.channels.only_mut() {
             return (0, queue.pick(at, budgets, packets));
@@ -69,7 +66,6 @@ impl Transmitter {
     }
 
     /// Ends the turn of the channel `index`, which sends `packet` at `at`; none if the packet is corrupt.
-    #[inline(never)]
     pub(super) fn end_turn(
         &mut self,
         index: usize,

@@ -48,7 +48,6 @@ impl ReplayBuffer {
     }
 
     /// Begins to load the oldest packet and those behind it, and the place of the next one.
-    #[inline]
     pub(super) fn prefetch(&self) {
         if let (Some(oldest), Some(newest)) = (self.kept.front(), self.kept.back()) {
             kernel::prefetch(oldest, 0..1);
@@ -60,13 +59,11 @@ impl ReplayBuffer {
         self.bytes
     }
 
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
     /// Whether there is space for any packet.
-    #[inline]
     pub(super) fn fits_any(&self) -> bool {
         self.bytes + LARGEST <= self.capacity && self.has_sequence()
     }
@@ -79,12 +76,10 @@ impl ReplayBuffer {
     }
 
     /// Whether a sequence number is free: at most half of them are of packets that are not acknowledged.
-    #[inline]
     fn has_sequence(&self) -> bool {
         self.kept.len() < usize::from(SEQUENCES / 2 - 1)
     }
 
-    #[inline]
     pub(super) fn is_replaying(&self) -> bool {
         self.replaying.is_some()
     }
@@ -96,7 +91,6 @@ impl ReplayBuffer {
         self.kept.get(last).map(|kept| kept.packet)
     }
 
-    #[inline]
     pub(super) fn push(&mut self, kept: Kept) {
         self.kept.push_back(kept);
         self.bytes += u64::from(kept.wire_len);
@@ -108,7 +102,6 @@ impl ReplayBuffer {
     }
 
     /// The next packet to replay, which counts as replayed.
-    #[inline]
     pub(super) fn next_again(&mut self) -> Option<Kept> {
         let place = self.replaying?;
         self.replaying = Some(place + 1).filter(|next| *next < self.kept.len());
@@ -116,7 +109,6 @@ impl ReplayBuffer {
     }
 
     /// Lets the packets of a channel count no longer in its credit.
-    #[cold]
     pub(super) fn uncharge(&mut self, channel: usize) {
         for kept in &mut self.kept {
             if usize::from(kept.channel) == channel {
@@ -126,7 +118,6 @@ impl ReplayBuffer {
     }
 
     /// Releases the packets up to `sequence`. Returns whether there were any.
-    #[inline]
     pub(super) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
         let Some(oldest) = self.kept.front() else {
             return false;

@@ -20,7 +20,6 @@ impl Claims {
     pub(super) const NONE: Self = Claims([UNCLAIMED; 3]);
 
     /// Whether any class is claimed.
-    #[inline]
     pub(super) fn any(&self) -> bool {
         *self != Self::NONE
     }

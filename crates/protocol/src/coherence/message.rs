@@ -40,7 +40,6 @@ impl LineData {
     }
 
     /// Whether any of the `len` bytes at `offset` is in a poisoned word.
-    #[inline]
     pub fn is_poisoned(&self, offset: usize, len: usize) -> bool {
         self.poison != 0 && self.poison & words(offset, len) != 0
     }
@@ -110,20 +109,17 @@ impl WriteRange {
     }
 
     /// Offset of the first byte.
-    #[inline]
     pub const fn offset(self) -> usize {
         self.offset as usize
     }
 
     /// Number of bytes.
-    #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(self) -> usize {
         self.len as usize
     }
 
     /// Whether the range is the whole line.
-    #[inline]
     pub const fn is_full(self) -> bool {
         self.len as usize == LINE_BYTES
     }

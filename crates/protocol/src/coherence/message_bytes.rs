@@ -155,7 +155,6 @@ impl Message<LineData> {
 
 impl Message<LineData> {
     /// Reads the poisoned words of the line that the message carries.
-    #[cold]
     fn parse_poison(&mut self, bytes: &[u8]) -> Result<(), MessageError> {
         let wrong = MessageError::Code(POISONED | self.code());
         let words = word(bytes, self.len())?;

@@ -29,25 +29,21 @@ pub struct Line(
 
 impl Line {
     /// The line that holds the byte at `address`.
-    #[inline]
     pub const fn of(address: u64) -> Self {
         Self::numbered(address / LINE_BYTES as u64)
     }
 
     /// The line `number`; line 0 is at address 0.
-    #[inline]
     pub const fn numbered(number: u64) -> Self {
         Line(NonZeroU64::MIN.saturating_add(number))
     }
 
     /// Address of the line's first byte.
-    #[inline]
     pub const fn address(self) -> u64 {
         self.number() * LINE_BYTES as u64
     }
 
     /// The line's number; line 0 is at address 0.
-    #[inline]
     pub const fn number(self) -> u64 {
         self.0.get() - 1
     }
@@ -73,7 +69,6 @@ impl AgentId {
     }
 
     /// The agent's number.
-    #[inline]
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -98,13 +93,11 @@ pub enum State {
 
 impl State {
     /// Whether the agent may read the line.
-    #[inline]
     pub const fn may_read(self) -> bool {
         !matches!(self, State::Invalid)
     }
 
     /// Whether the agent may write the line.
-    #[inline]
     pub const fn may_write(self) -> bool {
         matches!(self, State::UniqueClean | State::UniqueDirty)
     }

@@ -20,7 +20,6 @@ pub enum PacketFormat {
 
 impl CoherencePacket {
     /// Bytes of the header.
-    #[inline]
     pub const fn header_len(self) -> usize {
         match self.format {
             PacketFormat::Optimized => 4,

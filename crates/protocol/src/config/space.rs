@@ -52,7 +52,6 @@ impl ConfigSpace {
     }
 
     /// The dword `register`; 0 beyond the last register.
-    #[inline]
     pub fn read(&self, register: u16) -> u32 {
         self.dwords
             .get(usize::from(register))

@@ -9,7 +9,6 @@ impl Header {
     }
 
     /// The routing of the packet, if it is a message.
-    #[inline]
     pub const fn message_routing(&self) -> Option<MessageRouting> {
         match self.kind {
             Kind::Message(request) => Some(request.message.routing()),

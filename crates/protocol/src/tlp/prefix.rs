@@ -21,7 +21,6 @@ impl Header {
     }
 
     /// Bytes of the prefixes before the header.
-    #[inline]
     pub const fn prefix_len(&self) -> usize {
         if self.pasid.is_some() {
             Pasid::BYTES
@@ -31,19 +30,16 @@ impl Header {
     }
 
     /// The bytes of data, or more than any packet has if there is a prefix: a receiver looks closely at packets from a limit on.
-    #[inline]
     pub const fn checked_size(&self) -> u32 {
         self.checked_size_of(self.payload_len() as u32)
     }
 
     /// The [checked size](Self::checked_size) of a packet with `payload_len` bytes of data, where these need not be found in the header.
-    #[inline]
     pub const fn checked_size_of(&self, payload_len: u32) -> u32 {
         payload_len | (self.pasid.is_some() as u32) << 17
     }
 
     /// Reads the packet behind the PASID prefix at the beginning of `bytes`; returns its header and the length of both.
-    #[cold]
     pub(crate) fn parse_behind_prefix(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let Some((prefix, rest)) = bytes.split_first_chunk::<{ Pasid::BYTES }>() else {
             return Err(TlpError::Truncated {

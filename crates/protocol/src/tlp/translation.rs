@@ -19,7 +19,6 @@ impl Header {
     }
 
     /// The packet with a translated address if it is a memory request; otherwise unchanged.
-    #[inline]
     #[must_use]
     pub fn translated(self) -> Self {
         let kind = match self.kind {

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::{ForeignModel, Maker, Models, scenario};
 
+use crate::wrong;
 use object::ObjectMaker;
 use settings::setting;
 
@@ -161,8 +162,7 @@ pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
 /// Returns a model in Rust with registers that keep what is written, for `peerlane bench devices`.
 #[pyfunction]
 pub fn register_model(name: &str) -> PyResult<DeviceModel> {
-    let loaded =
-        registers::registers().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let loaded = registers::registers().map_err(wrong)?;
     model(
         name,
         loaded.description().clone(),

@@ -100,7 +100,6 @@ impl PythonModel {
         }
     }
 
-    #[cold]
     fn fail(&self, py: Python<'_>, shell: &mut Shell<'_>, error: PyErr) {
         let text = error.to_string();
         let ns = shell.now_fs() as f64 / 1e6;

@@ -8,11 +8,13 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
-use peerlane_device::{Defect, Misuse, Operation, Request, Severity, Shell, Ticket};
+use peerlane_device::{Defect, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::value::later_bytes;
+use crate::numbers::span;
+use crate::wrong;
 
 /// The core around a model in Python, which the model reaches while it is called.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -93,7 +95,6 @@ impl ModelShell {
     }
 
     fn ask(&self, function: u8, request: Request<'_>) -> PyResult<()> {
-        let wrong = |misuse: Misuse| PyValueError::new_err(misuse.to_string());
         if self.drops(function) {
             return request.check().map_err(wrong);
         }
@@ -176,12 +177,7 @@ impl ModelShell {
     }
 
     fn wake_after(&self, timer: u64, ns: f64, function: u8) -> PyResult<()> {
-        if !(0.0..=1e13).contains(&ns) {
-            return Err(PyValueError::new_err(format!(
-                "{ns} ns is not a possible time to wait; give 0 to 1e13 ns"
-            )));
-        }
-        let after_fs = (ns * 1e6).round() as u64;
+        let after_fs = span(ns, "to wait")?.as_fs();
         self.ask(function, Request::Timer { timer, after_fs })
     }
 

@@ -83,7 +83,6 @@ impl Latencies {
     }
 
     /// Records all of one latency but its count in the histogram.
-    #[inline]
     pub(super) fn note(&mut self, latency: Span) {
         let fs = latency.as_fs();
         self.sum += u128::from(fs);
@@ -93,19 +92,16 @@ impl Latencies {
     }
 
     /// Counts a latency that was [noted](Self::note) in the histogram.
-    #[inline]
     pub(super) fn count(&mut self, latency: Span) {
         self.counts.add(latency.as_fs() / 1000, 1);
     }
 
     /// Begins to load what tells where a latency is counted.
-    #[inline]
     pub(super) fn prefetch_place(&self, latency: Span) {
         self.counts.prefetch_place(latency.as_fs() / 1000);
     }
 
     /// Begins to load the count of a latency, whose [place](Self::prefetch_place) is loaded.
-    #[inline]
     pub(super) fn prefetch_count(&self, latency: Span) {
         self.counts.prefetch_count(latency.as_fs() / 1000);
     }

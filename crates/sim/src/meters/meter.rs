@@ -167,7 +167,6 @@ impl FlowMeter {
     }
 
     /// Takes in that the driver moves once more what a reset has lost: all bytes but those that it knows about.
-    #[cold]
     fn restart(&mut self, arrived: u64, lost: u64) {
         self.restarts += 1;
         (self.forgotten, self.is_interrupted) = (false, false);
@@ -179,7 +178,6 @@ impl FlowMeter {
     }
 
     /// Takes in that bytes were lost.
-    #[cold]
     fn lose(&mut self, bytes: u32, offset: Option<u64>) {
         self.refused += u64::from(bytes);
         if let (Some(offset), true) = (offset, bytes > 0) {
@@ -303,7 +301,6 @@ impl Meter {
     }
 
     /// Counts a latency of a flow later, and one that has waited long enough now.
-    #[inline]
     fn put_off_count(&mut self, flow: FlowId, latency: Span) {
         self.uncounted.push_back((flow, latency));
         let waiting = self.uncounted.len();
@@ -354,13 +351,11 @@ impl Meter {
     }
 
     /// The number of ends of flows so far. A flow that goes on after its end can end once more.
-    #[inline]
     pub fn ends(&self) -> u64 {
         self.ends
     }
 
     /// Whether all workloads are complete.
-    #[inline]
     pub fn are_workloads_complete(&self) -> bool {
         self.open_parts == 0
     }
@@ -371,7 +366,6 @@ impl Meter {
     }
 
     /// Begins to load what an observation of a packet changes.
-    #[inline]
     pub fn prefetch(&self, what: &Observation) {
         match what {
             Observation::Sent { flow, .. } => {
@@ -385,7 +379,6 @@ impl Meter {
     }
 
     /// Begins to load what the arrival of a packet changes.
-    #[inline]
     pub fn prefetch_delivery(&self, flow: FlowId) {
         if let Some(meter) = self.flows.get(flow.0 as usize) {
             kernel::prefetch(meter, 0..offset_of!(FlowMeter, steady));
@@ -440,7 +433,6 @@ impl Meter {
     }
 
     /// Takes in an observation that is not of every packet.
-    #[inline(never)]
     fn observe_other(&mut self, now: Time, what: &Observation) {
         match *what {
             Observation::Refused {
@@ -567,7 +559,6 @@ impl Meter {
     }
 
     /// Takes in that the driver of a flow, which may count as over, goes on with it.
-    #[cold]
     fn reopen(&mut self, flow: FlowId) {
         let meter = self.flows.get_mut(flow.0 as usize);
         if meter.is_some_and(|meter| std::mem::replace(&mut meter.closed, false)) {

@@ -57,7 +57,6 @@ impl Interval {
     }
 
     /// Whether the interval ends with the last workload, and has not ended.
-    #[inline]
     pub fn awaits_workloads(&self) -> bool {
         self.ends_with_workloads && self.until == Time::NEVER
     }

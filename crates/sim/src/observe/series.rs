@@ -109,7 +109,6 @@ impl Series {
     }
 
     /// The time of the next sample.
-    #[inline]
     pub fn next(&self) -> Time {
         self.next
     }

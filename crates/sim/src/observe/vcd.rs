@@ -107,7 +107,6 @@ impl Format for Vcd {
         }
     }
 
-    #[inline]
     fn advance(&mut self, now: Time, output: &mut Output) {
         if self.next_change().is_some_and(|next| next < ticks(now)) {
             self.write_before(ticks(now), output.buffer());
@@ -170,7 +169,6 @@ impl Vcd {
     }
 
     /// The time of the next change, in ticks.
-    #[inline]
     fn next_change(&self) -> Option<u64> {
         self.changes.peek().map(|Reverse((next, ..))| *next)
     }

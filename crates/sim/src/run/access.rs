@@ -1,7 +1,8 @@
 //! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
 use device::{Afu, FpgaCard};
-use kernel::{Frequency, Span};
+use host::Host;
+use kernel::{Frequency, Span, Time};
 use packet::{FlowId, Refusal};
 use protocol::Status;
 use thiserror::Error;
@@ -11,7 +12,6 @@ use crate::meters::coherence;
 use crate::model::Model;
 use crate::plan::NodePlan;
 use crate::result::name_of;
-use crate::run::engine::CHUNK;
 use crate::run::outside::InFlight;
 use crate::run::simulation::Simulation;
 use crate::scenario::advice;
@@ -219,19 +219,12 @@ impl Simulation {
         Self::check_read(len)?;
         let empty = vec![0; len as usize];
         let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
-        while !self.probes.meter.flow(flow).is_complete() {
-            for _ in 0..CHUNK {
-                if self.probes.meter.flow(flow).is_complete() {
-                    break;
-                }
-                if self.has_stopped() || !self.step() {
-                    return Err(AccessError::NoAnswer(address));
-                }
-            }
-            if !watch() {
-                return Err(AccessError::NoAnswer(address));
-            }
-        }
+        let is_complete = |all: &mut Self| {
+            let is_complete = all.probes.meter.flow(flow).is_complete();
+            is_complete.then_some(())
+        };
+        let waited = self.step_while(Time::NEVER, watch, is_complete);
+        waited.map_err(|_| AccessError::NoAnswer(address))?;
         self.outcome(InFlight {
             node,
             flow,
@@ -385,14 +378,20 @@ impl Simulation {
 
     /// Takes the interrupts that have reached the processor of `host` and that no program of it waits for: message and count.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
-        let node = self.node(host)?;
-        match self.model(node).host() {
-            None => return Err(AccessError::NoProcessor(host.to_owned())),
-            Some(root) if !root.cpu().is_interrupted() => return Ok(Vec::new()),
-            Some(_) => self.engine.keep_to_one_thread(),
+        let root = self.root_mut(host)?;
+        if !root.cpu().is_interrupted() {
+            return Ok(Vec::new());
         }
+        let taken = root.cpu_mut().take_interrupts();
+        self.engine.keep_to_one_thread();
+        Ok(taken)
+    }
+
+    /// The root complex of `host`.
+    pub(super) fn root_mut(&mut self, host: &str) -> Result<&mut Host, AccessError> {
+        let node = self.node(host)?;
         let root = self.model_mut(node).host_mut();
-        Ok(root.map_or_else(Vec::new, |root| root.cpu_mut().take_interrupts()))
+        root.ok_or_else(|| AccessError::NoProcessor(host.to_owned()))
     }
 
     /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests

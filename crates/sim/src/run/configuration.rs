@@ -9,7 +9,7 @@ use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
 use crate::build::ends;
 use crate::model::Model;
-use crate::run::engine::CHUNK;
+use crate::run::simulation::Halt;
 use crate::setup::Plan;
 use crate::{AccessError, Simulation};
 
@@ -71,67 +71,37 @@ impl Simulation {
     ) -> Result<Option<u32>, AccessError> {
         let node = self.node(host)?;
         self.start();
-        let Some(root) = self.model_mut(node).host_mut() else {
-            return Err(AccessError::NoProcessor(host.to_owned()));
-        };
-        if root.is_configuring() {
-            self.config_end(node, access, watch)?;
+        if self.root_mut(host)?.is_configuring() {
+            // The access that was left, or that of a program, ends first.
+            self.config_wait(node, access, watch, |root| {
+                root.configured();
+                (!root.is_configuring()).then_some(())
+            })?;
         }
         self.act(node, |model, id, world| {
             if let Some(root) = model.host_mut() {
                 Host::configure(root, access, &mut world.effects(id));
             }
         });
-        let answer = self.config_answer(node, access, watch);
+        let answer = self.config_wait(node, access, watch, Host::configured);
         // A program's access may have waited for the end of this one.
         self.act(node, Model::ask);
-        answer
+        answer.map(Option::flatten)
     }
 
-    /// Runs until the access under way at `node` has ended: one that was left, or one of a program.
-    fn config_end(
+    /// Runs until `look` finds something at the host `node`, and gives it; nothing if no event is left.
+    fn config_wait<T>(
         &mut self,
         node: usize,
         access: &ConfigAccess,
         watch: &mut dyn FnMut() -> bool,
-    ) -> Result<(), AccessError> {
-        loop {
-            for _ in 0..CHUNK {
-                let Some(root) = self.model_mut(node).host_mut() else {
-                    return Ok(());
-                };
-                root.configured();
-                if !root.is_configuring() || self.has_stopped() || !self.step_until(Time::NEVER) {
-                    return Ok(());
-                }
-            }
-            if !watch() {
-                return Err(AccessError::NoAnswer(u64::from(access.register) * 4));
-            }
-        }
-    }
-
-    /// The answer to the access under way at `node`.
-    fn config_answer(
-        &mut self,
-        node: usize,
-        access: &ConfigAccess,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<u32>, AccessError> {
-        loop {
-            for _ in 0..CHUNK {
-                if let Some(root) = self.model_mut(node).host_mut()
-                    && let Some(answer) = root.configured()
-                {
-                    return Ok(answer);
-                }
-                if self.has_stopped() || !self.step_until(Time::NEVER) {
-                    return Ok(None);
-                }
-            }
-            if !watch() {
-                return Err(AccessError::NoAnswer(u64::from(access.register) * 4));
-            }
+        mut look: impl FnMut(&mut Host) -> Option<T>,
+    ) -> Result<Option<T>, AccessError> {
+        let look = |all: &mut Self| look(all.model_mut(node).host_mut()?);
+        match self.step_while(Time::NEVER, watch, look) {
+            Ok(found) => Ok(Some(found)),
+            Err(Halt::Left) => Err(AccessError::NoAnswer(u64::from(access.register) * 4)),
+            Err(Halt::Quiet | Halt::Stopped) => Ok(None),
         }
     }
 

@@ -13,8 +13,7 @@ use kernel::{Span, Time};
 
 use crate::model::Model;
 use crate::run::access::AccessError;
-use crate::run::engine::CHUNK;
-use crate::run::simulation::Simulation;
+use crate::run::simulation::{Halt, Simulation};
 
 /// A host thread driven from outside.
 #[derive(Debug)]
@@ -81,9 +80,7 @@ impl HostThread {
         simulation.start();
         let costs = simulation.costs(host)?;
         let node = simulation.node(host)?;
-        let Some(root) = simulation.model_mut(node).host_mut() else {
-            return Err(AccessError::NoProcessor(host.to_owned()));
-        };
+        let root = simulation.root_mut(host)?;
         Ok(HostThread {
             host: node,
             thread: root.cpu_mut().add_thread(),
@@ -220,31 +217,25 @@ impl HostThread {
             // Once; whoever still waits wants what comes later, too.
             Until::Interrupt => !simulation.is_at_rest(),
         };
-        loop {
-            for step in 1..=CHUNK {
-                let processor = self.processor(simulation);
-                let happened = match until {
-                    Until::Limit => false,
-                    Until::Written(_) => processor.is_changed(),
-                    Until::Interrupt => processor.is_interrupted(),
-                };
-                if happened {
-                    return Woken::Happened;
-                }
-                if tells_rest && simulation.is_at_rest() {
-                    return Woken::Quiet;
-                }
-                // This is after the checks above: a caller that waits again must not miss an effect of the last step.
-                if simulation.has_stopped() || step == CHUNK && !watch() {
-                    return Woken::Broken;
-                }
-                if !simulation.step_until(limit) {
-                    if limit == Time::NEVER {
-                        return Woken::Quiet;
-                    }
-                    simulation.pass_to(limit);
-                    return Woken::Limit;
-                }
+        let waited = simulation.step_while(limit, watch, |simulation| {
+            let processor = self.processor(simulation);
+            let has_happened = match until {
+                Until::Limit => false,
+                Until::Written(_) => processor.is_changed(),
+                Until::Interrupt => processor.is_interrupted(),
+            };
+            if has_happened {
+                return Some(Woken::Happened);
+            }
+            (tells_rest && simulation.is_at_rest()).then_some(Woken::Quiet)
+        });
+        match waited {
+            Ok(woken) => woken,
+            Err(Halt::Stopped | Halt::Left) => Woken::Broken,
+            Err(Halt::Quiet) if limit == Time::NEVER => Woken::Quiet,
+            Err(Halt::Quiet) => {
+                simulation.pass_to(limit);
+                Woken::Limit
             }
         }
     }
@@ -274,40 +265,19 @@ impl Simulation {
         watch: &mut dyn FnMut() -> bool,
     ) -> Option<usize> {
         self.leave_observations(true);
-        let done = self.advance_unheard(threads, watch);
+        let done = |_: &mut Self| threads.iter().position(|thread| thread.is_done());
+        let done = self.step_while(Time::NEVER, watch, done);
         self.leave_observations(false);
-        done
-    }
-
-    fn advance_unheard(
-        &mut self,
-        threads: &[&HostThread],
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Option<usize> {
-        loop {
-            for _ in 0..CHUNK {
-                if let Some(done) = threads.iter().position(|thread| thread.is_done()) {
-                    return Some(done);
-                }
-                if self.has_stopped() || !self.step_until(Time::NEVER) {
-                    return None;
-                }
-            }
-            if !watch() {
-                return None;
-            }
-        }
+        done.ok()
     }
 
     /// Whether nothing is under way in the fabric: no packet, and no event soon. Refreshes of limits on an idle link do not count, whether
     /// they are sent, for a trace, or counted afterwards.
-    #[inline]
     pub fn is_at_rest(&mut self) -> bool {
         self.packets_in_use() == 0 && self.expects_only_refreshes()
     }
 
     /// Whether no event is due soon that is not a refresh of limits.
-    #[cold]
     fn expects_only_refreshes(&mut self) -> bool {
         let now = self.now();
         let counts = |model: &Model, what: &_| !model.only_refreshes(what, now);

@@ -45,10 +45,7 @@ impl Simulation {
         self.start();
         let node = self.node(host)?;
         let now = self.now();
-        let Some(root) = self.model_mut(node).host_mut() else {
-            return Err(AccessError::NoProcessor(host.to_owned()));
-        };
-        let thread = root.cpu_mut().spawn(now, program);
+        let thread = self.root_mut(host)?.cpu_mut().spawn(now, program);
         self.act(node, Model::ask);
         Ok(thread)
     }
@@ -316,12 +313,8 @@ impl Simulation {
 
     /// Lets programs of `host` count device writes to the byte at `address` of its memory.
     pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
-        let node = self.node(host)?;
+        self.root_mut(host)?.cpu_mut().watch(address);
         self.engine.keep_to_one_thread();
-        let Some(root) = self.model_mut(node).host_mut() else {
-            return Err(AccessError::NoProcessor(host.to_owned()));
-        };
-        root.cpu_mut().watch(address);
         Ok(())
     }
 

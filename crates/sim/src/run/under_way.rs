@@ -5,10 +5,9 @@ use transaction::Direction;
 
 use crate::model::Model;
 use crate::run::access::{AccessError, Outcome};
-use crate::run::engine::CHUNK;
 use crate::run::host_thread::HostThread;
 use crate::run::outside::InFlight;
-use crate::run::simulation::Simulation;
+use crate::run::simulation::{Halt, Simulation};
 
 impl Simulation {
     /// Makes `requester` write `bytes` to `address` from now on. Returns the number of the access, whose outcome
@@ -78,26 +77,17 @@ impl Simulation {
         watch: &mut dyn FnMut() -> bool,
     ) -> bool {
         self.start();
-        loop {
-            for _ in 0..CHUNK {
-                let is_over = self.has_stopped()
-                    || noticed()
-                    || threads.iter().any(|thread| thread.is_done())
-                    || self.outside.accesses.any_has_ended(&self.probes.meter);
-                if is_over {
-                    return true;
-                }
-                if !self.step_until(limit) {
-                    if limit < Time::NEVER {
-                        self.pass_to(limit);
-                    }
-                    return limit < Time::NEVER;
-                }
-            }
-            if !watch() {
-                return true;
-            }
+        let waited = self.step_while(limit, watch, |all| {
+            let is_over = noticed()
+                || threads.iter().any(|thread| thread.is_done())
+                || all.outside.accesses.any_has_ended(&all.probes.meter);
+            is_over.then_some(())
+        });
+        let is_quiet = waited == Err(Halt::Quiet);
+        if is_quiet && limit < Time::NEVER {
+            self.pass_to(limit);
         }
+        !is_quiet || limit < Time::NEVER
     }
 
     /// Calls the model from outside of `device` now, as its timer with this number does.

@@ -23,7 +23,6 @@ impl Watchers {
         Watchers(super::watchers(workloads))
     }
 
-    #[inline]
     pub(crate) fn observe(&mut self, now: Time, what: &Observation) {
         for watcher in &mut self.0 {
             watcher.observe(now, what);

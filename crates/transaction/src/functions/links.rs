@@ -65,7 +65,6 @@ impl Functions {
     }
 
     /// Records a change of the `link` of the function at `place`. The upper end of a link logs it.
-    #[cold]
     pub fn record_change<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,

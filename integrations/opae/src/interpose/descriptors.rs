@@ -334,10 +334,6 @@ unsafe extern "C" fn epoll_wait(
     most: c_int,
     timeout: c_int,
 ) -> c_int {
-    if !virtually() {
-        // SAFETY: the caller guarantees valid arguments.
-        return unsafe { real::epoll_wait(epoll, events, most, timeout) };
-    }
     // SAFETY: the caller guarantees valid arguments; a null mask means no mask.
     unsafe { epoll_pwait(epoll, events, most, timeout, ptr::null()) }
 }

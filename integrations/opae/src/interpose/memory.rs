@@ -83,47 +83,6 @@ unsafe extern "C" fn __read_chk(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    with_range(bytes, len, Touch::Read, || unsafe {
-        real::write(file, bytes, len)
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pread(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    with_range(bytes, len, Touch::Write, || unsafe {
-        real::pread64(file, bytes, len, at)
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pread64(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    unsafe { pread(file, bytes, len, at) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    with_range(bytes, len, Touch::Read, || unsafe {
-        real::pwrite64(file, bytes, len, at)
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pwrite64(
-    file: c_int,
-    bytes: *const c_void,
-    len: size_t,
-    at: off_t,
-) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    unsafe { pwrite(file, bytes, len, at) }
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the caller guarantees valid arguments.
     with_parts(parts, count, Touch::Write, || unsafe {
@@ -139,49 +98,27 @@ unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> s
     })
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    with_range(bytes, len, Touch::Write, || unsafe {
-        real::recv(socket, bytes, len, flags)
-    })
+/// Functions that read or write so many bytes at a pointer, each with the real function that does it.
+macro_rules! ranged {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty: $touch:ident $bytes:ident $len:expr => $real:ident;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: the caller guarantees valid arguments.
+                with_range($bytes, $len, Touch::$touch, || unsafe { real::$real($($argument),*) })
+            }
+        )*
+    };
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn send(
-    socket: c_int,
-    bytes: *const c_void,
-    len: size_t,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: the caller guarantees valid arguments.
-    with_range(bytes, len, Touch::Read, || unsafe {
-        real::send(socket, bytes, len, flags)
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fread(
-    bytes: *mut c_void,
-    size: size_t,
-    count: size_t,
-    file: *mut FILE,
-) -> size_t {
-    with_range(bytes, size.saturating_mul(count), Touch::Write, || {
-        // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::fread(bytes, size, count, file) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fwrite(
-    bytes: *const c_void,
-    size: size_t,
-    count: size_t,
-    file: *mut FILE,
-) -> size_t {
-    with_range(bytes, size.saturating_mul(count), Touch::Read, || {
-        // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::fwrite(bytes, size, count, file) }
-    })
+ranged! {
+    write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t: Read bytes len => write;
+    pread(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t: Write bytes len => pread64;
+    pread64(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t: Write bytes len => pread64;
+    pwrite(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t: Read bytes len => pwrite64;
+    pwrite64(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t: Read bytes len => pwrite64;
+    recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t: Write bytes len => recv;
+    send(socket: c_int, bytes: *const c_void, len: size_t, flags: c_int) -> ssize_t: Read bytes len => send;
+    fread(bytes: *mut c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t: Write bytes size.saturating_mul(count) => fread;
+    fwrite(bytes: *const c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t: Read bytes size.saturating_mul(count) => fwrite;
 }

@@ -79,12 +79,9 @@ unsafe extern "C" fn clock_nanosleep(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn usleep(span: c_uint) -> c_int {
-    if !virtually() {
-        // SAFETY: the argument is a number.
-        return unsafe { real::usleep(span) };
-    }
-    sleep_virtually(u64::from(span) * 1000);
-    0
+    let span = to_timespec(u64::from(span) * 1000);
+    // SAFETY: the span is only read.
+    unsafe { nanosleep(&raw const span, std::ptr::null_mut()) }
 }
 
 #[unsafe(no_mangle)]

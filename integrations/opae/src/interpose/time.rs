@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use libc::{clockid_t, time_t, timespec, timeval};
 
 use super::{NANOSECOND, fail, real, virtually};
-use crate::abi::{UserPointer, user_pointer};
+use crate::abi::user_pointer;
 use crate::state::{began, lock_soon, ready, reported_time};
 
 /// Nanoseconds in a second.
@@ -30,9 +30,9 @@ pub fn epoch(clock: clockid_t) -> Option<u64> {
     }
 }
 
-/// The value of a clock in nanoseconds; charges the read. Does not allocate memory.
+/// The value of a clock that shows simulated time, in nanoseconds; charges the read. Does not allocate memory.
 fn look(clock: clockid_t) -> Option<u64> {
-    let epoch = epoch(clock)?;
+    let epoch = virtually().then(|| epoch(clock)).flatten()?;
     let now = lock_soon().map(|mut state| {
         let doublings = state.idle_doublings();
         state.charge(|link| link.charge_look(link.welcome.costs.clock << doublings))
@@ -61,8 +61,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         // SAFETY: these are the arguments of the system call.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int };
     }
-    let shown = if virtually() { look(clock) } else { None };
-    let Some(shown) = shown else {
+    let Some(shown) = look(clock) else {
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::clock_gettime(clock, time) };
     };
@@ -79,12 +78,7 @@ unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_in
         // SAFETY: these are the arguments of the system call.
         return unsafe { libc::syscall(libc::SYS_gettimeofday, time, zone) as c_int };
     }
-    let shown = if virtually() {
-        look(libc::CLOCK_REALTIME)
-    } else {
-        None
-    };
-    let (Some(shown), Ok(result)) = (shown, user_pointer(time)) else {
+    let (Some(shown), Ok(result)) = (look(libc::CLOCK_REALTIME), user_pointer(time)) else {
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::gettimeofday(time, zone) };
     };
@@ -101,30 +95,19 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
         // SAFETY: this is the argument of the system call.
         return unsafe { libc::syscall(libc::SYS_time, result) };
     }
-    let shown = if virtually() {
-        look(libc::CLOCK_REALTIME)
-    } else {
-        None
-    };
-    let Some(shown) = shown else {
+    let Some(shown) = look(libc::CLOCK_REALTIME) else {
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::time(result) };
     };
     let seconds = (shown / SECOND).cast_signed();
-    let _ = user_pointer(result)
-        .as_ref()
-        .map(|place: &UserPointer<time_t>| place.put(seconds));
+    let _ = user_pointer(result).map(|place| place.put(seconds));
     seconds
 }
 
 /// Processor time, by which programs measure their work; here it is the time since the session began.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock() -> libc::c_long {
-    let shown = if ready() && virtually() {
-        look(libc::CLOCK_MONOTONIC)
-    } else {
-        None
-    };
+    let shown = ready().then(|| look(libc::CLOCK_MONOTONIC)).flatten();
     let (Some(shown), Some(epoch)) = (shown, epoch(libc::CLOCK_MONOTONIC)) else {
         // SAFETY: the function has no arguments.
         return unsafe { real::clock() };

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 
 from peerlane import _core
 from peerlane.benchmark.shapes.measure import Measured, machine
+from peerlane.errors import PeerlaneError
 from peerlane.results.document import decode_strictly
 from peerlane.results.reading import FileError, document_of, text_of
 
@@ -69,7 +70,7 @@ class Shapes:
     changes: tuple[dict[str, Any], ...] = ()
 
 
-class BaselineError(ValueError):
+class BaselineError(PeerlaneError, ValueError):
     """A baseline that nothing can be compared with; the message says why."""
 
 

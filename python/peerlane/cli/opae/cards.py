@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from peerlane import ScenarioError, Simulation
 from peerlane.cli import completion
-from peerlane.cli.files import scenario_text
-from peerlane.opae import slots
-from peerlane.opae.afu import load
-from peerlane.opae.bitstream import bitstream, model_of, read
-from peerlane.opae.card import configure, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from peerlane import Simulation
 
 Scenario = Annotated[
     str | None,
@@ -44,6 +40,8 @@ Slot = Annotated[
 def text_of(scenario: str | None) -> tuple[str, str]:
     """The text of a scenario, and what to call it."""
     if scenario is not None:
+        from peerlane.cli.scenarios import scenario_text
+
         return scenario_text(scenario)
     packaged = resources.files("peerlane.systems") / "pac" / "scenario.toml"
     return packaged.read_text(encoding="utf-8"), "pac/scenario.toml"
@@ -53,6 +51,9 @@ def simulation_of(
     scenario: str | None, image: str | None = None, card: str | None = None, slot: int = 0
 ) -> Simulation:
     """A fabric whose cards have loaded what was configured, and one of them `image`."""
+    from peerlane import Simulation
+    from peerlane.opae.card import configure
+
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     with wrong_use():
@@ -84,6 +85,10 @@ def load_configured(
     Raises:
         ValueError: One cannot be loaded; the message says how it is forgotten.
     """
+    from peerlane.opae import slots
+    from peerlane.opae.afu import load
+    from peerlane.opae.bitstream import model_of
+
     models: list[str] = []
     for (card, slot), bits in slots.loaded(source).items():
         if (card, slot) == but:
@@ -104,6 +109,8 @@ def load_configured(
 @contextmanager
 def wrong_use() -> Iterator[None]:
     """Makes what is wrong with an image or a card a wrong use of the command."""
+    from peerlane import ScenarioError
+
     try:
         yield
     except ScenarioError:
@@ -114,6 +121,8 @@ def wrong_use() -> Iterator[None]:
 
 def first(simulation: Simulation) -> str:
     """The name of the first card."""
+    from peerlane.opae.card import places
+
     found = places(simulation)
     if not found:
         raise typer.BadParameter('there is no card; write a device with model = "fpga-card"')
@@ -122,5 +131,7 @@ def first(simulation: Simulation) -> str:
 
 def image_of(image: str, *, for_session: bool = False) -> bytes:
     """The bytes of an image that the command line names; a session judges its model itself."""
+    from peerlane.opae.bitstream import bitstream, read
+
     with wrong_use():
         return read(image) if for_session else bitstream(image)

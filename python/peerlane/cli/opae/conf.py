@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from peerlane import Simulation, _core
 from peerlane.cli.console import say, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import (
@@ -20,9 +19,6 @@ from peerlane.cli.opae.cards import (
     text_of,
     wrong_use,
 )
-from peerlane.opae import live, slots
-from peerlane.opae.afu import load, split
-from peerlane.opae.card import places
 
 
 def conf(
@@ -42,6 +38,11 @@ def conf(
     Built in are nlb_mode_0, nlb_mode_3, nlb_mode_7, he_lb, he_mem, dma_afu and streaming_dma_afu;
     `default` forgets what was loaded, so that the scenario's own counts again.
     """
+    from peerlane import Simulation, _core
+    from peerlane.opae import live, slots
+    from peerlane.opae.afu import load
+    from peerlane.opae.card import places
+
     if live.is_in_session():
         live.configure(image_of(image, for_session=True), slot)
         say(f"{image} is loaded")
@@ -76,6 +77,8 @@ def pack(
     to: Annotated[Path, typer.Argument(metavar="FILE.gbs", help="The bitstream to write.")],
 ) -> None:
     """Write a bitstream that a program can load with fpgaReconfigureSlot."""
+    from peerlane.opae.afu import split
+
     keep_apart([split(image)[0]], {"FILE.gbs": str(to)})
     if to.suffix == ".py":
         raise typer.BadParameter(f"{to} has the name of a Python file; name it FILE.gbs")

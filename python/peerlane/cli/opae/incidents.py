@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from peerlane.cli.console import warn
-from peerlane.cli.tables.cells import duration
+from peerlane.formats import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

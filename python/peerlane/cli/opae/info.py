@@ -6,23 +6,25 @@ from typing import Any
 
 import typer
 
-from peerlane import _core
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Scenario, first, simulation_of
 from peerlane.cli.options import JsonTo
-from peerlane.cli.tables.cells import blank
-from peerlane.opae.card import places
-from peerlane.opae.session import include_folder, library_folder
 
 
 def flags() -> None:
     """Print what a C compiler needs to find headers and library: -I... -L..."""
+    from peerlane.opae.session import include_folder, library_folder
+
     typer.echo(f"-I{include_folder()} -L{library_folder()}")
 
 
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     """List the slots of the cards of a fabric: where they are and what is loaded in them."""
+    from peerlane import _core
+    from peerlane.cli.tables.sheet import Sheet
+    from peerlane.opae.card import places
+
     keep_apart([scenario], {"--json": json_to})
     simulation = simulation_of(scenario)
     first(simulation)
@@ -43,7 +45,7 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
         }
         for place in places(simulation)
     ]
-    table = blank("card", "slot", "host", "function")
+    table = Sheet("card", "slot", "host", "function")
     for heading in ("ID", "interface", "accelerator", "clock", "memory"):
         table.add_column(heading, "prose" if heading in {"interface", "accelerator"} else "value")
     for row in rows:

@@ -6,17 +6,13 @@ from typing import Annotated
 
 import typer
 
-from peerlane import _core
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of, wrong_use
-from peerlane.cli.opae.incidents import with_incidents
 from peerlane.cli.options import JsonTo
-from peerlane.cli.tables.cells import blank, numbers
 from peerlane.cli.tables.sheet import Sheet
-from peerlane.opae.card import accelerators, configure, places
-from peerlane.opae.diag import Mode, run_diagnosis
-from peerlane.opae.sweep import Sweep, sweep
+from peerlane.opae.diag import Mode
+from peerlane.opae.sweep import Sweep
 
 
 def diag(  # noqa: PLR0913 - a command has the options that it has
@@ -42,6 +38,11 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
 
     Rates are lines by cycles of the accelerator's clock, as the accelerator counts them.
     """
+    from peerlane.cli.opae.incidents import with_incidents
+    from peerlane.cli.tables.sheet import Sheet
+    from peerlane.opae.card import accelerators
+    from peerlane.opae.diag import run_diagnosis
+
     if request_lines not in {1, 2, 4}:
         raise typer.BadParameter("a request has 1, 2 or 4 lines", param_hint="--multi-cl")
     keep_apart([scenario], {"--json": json_to})
@@ -57,9 +58,9 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
                     simulation, accelerator, mode, lines=lines, request_lines=request_lines
                 )
             )
-    table = blank("mode")
-    numbers(table, "reads", "writes", "link reads", "link writes", "cycles")
-    numbers(table, "read GB/s", "write GB/s")
+    table = Sheet("mode")
+    table.numbers("reads", "writes", "link reads", "link writes", "cycles")
+    table.numbers("read GB/s", "write GB/s")
     for one in found:
         rates = one.read_bytes_per_second, one.write_bytes_per_second
         gigabytes = [f"{rate / 1e9:.3f}" if rate else "" for rate in rates]
@@ -81,6 +82,10 @@ def dma_test(
     The time is that of a call of the DMA sample's library, with its copies through pinned buffers;
     a rate is in 10^6 bytes a second.
     """
+    from peerlane.cli.opae.incidents import with_incidents
+    from peerlane.opae.card import accelerators, configure, places
+    from peerlane.opae.sweep import sweep
+
     keep_apart([scenario], {"--json": json_to})
     number = _bytes(size)
     simulation = simulation_of(scenario)
@@ -95,8 +100,10 @@ def dma_test(
 
 
 def _sweeps(swept: list[Sweep]) -> Sheet:
-    table = blank("card")
-    numbers(table, "bytes", "to the card MB/s", "from the card MB/s")
+    from peerlane.cli.tables.sheet import Sheet
+
+    table = Sheet("card")
+    table.numbers("bytes", "to the card MB/s", "from the card MB/s")
     table.add_column("data")
     for one in swept:
         rates = [f"{rate / 1e6:.2f}" for rate in (one.host_to_card, one.card_to_host)]
@@ -105,6 +112,8 @@ def _sweeps(swept: list[Sweep]) -> Sheet:
 
 
 def _bytes(text: str) -> int:
+    from peerlane import _core
+
     try:
         number = _core.read_size(text)
     except ValueError as error:

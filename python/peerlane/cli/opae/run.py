@@ -10,23 +10,7 @@ from typing import Annotated
 
 import typer
 
-from peerlane import Filter, Simulation
-from peerlane.cli.captures import (
-    Address,
-    At,
-    Flow,
-    Kind,
-    Pcap,
-    Perfetto,
-    Trace,
-    Vcd,
-    Window,
-    capture,
-    check_only,
-    empty,
-    incomplete,
-)
-from peerlane.cli.console import complain, warn, write
+from peerlane.cli.captures import Captures, incomplete
 from peerlane.cli.files import is_standard_output, keep_apart
 from peerlane.cli.opae.cards import (
     Card,
@@ -38,11 +22,7 @@ from peerlane.cli.opae.cards import (
     text_of,
     wrong_use,
 )
-from peerlane.cli.opae.incidents import warn_of_incidents
 from peerlane.cli.options import FAILED, writable
-from peerlane.opae.afu import split
-from peerlane.opae.session import run_program
-from peerlane.opae.stuck import StuckUnitError
 
 
 def _json_file(path: str | None) -> str | None:
@@ -106,15 +86,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     ] = None,
     card: Card = None,
     slot: Slot = 0,
-    trace: Trace = None,
-    perfetto: Perfetto = None,
-    vcd: Vcd = None,
-    pcap: Pcap = None,
-    at: At = None,
-    kind: Kind = None,
-    address: Address = None,
-    flow: Flow = None,
-    window: Window = None,
+    captures: Captures,
     wall: Annotated[
         bool,
         typer.Option(
@@ -143,19 +115,23 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     """
     if afu is None and (card is not None or slot):
         raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")
-    captures = {"--trace": trace, "--perfetto": perfetto, "--vcd": vcd, "--pcap": pcap}
+    from peerlane import Simulation
+    from peerlane.cli.console import complain, warn, write
+    from peerlane.cli.opae.incidents import warn_of_incidents
+    from peerlane.opae.afu import split
+    from peerlane.opae.session import run_program
+    from peerlane.opae.stuck import StuckUnitError
+
     own = [word for word in program[1:] if Path(word).is_file()]
     images_read = [split(one)[0] for one in (*(model or ()), *filter(None, [afu]))]
     binary = shutil.which(program[0]) or program[0]
-    keep_apart([scenario, binary, *own, *images_read], {"--json": json_to, **captures})
-    only = Filter(at=at or (), kind=kind or (), address=address, flow=flow or (), window=window)
-    check_only(only, captures)
+    keep_apart([scenario, binary, *own, *images_read], {"--json": json_to, **captures.files})
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     images = {}
     if afu is not None:
         images[card or first(simulation), slot] = image_of(afu)
-    capture(simulation, captures, only)
+    captures.begin(simulation)
     with wrong_use():
         place = next(iter(images), None)
         models = [*(model or ()), *load_configured(simulation, scenario, source, but=place)]
@@ -181,7 +157,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             **outcome.evidence.to_json(),
         }
         write(json_to, (json.dumps(document, indent=2) + "\n").encode())
-    for line in empty(simulation, only):
+    for line in captures.empty(simulation):
         warn(line)
     warn_of_incidents(simulation)
     lost = list(incomplete(simulation))

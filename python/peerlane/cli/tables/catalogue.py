@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from peerlane.cli.tables.cells import blank
+from peerlane.cli.tables.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from peerlane.cli.tables.sheet import Sheet
 
 _PROSE = ("where", "help", "source", "settings", "title")
 
@@ -17,7 +16,7 @@ _PROSE = ("where", "help", "source", "settings", "title")
 def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Sheet:
     """One line for each entry, in the given columns, of which the first is a name."""
     name, *others = columns
-    table = blank(name, title=title)
+    table = Sheet(name, title=title)
     for column in others:
         table.add_column(column, "prose" if column in _PROSE else "value")
     for entry in entries:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, numbers
+from peerlane.cli.tables.sheet import Sheet
 from peerlane.reproduction.claims import STATUSES
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def counts(claims: ClaimList) -> RenderableType:
     """The number of claims by status and system, with sums."""
-    table = blank("status")
-    numbers(table, *claims.counts, "total")
+    table = Sheet("status")
+    table.numbers(*claims.counts, "total")
     for status in STATUSES:
         each = [of_system.get(status, 0) for of_system in claims.counts.values()]
         table.add_row(status, *map(str, each), str(sum(each)))
@@ -36,7 +36,7 @@ Where to look next:
 
 def listed(system: str, title: str, claims: Sequence[Claim]) -> RenderableType:
     """The claims of a system, and how many of each status."""
-    table = blank("claim")
+    table = Sheet("claim")
     table.add_column("what", "prose")
     table.add_column("value", "number")
     table.add_column("unit")

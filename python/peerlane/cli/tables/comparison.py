@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, numbers
-from peerlane.cli.tables.cells import number as number_of
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import number as number_of
 
 if TYPE_CHECKING:
     from peerlane.varying.comparison import Change, Comparison
@@ -30,8 +30,8 @@ def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> R
         where = " in what both have" if alone else ""
         told = f"no change{where}: all {outcome.same} values are the same"
         return Group(*alone, Text(told, style="bold"))
-    rows = blank("value")
-    numbers(rows, *names, "change")
+    rows = Sheet("value")
+    rows.numbers(*names, "change")
     shown = outcome.changes if every else outcome.changes[:MOST_ROWS]
     for change in shown:
         rows.add_row(change.path, _cell(change.before), _cell(change.after), _change(change))

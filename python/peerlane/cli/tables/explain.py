@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, gigabytes, numbers
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import gigabytes, percent
 from peerlane.results.explanation import (
     MOST_LIMITED_ALIKE,
     limited_alike,
-    percent,
     slowest,
     told,
     without_numbers,
@@ -20,7 +20,6 @@ from peerlane.results.explanation import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from peerlane.cli.tables.sheet import Sheet
     from peerlane.results.explanation import Explanation, FlowExplanation, Value, WhatIf
 
 _BAR = 20
@@ -86,10 +85,10 @@ def _flow(flow: FlowExplanation) -> Iterator[RenderableType]:
 
 
 def _shares(flow: FlowExplanation) -> Sheet:
-    table = blank("waits for", "where")
+    table = Sheet("waits for", "where")
     table.add_column("direction")
     table.add_column("detail")
-    numbers(table, "share")
+    table.numbers("share")
     table.add_column("")
     table.fold("")
     for one in flow.shares:

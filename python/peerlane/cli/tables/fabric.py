@@ -9,8 +9,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from peerlane.cli.tables.cells import Phrases, blank, duration, number, numbers, size
+from peerlane.cli.tables.cells import Phrases
 from peerlane.cli.tables.run import MOST_FIBRES
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import duration, number, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -197,8 +199,8 @@ def _network(fabric: Tree, network: Network) -> RenderableType:
         least, most = duration(min(delays)), duration(max(delays))
         head.append(f"\ndelay {least}" if least == most else f"\ndelay {least} to {most}", "dim")
         return head
-    table = blank("fibre", "from", "to")
-    numbers(table, "delay", "bit error rate", "cut at")
+    table = Sheet("fibre", "from", "to")
+    table.numbers("delay", "bit error rate", "cut at")
     table.fold("cut at", "bit error rate")
     for fibre in fibres:
         table.add_row(

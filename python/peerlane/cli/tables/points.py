@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, number, numbers
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,8 +33,8 @@ _NUMBER = re.compile(r"\d+")
 def points(outcome: Points, *, each: bool = False) -> RenderableType:
     """A row for each point: its keys, its metrics, and what went wrong; `each` folds no metrics."""
     columns = list(_columns(outcome, each=each))
-    rows = blank()
-    numbers(rows, *(heading for column in columns for heading in column.headings))
+    rows = Sheet()
+    rows.numbers(*(heading for column in columns for heading in column.headings))
     rows.add_column("status")
     for point, row in zip(outcome.points[:MOST_ROWS], outcome.rows(), strict=False):
         wrong = Text(point.status, style="bold red" if point.status != "ok" else "")

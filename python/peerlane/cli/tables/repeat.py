@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, numbers
-from peerlane.cli.tables.cells import number as number_of
 from peerlane.cli.tables.points import MOST_ALIKE
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import number as number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"\d+(?=.*\.)")
 
 def repeated(outcome: Repeated) -> RenderableType:
     """A row for each rate and latency; of many that differ in numbers of their names, three."""
-    rows = blank("value")
-    numbers(rows, "mean", "±", "% of mean", "least", "most")
+    rows = Sheet("value")
+    rows.numbers("mean", "±", "% of mean", "least", "most")
     values = {path: value for path, value in outcome.values.items() if _SHOWN.fullmatch(path)}
     shown = _folded(values)
     for path in shown:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import STYLE, blank, number, numbers
+from peerlane.cli.tables.cells import STYLE
+from peerlane.cli.tables.sheet import Sheet
 from peerlane.fabric.variant import told
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +29,9 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     Rows with a published value come first; the others only where `every` row is wanted, or where
     the source has no value at all.
     """
-    published = [row for row in outcome.rows if row.is_published]
-    checks = [row for row in outcome.rows if row.is_expected]
-    others = [row for row in outcome.rows if not (row.is_published or row.is_expected)]
+    published = [row for row in outcome.rows if row.expected.is_published]
+    checks = [row for row in outcome.rows if row.expected.is_expected]
+    others = [row for row in outcome.rows if not row.expected.is_held]
     held = [*published, *checks]
     shown = [*held, *others] if every or not held else held
     title = f"{outcome.system}: {outcome.title}"
@@ -39,7 +41,7 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
     if left := len(outcome.rows) - len(shown):
         parts.append(Text(f"rows without a published value: {left} (--all shows them)\n"))
     if outcome.calibration:
-        fitted = blank("calibrated")
+        fitted = Sheet("calibrated")
         fitted.add_column("value")
         measured = any(entry.outcome is not None for entry in outcome.calibration)
         if measured:
@@ -57,10 +59,10 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
     """A line for each system, the rows that are not within their tolerance, and what to do next."""
-    table = blank("system")
+    table = Sheet("system")
     table.add_column("what", "prose")
-    numbers(table, "figures within", "gaps", "checks within", "fitted", "predicted")
-    numbers(table, "median error", "worst error")
+    table.numbers("figures within", "gaps", "checks within", "fitted", "predicted")
+    table.numbers("median error", "worst error")
     table.add_column("of row")
     table.fold("of row", "checks within", "gaps")
     for outcome in outcomes:
@@ -107,16 +109,16 @@ def error_of(row: Row) -> str:
 
 
 def _rows(shown: Sequence[Row]) -> RenderableType:
-    table = blank("row")
+    table = Sheet("row")
     table.add_column("what", "prose")
-    ours = any(row.is_expected for row in shown)
-    numbers(table, "published or expected" if ours else "published", "simulated")
+    ours = any(row.expected.is_expected for row in shown)
+    table.numbers("published or expected" if ours else "published", "simulated")
     table.add_column("unit")
-    numbers(table, "error", "within")
+    table.numbers("error", "within")
     table.add_column("kind")
     changed = any(row.unchanged is not None for row in shown)
     if changed:
-        numbers(table, "unchanged", "change")
+        table.numbers("unchanged", "change")
     sensitive = any(row.sensitivity for row in shown)
     if sensitive:
         table.add_column("most sensitive to (10 % more)", "prose")
@@ -127,21 +129,20 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
 
 
 def _row(row: Row) -> list[str | Text]:
-    published = number(row.published if row.expected is None else row.expected)
-    if ends := row.published_range or row.expected_range:
+    published = number(row.expected.value)
+    if ends := row.expected.ends:
         published = "..".join(map(number, ends))
-    is_judged = row.is_judged and row.kind != "gap"
-    within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
-    style = "dim" if row.kind == "gap" else STYLE[row.passes]
+    within = f"{number(row.expected.tolerance_percent)} %" if row.is_judged else "-"
+    style = "dim" if row.expected.kind == "gap" else STYLE[row.passes]
     return [
         row.id,
-        row.what,
+        row.expected.what,
         published,
         number(row.simulated),
-        row.unit,
+        row.expected.unit,
         Text(error_of(row), style=style),
         within,
-        row.kind or "-",
+        row.expected.kind or "-",
     ]
 
 
@@ -161,8 +162,8 @@ def _sensitivity(row: Row) -> str:
 
 def _counts(tally: Tally) -> RenderableType:
     """What the rows come to, by what they are held against."""
-    table = blank("counted apart")
-    numbers(table, "rows", "within tolerance", "missed")
+    table = Sheet("counted apart")
+    table.numbers("rows", "within tolerance", "missed")
     figures = [(f"figures of the source, {kind}", one) for kind, one in tally.figures.items()]
     for words, count in (*figures, ("own checks", tally.checks)):
         if count.all:

@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import (
-    STYLE,
-    blank,
-    cell,
-    duration,
-    gigabytes,
-    numbers,
-    size,
-)
+from peerlane.cli.tables.cells import STYLE, cell
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import duration, gigabytes, size
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from peerlane.cli.tables.sheet import Sheet
     from peerlane.fabric.tree import Tree
     from peerlane.results.flows import DirectionResult, FlowResult, LinkResult
     from peerlane.results.networks import FibreResult
@@ -105,10 +98,10 @@ def _flows(result: RunResult) -> Iterator[RenderableType]:
 def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
-    flows = blank("flow", "from", "to")
+    flows = Sheet("flow", "from", "to")
     flows.add_column("direction")
-    numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
-    numbers(flows, "latency p50", "p99", "max", *["call"] * called)
+    flows.numbers("bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
+    flows.numbers("latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
     flows.fold("MiB/s", "max", "bytes", "direction", "p99")
     for flow in shown:
@@ -146,7 +139,7 @@ def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Shee
         for column in rows[0].COLUMNS
         if not column.optional or any(column.value(one) for one in rows)
     ]
-    table = blank(LISTS[name], *(one.title for one in columns if one.unit == "name"))
+    table = Sheet(LISTS[name], *(one.title for one in columns if one.unit == "name"))
     for column in columns:
         if column.unit != "name":
             table.add_column(column.title, "value" if column.unit == "word" else "number")
@@ -160,9 +153,9 @@ def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Shee
 
 
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
-    table = blank("link")
+    table = Sheet("link")
     table.add_column("direction")
-    numbers(table, "used %", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
+    table.numbers("used %", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
     table.fold("ordered sets", "DLLPs", "overhead", "replays")
     shown = links if len(links) <= MOST_LINKS else _busiest(links)
     for link in shown:
@@ -201,16 +194,16 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
     few = [fibre for fibre in fibres if home[fibre.source] not in many]
     amounts = ("payload", "overhead", "control", "replays", "stalled")
     if few:
-        table = blank("fibre", "from", "to")
-        numbers(table, "used %", "frames", *amounts)
+        table = Sheet("fibre", "from", "to")
+        table.numbers("used %", "frames", *amounts)
         table.fold("control", "frames", "overhead", "replays")
         for fibre in few:
             cells = [f"{100 * fibre.utilisation:.1f}", str(fibre.frames), *_carried([fibre])]
             table.add_row(fibre.id, fibre.source, fibre.target, *cells)
         yield table
     if many:
-        table = blank("fibres of")
-        numbers(table, "fibres", "used % mean", "most", "frames", *amounts)
+        table = Sheet("fibres of")
+        table.numbers("fibres", "used % mean", "most", "frames", *amounts)
         table.fold("control", "frames", "overhead", "fibres")
         for name, all_ in many.items():
             used = [100 * fibre.utilisation for fibre in all_]
@@ -236,9 +229,9 @@ def _carried(fibres: Sequence[FibreResult]) -> list[str]:
 
 
 def _iommus(result: RunResult) -> Sheet:
-    table = blank("I/O MMU of")
-    numbers(table, "requests", "hits", "walks", "reads")
-    numbers(table, "invalidations", "faults", "wait mean", "longest")
+    table = Sheet("I/O MMU of")
+    table.numbers("requests", "hits", "walks", "reads")
+    table.numbers("invalidations", "faults", "wait mean", "longest")
     table.fold("reads", "invalidations", "longest", "walks")
     for one in result.iommus:
         table.add_row(
@@ -270,8 +263,8 @@ def _missing(result: RunResult) -> Iterator[RenderableType]:
 def _interrupts(result: RunResult) -> Iterator[RenderableType]:
     if not result.interrupts:
         return
-    table = blank("interrupts of")
-    numbers(table, "function", "vector", "sent", "held", "withdrawn", "dropped")
+    table = Sheet("interrupts of")
+    table.numbers("function", "vector", "sent", "held", "withdrawn", "dropped")
     table.fold("dropped", "withdrawn", "function")
     for one in result.interrupts[:MOST_VECTORS]:
         table.add_row(
@@ -287,13 +280,13 @@ def _interrupts(result: RunResult) -> Iterator[RenderableType]:
 def _incidents(result: RunResult) -> Iterator[RenderableType]:
     if not result.incidents:
         return
-    table = blank("time", "incident at")
+    table = Sheet("time", "incident at")
     table.add_column("what", "prose")
     table.add_column("severity")
     table.add_column("reported to")
     shown = result.incidents[:MOST_INCIDENTS]
     repeated = any(one.count > 1 for one in shown)
-    numbers(table, *["count", "last"] * repeated)
+    table.numbers(*["count", "last"] * repeated)
     table.fold("last", "severity")
     for one in shown:
         table.add_row(
@@ -313,9 +306,9 @@ def _incidents(result: RunResult) -> Iterator[RenderableType]:
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
-    table = blank("error at")
+    table = Sheet("error at")
     table.add_column("what", "prose")
-    numbers(table, "count")
+    table.numbers("count")
     for fault in sorted(errors, key=lambda fault: -fault.count)[:MOST_ERRORS]:
         table.add_row(fault.where, Text(fault.what, style="bold red"), str(fault.count))
     yield table

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from peerlane.benchmark.shapes.measure import UNITS
-from peerlane.cli.tables.cells import amount, blank, duration, numbers, size
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import amount, duration, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane.benchmark.shapes.baseline import Change
     from peerlane.benchmark.shapes.measure import Measured
-    from peerlane.cli.tables.sheet import Sheet
 
 _WORSE = {"time": "slower"}
 _BETTER = {"time": "faster"}
@@ -23,12 +23,12 @@ _BETTER = {"time": "faster"}
 
 def shapes_table(found: Sequence[Measured]) -> Sheet:
     """The cost of a unit of work of each shape."""
-    table = blank("shape", "unit")
-    numbers(table, "units/s", "ns/unit", "events/unit", "ns/event", "instructions/unit")
+    table = Sheet("shape", "unit")
+    table.numbers("units/s", "ns/unit", "events/unit", "ns/event", "instructions/unit")
     counted = any(one.valgrind for one in found)
     if counted:
-        numbers(table, "L1 misses/unit", "L2 misses/unit")
-    numbers(table, "peak memory")
+        table.numbers("L1 misses/unit", "L2 misses/unit")
+    table.numbers("peak memory")
     table.fold("unit", "ns/event", "units/s", "L1 misses/unit")
     for one in found:
         misses = one.valgrind or {}
@@ -49,8 +49,8 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
 
 def changes_table(changes: Sequence[Change]) -> Sheet:
     """Each quantity before and now, and a word where they differ by more than noise."""
-    table = blank("shape", "quantity")
-    numbers(table, "before", "now", "ratio")
+    table = Sheet("shape", "quantity")
+    table.numbers("before", "now", "ratio")
     table.add_column("change")
     for one in changes:
         table.add_row(

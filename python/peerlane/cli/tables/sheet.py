@@ -74,6 +74,11 @@ class Sheet:
         """Adds a column on the right."""
         self.columns.append(Column(printable(heading), kind))
 
+    def numbers(self, *headings: str) -> None:
+        """Adds columns of numbers."""
+        for heading in headings:
+            self.add_column(heading, "number")
+
     def fold(self, *headings: str) -> None:
         """Gives the columns that a narrow terminal may leave out, those of least weight first."""
         headings = tuple(map(printable, headings))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import blank, duration, gigabytes, number, numbers
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import duration, gigabytes, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 def sweep(outcome: Sweep) -> RenderableType:
     """A row for each load, the saturation throughput, and the bounds."""
-    rows = blank()
-    numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
+    rows = Sheet()
+    rows.numbers("offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
     rows.add_column("")
     rows.fold("p50", "fairness", "p99")
     for point in outcome.points:

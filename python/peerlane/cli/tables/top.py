@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.cells import amount, duration, gigabytes, numbers, size, wall_time
 from peerlane.cli.tables.sheet import Sheet
+from peerlane.formats import amount, duration, gigabytes, size, wall_time
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _head(name: str, looks: tuple[Look, Look, Look]) -> Text:
 
 def _flows(before: Look, now: Look, most: int) -> Sheet:
     table = Sheet("flow", "from", "to", advice=WIDEN)
-    numbers(table, "GB/s", "arrived", "latency p50", "p99")
+    table.numbers("GB/s", "arrived", "latency p50", "p99")
     table.add_column("state")
     table.fold("p99", "latency p50", "arrived")
     span = now.ns - before.ns
@@ -120,7 +120,7 @@ def _flows(before: Look, now: Look, most: int) -> Sheet:
 
 def _traffic(before: Look, now: Look, most: int) -> Sheet:
     table = Sheet("traffic", "network", advice=WIDEN)
-    numbers(table, "GB/s a node", "offered", "arrived", "latency p50", "p99")
+    table.numbers("GB/s a node", "offered", "arrived", "latency p50", "p99")
     table.fold("p99", "arrived")
     span = now.ns - before.ns
     pairs = zip(before.result.traffic, now.result.traffic, strict=True)
@@ -142,7 +142,7 @@ def _traffic(before: Look, now: Look, most: int) -> Sheet:
 def _work(before: Look, now: Look, most: int) -> Sheet:
     table = Sheet("workload", "by", advice=WIDEN)
     table.add_column("kind")
-    numbers(table, "done", "a second", "GB/s")
+    table.numbers("done", "a second", "GB/s")
     span = now.ns - before.ns
     pairs = zip(_done(before.result), _done(now.result), strict=True)
     for (*_, old), (kind, one, new) in islice(pairs, most):
@@ -169,7 +169,7 @@ def _links(before: Look, now: Look, most: int) -> Sheet:
     table = Sheet("link", advice=WIDEN)
     table.add_column("direction")
     table.add_column("used")
-    numbers(table, "%", "GB/s", "stalled %", "replays", "waiting")
+    table.numbers("%", "GB/s", "stalled %", "replays", "waiting")
     table.fold("used", "replays", "GB/s")
     pairs = zip(before.wires.links, now.wires.links, strict=True)
     rows = [(_moved(old, new, now.ns - before.ns), new) for old, new in pairs]
@@ -182,7 +182,7 @@ def _links(before: Look, now: Look, most: int) -> Sheet:
 def _fibres(before: Look, now: Look, most: int) -> Sheet:
     table = Sheet("fibre", "from", "to", advice=WIDEN)
     table.add_column("used")
-    numbers(table, "%", "GB/s", "stalled %", "replays")
+    table.numbers("%", "GB/s", "stalled %", "replays")
     table.fold("used", "replays", "GB/s")
     pairs = zip(before.wires.fibres, now.wires.fibres, strict=True)
     rows = [(_moved(old, new, now.ns - before.ns), new) for old, new in pairs]

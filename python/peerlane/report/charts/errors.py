@@ -33,9 +33,11 @@ class Deviation:
 def deviations(rows: Iterable[Row]) -> tuple[Deviation, ...]:
     """The errors of those rows that have one and are no gaps."""
     return tuple(
-        Deviation(row.id, row.error_percent, row.kind or "", row.passes)
+        Deviation(row.id, row.error_percent, row.expected.kind or "", row.passes)
         for row in rows
-        if row.kind != "gap" and row.error_percent is not None and math.isfinite(row.error_percent)
+        if row.expected.kind != "gap"
+        and row.error_percent is not None
+        and math.isfinite(row.error_percent)
     )
 
 

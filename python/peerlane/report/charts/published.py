@@ -45,7 +45,7 @@ def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
     known = {row.id: row for row in rows}
     places = plot.places(list(known))
     points = [_point(known[one], place) for one, place in places.items()]
-    unit = next(known[one].unit for one in places)
+    unit = next(known[one].expected.unit for one in places)
     panels = tuple(
         _Shown(plot, [point for point in points if point["panel"] == label], unit).panel(label)
         for label in dict.fromkeys(point["panel"] for point in points)
@@ -55,19 +55,19 @@ def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
 
 def _point(row: Row, place: Place) -> Point:
     error = row.error_percent
-    low, high = row.published_range or row.expected_range or (None, None)
+    low, high = row.expected.ends or (None, None)
     return {
         "row": row.id,
         "panel": place.panel,
         "series": place.series,
         "x": place.x,
         "simulated": row.simulated,
-        "published": row.published if row.expected is None else row.expected,
+        "published": row.expected.value,
         "low": low,
         "high": high,
         "error": error if error is not None and math.isfinite(error) else None,
-        "tolerance": row.tolerance_percent if row.kind != "gap" else 0,
-        "kind": row.kind or "simulated",
+        "tolerance": row.expected.tolerance_percent if row.expected.kind != "gap" else 0,
+        "kind": row.expected.kind or "simulated",
     }
 
 

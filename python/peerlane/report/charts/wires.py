@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.formats import percent
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.overhead import BEFORE, FIBRE_PARTS, LINK_PARTS
-from peerlane.report.words import share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
     shown = [one for one in found if one in busiest]
     names = short_names(map(_name, shown))
     parts = [
-        Part(names[_name(one)], part, one.shares[part], f"{part} {share(one.shares[part])}")
+        Part(names[_name(one)], part, one.shares[part], f"{part} {percent(one.shares[part])}")
         for one in shown
         for part in order
         if one.shares.get(part, 0) > 0
@@ -53,7 +53,7 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
         caption += f"; the {len(busiest)} busiest of {len(found)}"
     first = busiest[0]
     text = f"{caption}. The busiest is {first.id} {first.sender}: " + ", ".join(
-        f"{part} {share(first.shares[part])}" for part in order if first.shares.get(part, 0) > 0
+        f"{part} {percent(first.shares[part])}" for part in order if first.shares.get(part, 0) > 0
     )
     panel = bars(parts, _COLOURS, "share of the measured time", plain=("idle",))
     return Chart(name, f"{caption}.", f"{text}.", (panel,))

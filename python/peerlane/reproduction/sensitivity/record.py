@@ -7,12 +7,13 @@ import math
 import tomllib
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from peerlane.reproduction.catalogue import folder_of, scenario_text
-from peerlane.reproduction.sensitivity.inputs import parameters, profiles
+from peerlane.reproduction.inputs import parameters, profiles
 from peerlane.results.document import Document
 from peerlane.results.reading import FileError, read_toml
 
@@ -35,8 +36,6 @@ _HEAD = """\
 class Figure:
     """What is known of one figure."""
 
-    experiments: str
-    """SHA-256 of its function, and of everything of the system's modules that it uses."""
     inputs: dict[str, str] = field(default_factory=dict)
     """Every input that was tried, with its value."""
     rows: dict[str, float] = field(default_factory=dict)
@@ -47,8 +46,6 @@ class Figure:
     """Inputs that move rows, but none of them by more than 2 %."""
     refused: dict[str, str] = field(default_factory=dict)
     """Moves that the fabric or the experiment does not take, and why."""
-    axes: list[str] = field(default_factory=list)
-    """Constants that are an axis of the figure: moved, they change the ids of rows."""
     untried: list[str] = field(default_factory=list)
     """Inputs that are left to move."""
 
@@ -56,7 +53,7 @@ class Figure:
     def movers(self) -> set[str]:
         """The inputs that move something, or are refused."""
         moved = {key for found in self.moved.values() for key in found}
-        return {base(key) for key in (*moved, *self.little, *self.refused, *self.axes)}
+        return {base(key) for key in (*moved, *self.little, *self.refused)}
 
 
 @dataclass
@@ -65,11 +62,15 @@ class Record:
 
     scenario: str
     """SHA-256 of what `scenario.toml` says, without comments."""
+    experiments: str
+    """SHA-256 of the text of the system's modules."""
     profiles: dict[str, str]
     """SHA-256 of each profile of the simulator that the fabric uses."""
     defaults: dict[str, str]
     """SHA-256 of the defaults of each kind of table that the fabric and its workloads have."""
     figures: dict[str, Figure]
+    fewer: dict[str, str] = field(default_factory=dict)
+    """The constants that all simulations of the study have otherwise, with their values there."""
 
 
 def base(name: str) -> str:
@@ -85,6 +86,13 @@ def digest(value: object) -> str:
 def scenario_digest(system: str) -> str:
     """SHA-256 of what a system's scenario says, without its comments."""
     return digest(tomllib.loads(scenario_text(system)))
+
+
+def experiments_digest(system: str) -> str:
+    """SHA-256 of the text of a system's modules, which have its constants, too."""
+    folder = Path(str(folder_of(system)))
+    modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
+    return digest({name: path.read_text(encoding="utf-8") for name, path in modules.items()})
 
 
 def profile_digests(names: Iterable[str]) -> dict[str, str]:
@@ -116,12 +124,14 @@ def load(system: str) -> Record | None:
         found = read_toml(_File, path.read_bytes(), f"{system}/{FILE}")
     except FileError as error:
         raise FileError(f"{error}; {advice(system)}") from None
-    return Record(**asdict(found.digests), figures=dict(map(found.figure, found.figures)))
+    figures = dict(map(found.figure, found.figures))
+    return Record(**asdict(found.digests), figures=figures, fewer=found.fewer)
 
 
 @dataclass(frozen=True)
 class _Digests(Document):
     scenario: str
+    experiments: str
     profiles: dict[str, str]
     defaults: dict[str, str]
 
@@ -131,12 +141,10 @@ class _Figure(Document):
     """A figure as the file has it: with the inputs that it does not share with all others."""
 
     name: str
-    experiments: str
     rows: dict[str, float]
     moved: dict[str, dict[str, float]]
     little: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    axes: list[str] = field(default_factory=list)
     untried: list[str] = field(default_factory=list)
 
 
@@ -147,6 +155,7 @@ class _File(Document):
     digests: _Digests
     inputs: dict[str, str]
     figures: list[_Figure]
+    fewer: dict[str, str] = field(default_factory=dict)
 
     def figure(self, one: _Figure) -> tuple[str, Figure]:
         """A figure with its name, and with all inputs that were tried."""
@@ -168,9 +177,11 @@ def text(system: str, record: Record) -> str:
     document = {
         "digests": {
             "scenario": record.scenario,
+            "experiments": record.experiments,
             "profiles": record.profiles,
             "defaults": record.defaults,
         },
+        **({"fewer": dict(sorted(record.fewer.items()))} if record.fewer else {}),
         "inputs": dict(sorted(inputs.items())),
         "figures": [
             _written(name, figure, inputs) for name, figure in sorted(record.figures.items())
@@ -184,9 +195,7 @@ def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any
     moved = {row: _rounded(found) for row, found in sorted(figure.moved.items())}
     return {
         "name": name,
-        "experiments": figure.experiments,
         **({"untried": untried} if untried else {}),
-        **({"axes": sorted(figure.axes)} if figure.axes else {}),
         **({"little": sorted(figure.little)} if figure.little else {}),
         "rows": dict(sorted(figure.rows.items())),
         **({"refused": dict(sorted(figure.refused.items()))} if figure.refused else {}),

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from peerlane._core import advice as nearby
 from peerlane.reproduction.catalogue import folder_of, scenario_text
 from peerlane.reproduction.expected import Expected, is_independent
+from peerlane.reproduction.inputs import everywhere, of_scenario, source_of
 from peerlane.reproduction.sensitivity import record
-from peerlane.reproduction.sensitivity.code import constants_of, digests
-from peerlane.reproduction.sensitivity.inputs import everywhere, of_scenario, source_of
-from peerlane.reproduction.sensitivity.measure import needed
 from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice, base
+from peerlane.reproduction.sensitivity.task import constants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from peerlane.reproduction.sensitivity.record import Figure, Record
 
@@ -39,8 +38,7 @@ def unknown(system: str) -> list[str]:
 
 def stale(system: str) -> list[str]:
     """What is wrong with the state of a system's `sensitivity.toml`; nothing if it is current."""
-    expected = Expected.load(folder_of(system))
-    wanted = needed(expected)
+    wanted = Expected.load(folder_of(system)).predicted()
     if not wanted:
         return []
     try:
@@ -49,30 +47,27 @@ def stale(system: str) -> list[str]:
         return [str(error)]
     if known is None:
         return [f"{system} has no {FILE}, which predicted rows need; {advice(system)}"]
-    return [f"{why}; {advice(system)}" for why in _stale(system, known, expected, wanted)]
+    return [f"{why}; {advice(system)}" for why in _stale(system, known, wanted)]
 
 
-def _stale(system: str, known: Record, expected: Expected, wanted: list[str]) -> Iterator[str]:
+def _stale(system: str, known: Record, wanted: Mapping[str, list[str]]) -> Iterator[str]:
     old = f"{system}/{FILE} is of an older"
     if known.scenario != record.scenario_digest(system):
         yield f"{old} scenario.toml"
+    if known.experiments != record.experiments_digest(system):
+        yield f"{old} state of the experiments"
     if known.profiles != record.profile_digests(known.profiles):
         yield f"{old} state of the simulator's profiles"
     if known.defaults != record.default_digests(known.defaults):
         yield f"{old} state of the simulator's defaults"
-    code = digests(system, wanted)
-    figures = expected.by_figure()
-    for name in wanted:
+    for name, rows in wanted.items():
         figure = known.figures.get(name)
         if figure is None:
             yield f"{system}/{FILE} does not have the figure {name}, which has predicted rows"
             continue
-        if figure.experiments != code[name]:
-            yield f"{old} {name} in the experiments"
         if figure.untried:
             yield f"{len(figure.untried)} inputs of {system} {name} were not moved"
-        rows = {row.id for row in figures[name] if row.kind == "predicted" and row.is_published}
-        if missing := sorted(rows - figure.rows.keys()):
+        if missing := sorted({*rows} - figure.rows.keys()):
             yield f"{system}/{FILE} does not have the predicted row {missing[0]}"
 
 
@@ -86,12 +81,10 @@ def unfounded(system: str) -> list[str]:
     if known is None:
         return []
     found: list[str] = []
-    figures = expected.by_figure()
-    for name in needed(expected):
-        figure = known.figures.get(name)
-        for row in figures[name] if figure else ():
-            if figure and row.kind == "predicted" and row.is_published:
-                found += _unfounded(system, row.id, figure, expected)
+    for name, rows in expected.predicted().items():
+        if figure := known.figures.get(name):
+            for row in rows:
+                found += _unfounded(system, row, figure, expected)
     return found
 
 

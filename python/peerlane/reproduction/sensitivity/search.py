@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.sensitivity.steps import STEP
 from peerlane.reproduction.sensitivity.task import Move, Outcome
+from peerlane.reproduction.steps import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,8 +52,6 @@ class Search:
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
     """Percent by which rows change, by the name of the input that was moved by 10 %."""
     refused: dict[str, str] = field(default_factory=dict)
-    axes: set[str] = field(default_factory=set)
-    """Constants that the ids of rows have in them."""
 
     def add(self, moves: Iterable[Move], *, movers: set[str], still: set[str]) -> None:
         """Adds inputs to move.
@@ -89,10 +87,8 @@ class Search:
                     there.append(move)
             self.left += map(tuple, taken)
 
-    def heard(self, group: Group, outcome: Outcome | TimeoutError) -> None:
+    def heard(self, group: Group, outcome: Outcome) -> None:
         """Takes what came of moving a group."""
-        if isinstance(outcome, TimeoutError):
-            outcome = Outcome(refused=str(outcome))
         if self._is_still(outcome):
             return
         if len(group) > 1:
@@ -100,10 +96,7 @@ class Search:
             self.left += [group[:half], group[half:]]
             return
         (move,) = group
-        differs = bool(outcome.rows) and outcome.rows.keys() != self.nominal.keys()
-        if differs and move.input.kind == "constant":
-            self.axes.add(move.input.name)
-        elif outcome.refused or differs:
+        if outcome.refused or outcome.rows.keys() != self.nominal.keys():
             self._refused(move, outcome)
         else:
             self._moved(move, outcome)

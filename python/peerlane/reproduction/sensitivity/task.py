@@ -1,36 +1,29 @@
-"""One simulation of a figure with inputs moved, in a process of its own."""
+"""One simulation of a figure with inputs moved."""
 
 from __future__ import annotations
 
 import re
 import time
-import tomllib
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import tomli_w
-
 from peerlane._core import ScenarioError
-from peerlane.dotted import split_path
-from peerlane.fabric.simulation import Simulation, already_warned
+from peerlane.fabric.simulation import already_warned
 from peerlane.figures.quantities import Quantity
-from peerlane.reproduction.calibration import placed
-from peerlane.reproduction.catalogue import system_fabric
-from peerlane.reproduction.sensitivity.code import FEWER, imported
-from peerlane.reproduction.sensitivity.inputs import (
+from peerlane.reproduction.inputs import (
+    CONSTANT,
     Input,
     is_name,
     tables,
     used,
     value_of,
 )
-from peerlane.reproduction.sensitivity.steps import Step, constant_steps, steps
+from peerlane.reproduction.machine import Machine, experiments_of, machine_of
+from peerlane.reproduction.steps import constant_steps, steps_of
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 _CHOICES = re.compile(r'is not known; write (".*)')
 
@@ -46,7 +39,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a task: the rows, or the first line of why there are none."""
+    """What came of a simulation: the rows, or the first line of why there are none."""
 
     rows: Mapping[str, float] = field(default_factory=dict)
     refused: str = ""
@@ -54,35 +47,89 @@ class Outcome:
     """The share by which the input was moved, if there was only one."""
     more: bool = False
     """Whether the input has another step to try."""
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    """The defaults, settings of profiles and constants that were used, if these were wanted."""
-    kinds: frozenset[str] = frozenset()
-    """The kinds of tables that were in the scenarios."""
     seconds: float = 0
     """How long it took."""
 
 
-def simulate(system: str, figure: str, moves: tuple[Move, ...], *, looks: bool = False) -> Outcome:
-    """Simulates a figure with inputs moved.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A figure with nothing moved."""
+
+    outcome: Outcome
+    inputs: Mapping[str, Input]
+    """The constants of its system, and the defaults and settings of profiles that it uses."""
+    kinds: frozenset[str]
+    """The kinds of tables that are in its scenarios."""
+
+
+def simulate(
+    system: str,
+    figure: str,
+    wanted: frozenset[str],
+    moves: tuple[Move, ...] = (),
+    *,
+    watch: Callable[[dict[str, Any]], object] | None = None,
+) -> Outcome:
+    """Simulates a figure with inputs moved, up to the last row that is wanted.
 
     Args:
         system: The published system.
         figure: The function of its experiments.
+        wanted: The ids of these rows.
         moves: The inputs to move, all at once.
-        looks: Whether to say which inputs the figure has.
+        watch: A function that is called with the tables of each scenario.
     """
-    mover = _Mover(system, moves, looks=looks)
+    machine, share, more = replace(studied(system), watch=watch), None, False
     began = time.monotonic()
     try:
-        with mover.in_place(), already_warned():
-            experiments = import_module(f"peerlane.systems.{system}.experiments")
-            rows = {row: float(value) for row, value in getattr(experiments, figure)()}
+        with already_warned():
+            for move in moves:
+                machine, share, more = _moved(machine, move)
+            rows: dict[str, float] = {}
+            for row, value in getattr(experiments_of(system), figure)(machine):
+                rows[row] = float(value)
+                if wanted <= rows.keys():
+                    break
     except Exception as error:  # noqa: BLE001 - whatever a moved value leads to
         lines = str(error).splitlines() or [""]
-        return Outcome(refused=f"{type(error).__name__}: {lines[0]}", more=mover.more)
-    seconds = time.monotonic() - began
-    kinds = frozenset(mover.kinds)
-    return Outcome(rows, "", mover.share, mover.more, mover.inputs, kinds, seconds)
+        return Outcome(refused=f"{type(error).__name__}: {lines[0]}", more=more)
+    return Outcome(rows, "", share, more, time.monotonic() - began)
+
+
+def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
+    """Simulates a figure with nothing moved, and finds its inputs."""
+    inputs, kinds = constants_of(system), set[str]()
+
+    def watch(scenario: dict[str, Any]) -> None:
+        kinds.update(kind for found, _ in tables(scenario) for kind in found)
+        uses = (use for use in used(scenario) if is_movable(use.key, use.input))
+        inputs.update({use.input.name: use.input for use in uses})
+
+    outcome = simulate(system, figure, wanted, watch=watch)
+    return Look(outcome, inputs, frozenset(kinds))
+
+
+def studied(system: str) -> Machine[Any]:
+    """The machine of a system whose inputs are moved: with `FEWER` of its experiments, if any."""
+    machine = machine_of(system)
+    constants = getattr(experiments_of(system), "FEWER", machine.constants)
+    return replace(machine, constants=constants)
+
+
+def fewer(system: str) -> dict[str, str]:
+    """The constants that a study of a system has otherwise, with their values there."""
+    usual, here = asdict(machine_of(system).constants), asdict(studied(system).constants)
+    return {name: repr(value) for name, value in here.items() if value != usual[name]}
+
+
+def constants_of(system: str) -> dict[str, Input]:
+    """The constants of a system that can be moved."""
+    values = asdict(studied(system).constants)
+    return {
+        CONSTANT + name: Input("constant", CONSTANT + name, repr(value))
+        for name, value in values.items()
+        if constant_steps(value)
+    }
 
 
 def probe(system: str, one: Input) -> list[Move] | str:
@@ -90,13 +137,12 @@ def probe(system: str, one: Input) -> list[Move] | str:
 
     A choice has a move for each alternative.
     """
-    key, value = split_path(one.name)[-1], value_of(one)
+    value = value_of(one)
     if isinstance(value, bool):
         other = Move(one, to=not value)
         return _refusal(system, other) or [other]
-    found = steps(key, value)
     refused = ""
-    for attempt in range(len(found)):
+    for attempt in range(len(steps_of(one))):
         refused = _refusal(system, Move(one, attempt))
         if not refused:
             return [Move(one, attempt)]
@@ -111,76 +157,20 @@ def probe(system: str, one: Input) -> list[Move] | str:
 def _refusal(system: str, move: Move) -> str:
     """What is wrong with a move by the system's fabric alone."""
     try:
-        with _Mover(system, (move,)).in_place(), already_warned():
-            system_fabric(system).simulation()
+        with already_warned():
+            _moved(studied(system), move)[0].simulation()
     except ScenarioError as error:
         return str(error).splitlines()[0]
     return ""
 
 
-class _Mover:
-    """Moves inputs, and notes which there are."""
-
-    def __init__(self, system: str, moves: tuple[Move, ...], *, looks: bool = False) -> None:
-        self._system = system
-        self._looks = looks
-        self._constants = {one.input.name: one for one in moves if one.input.kind == "constant"}
-        self._used = {
-            one.input.name: one for one in moves if one.input.kind in {"default", "profile"}
-        }
-        # The name, since experiments may take fewer samples while any key is moved.
-        self._placed: dict[str, Any] = {"name": system}
-        self._placed |= {
-            one.input.name: self._value(one) for one in moves if one.input.kind == "scenario"
-        }
-        self.share: float | None = None
-        self.more = False
-        self.inputs: dict[str, Input] = {}
-        self.kinds: set[str] = set()
-        for one in moves:
-            if one.input.kind != "constant":
-                self._value(one)
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        with imported(self._system, self._constant), placed(self._placed), _rewritten(self._text):
-            yield
-
-    def _value(self, move: Move) -> Any:  # noqa: ANN401 - any setting
-        if move.to is not None:
-            return move.to
-        found = steps(split_path(move.input.name)[-1], value_of(move.input))
-        return self._taken(found, move)
-
-    def _taken(self, found: list[Step], move: Move) -> Any:  # noqa: ANN401 - as above
-        step = found[min(move.attempt, len(found) - 1)]
-        self.share = step.share
-        self.more = move.attempt + 1 < len(found)
-        return step.value
-
-    def _constant(self, name: str, value: object) -> object:
-        fewer = _fewer(self._system)
-        if name.startswith("experiments.") and name.partition(".")[2] in fewer:
-            value = fewer[name.partition(".")[2]]
-        if self._looks and constant_steps(value):
-            self.inputs[name] = Input("constant", name, repr(value))
-        if name in self._constants:
-            return self._taken(constant_steps(value), self._constants[name])
-        return value
-
-    def _text(self, text: str) -> str:
-        """A scenario with the moved defaults in it."""
-        if not self._looks and not self._used:
-            return text
-        scenario = tomllib.loads(text)
-        if self._looks:
-            self.kinds.update(kind for kinds, _ in tables(scenario) for kind in kinds)
-        for use in list(used(scenario)):
-            if self._looks and is_movable(use.key, use.input):
-                self.inputs[use.input.name] = use.input
-            if move := self._used.get(use.input.name):
-                use.table[use.key] = self._value(move)
-        return tomli_w.dumps(scenario) if self._used else text
+def _moved(machine: Machine[Any], move: Move) -> tuple[Machine[Any], float | None, bool]:
+    """The machine with an input moved, the share, and whether the input has another step."""
+    if move.to is not None:
+        return machine.moved(move.input.name, move.to), None, False
+    found = steps_of(move.input)
+    step = found[min(move.attempt, len(found) - 1)]
+    return machine.moved(move.input.name, step.value), step.share, move.attempt + 1 < len(found)
 
 
 def is_movable(key: str, one: Input) -> bool:
@@ -191,7 +181,7 @@ def is_movable(key: str, one: Input) -> bool:
     value = value_of(one)
     if is_name(key) or value == "none":
         return False
-    if steps(key, value):
+    if steps_of(one):
         return not (isinstance(value, bool) and _of_workload(one))
     return isinstance(value, str) and Quantity.read(value) is None and not _of_workload(one)
 
@@ -199,33 +189,3 @@ def is_movable(key: str, one: Input) -> bool:
 def _of_workload(one: Input) -> bool:
     """Whether a default is of what experiments write: their workloads, and buffers for these."""
     return one.name.partition(":")[2].partition(".")[0] in {*LISTS, "buffers"}
-
-
-def _fewer(system: str) -> Mapping[str, object]:
-    """The values of constants that make the experiments of a system quicker."""
-    return _FEWER.get(system, {})
-
-
-_FEWER: dict[str, Mapping[str, object]] = {}
-"""The values by system, which each process learns once."""
-
-
-def learn(system: str) -> None:
-    """Reads which constants of a system have other values here."""
-    experiments = import_module(f"peerlane.systems.{system}.experiments")
-    _FEWER[system] = getattr(experiments, FEWER, {})
-
-
-@contextmanager
-def _rewritten(by: Callable[[str], str]) -> Iterator[None]:
-    """Rewrites the text of every simulation of this process for a while, in all its threads."""
-    make = Simulation.__init__
-
-    def rewrite(self: Simulation, text: str, **more: Any) -> None:  # noqa: ANN401 - as it has them
-        make(self, by(text), **more)
-
-    setattr(Simulation, "__init__", rewrite)  # noqa: B010 - a method, which no checker lets set
-    try:
-        yield
-    finally:
-        setattr(Simulation, "__init__", make)  # noqa: B010 - as above

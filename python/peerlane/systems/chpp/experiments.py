@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from peerlane.network.sweep import sweep
 from peerlane.systems.chpp.loggp.measured import classical, in_networks
 from peerlane.systems.chpp.loggp.model import SOURCE, latencies
-from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, cycle_ns, machine, value
+from peerlane.systems.chpp.machine import FEWER, PRIMITIVES, WAY, Constants, alone_ns, cycle_ns
 from peerlane.systems.chpp.stages import stages
 from peerlane.systems.chpp.theory import arithmetic, bus
 from peerlane.systems.measured import known, sound
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.jobs import Measurements
+    from peerlane.systems.chpp.machine import Machine
 
 __all__ = [
+    "FEWER",
+    "Constants",
     "deadlock",
     "eq2",
     "fig5",
@@ -37,9 +40,6 @@ __all__ = [
 SECONDS = {"fig20": 24, "fig19": 11, "fig16": 2.4, "eq2": 0.8, "fig5": 0.7}
 """About how long figures take on one processor; the longest are begun first."""
 
-FEWER = {"TRANSFER": "256 KiB"}
-"""Where only the share counts by which a moved parameter moves a rate."""
-
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 
@@ -48,12 +48,9 @@ LOST_SIZES = (4096, 16384, 65536, 262144, 1048576)
 
 MTUS = (16, 32, 64, 128, 256, 512)
 TAGS = (32, 64, 256)
-TRANSFER = "2 MiB"
+NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, 2048)
+"""Bytes of NAPs, up to the longest by its definition."""
 
-LARGEST_NAP = 2048
-"""Bytes of the longest NAP, by its definition."""
-
-NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, LARGEST_NAP)
 LARGE_SIZES = (1, 64, 512, 2048, 8192, 32768, 131072, 524288)
 
 CROSSBARS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
@@ -62,33 +59,20 @@ CROSSBARS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
 LOADS = (1.0, 2.0, 2.4, 2.6, 2.8, 3.0, 3.2)
 """Payload that each processor offers, in GB/s."""
 
-UNIFORM_MESSAGE = "512 B"
-"""The source gives no size: the least that a processor can ring doorbells for at full load."""
-
-FUNCTIONS = 8
-LARGEST_PUT = "8 KiB"
-"""The source says random sizes: 1 byte to this, evenly."""
-
 SHARES_MS = (0.1, 0.5, 1, 2, 3, 4, 5, 6, 8, 10)
 """The times at which the shares of the functions are read."""
 
 SEEDS = (1, 2, 3, 4)
 """Runs with different sizes: a single one comes near to equal shares, and leaves again."""
 
-SETTLED = 1.0
-"""Percent of the bandwidth that is between the largest and the smallest share at most."""
-
-READ = 128
-"""Bytes of a read request and of the completions that answer it."""
-
 ROUND_TRIPS = (130, 260, 520)
 """Cycles of a memory read for which the rule of the tags is tried."""
 
 
-def table2() -> Measurements:
+def table2(machine: Machine) -> Measurements:
     """Latency from the store to the doorbell until the other program has seen the end."""
     found = {
-        (primitive, size): alone_ns(primitive, size)
+        (primitive, size): alone_ns(machine, primitive, size)
         for primitive in PRIMITIVES
         for size in (SIZES if primitive in NAPS else SIZES + LOST_SIZES)
     }
@@ -98,86 +82,89 @@ def table2() -> Measurements:
     yield "table2/get-less-put", mean(more)
 
 
-def fig16() -> Measurements:
+def fig16(machine: Machine) -> Measurements:
     """A PUT of 2 MiB, with read requests of the MTU's size, and completions of 128 bytes."""
     for mtu in MTUS:
         for tags in TAGS:
-            yield f"fig16/{mtu}/{tags}-tags", _rate(_with_mtu(mtu, tags))
+            yield f"fig16/{mtu}/{tags}-tags", _rate(machine, _with_mtu(machine, mtu, tags))
     for tags in TAGS:
-        fabric = _with_mtu(256, tags)
+        fabric = _with_mtu(machine, 256, tags)
         for number in range(4):
             fabric.set(f"h{number}", max_payload_supported="256 B")
-        yield f"check/fig16/256-byte-completions/{tags}-tags", _rate(fabric)
+        yield f"check/fig16/256-byte-completions/{tags}-tags", _rate(machine, fabric)
 
 
-def fig17() -> Measurements:
+def fig17(machine: Machine) -> Measurements:
     """Bytes of one message over its latency."""
     for primitive in PRIMITIVES:
         for size in NAP_SIZES if primitive in NAPS else LARGE_SIZES:
-            microseconds = alone_ns(primitive, size) / 1e3
+            microseconds = alone_ns(machine, primitive, size) / 1e3
             yield f"fig17/{primitive}/{size}", size / microseconds / 1e3
 
 
-def fig18() -> Measurements:
+def fig18(machine: Machine) -> Measurements:
     """The stages of a message of one byte, in cycles of the engine."""
     for primitive in ("nap-immediate", "put"):
-        for stage, cycles in stages(machine(), WAY, primitive).items():
+        for stage, cycles in stages(machine, WAY, primitive).items():
             yield f"fig18/{primitive}/{stage}", cycles
 
 
-def eq2() -> Measurements:
+def eq2(machine: Machine) -> Measurements:
     """Bandwidth against tags where memory is farther away, beside the rule of the source."""
     nearest, *_ = ROUND_TRIPS
-    latency_ns = value(machine(), "profiles.processor.memory_read_latency")
+    latency_ns = machine.value("profiles.processor.memory_read_latency")
     for cycles in ROUND_TRIPS:
-        longer_ns = latency_ns + (cycles - nearest) * cycle_ns(machine())
-        yield f"eq2/{cycles}-cycles/rule", ceil(cycles / (READ / 16 + 2))
+        longer_ns = latency_ns + (cycles - nearest) * cycle_ns(machine)
+        yield f"eq2/{cycles}-cycles/rule", ceil(cycles / (machine.constants.read / 16 + 2))
         for tags in (4, 8, 16, 32):
-            fabric = machine().set("n0", tags=tags)
+            fabric = machine.fabric().set("n0", tags=tags)
             fabric.set("h0", memory_read_latency=f"{longer_ns} ns")
-            yield f"eq2/{cycles}-cycles/{tags}-tags", _rate(fabric)
+            yield f"eq2/{cycles}-cycles/{tags}-tags", _rate(machine, fabric)
 
 
-def fig19() -> Measurements:
+def fig19(machine: Machine) -> Measurements:
     """PUTs to processors drawn evenly: throughput of a port where it grows no more, and latency."""
     knees: dict[tuple[int, int], float] = {}
     for ports, channels in CROSSBARS:
         name = f"fig19/{ports}x{channels}"
-        fabric = _crossbar(ports, channels)
-        fabric.traffic("crossbar", load="1 GB/s", message=UNIFORM_MESSAGE, duration="300 us")
+        fabric = _crossbar(machine, ports, channels)
+        fabric.traffic(
+            "crossbar", load="1 GB/s", message=machine.constants.uniform_message, duration="300 us"
+        )
         outcome = sweep(fabric, [f"{load} GB/s" for load in LOADS])
         knees[ports, channels] = outcome.saturation_bytes_per_second / 1e9
         yield f"{name}/knee", knees[ports, channels]
         for load, point in zip(LOADS, outcome.points, strict=True):
             if point.latency_ns is not None:
                 yield f"{name}/latency/{load}", point.latency_ns.mean / 1e3
-    yield "fig19/vc-gain", 100 * (knees[4, 4] - knees[4, 2]) / bus(machine())
+    yield "fig19/vc-gain", 100 * (knees[4, 4] - knees[4, 2]) / bus(machine)
 
 
-def fig20() -> Measurements:
+def fig20(machine: Machine) -> Measurements:
     """Shares of the physical and the seven virtual functions of one controller, from the start."""
-    shares = _shares(machine())
+    shares = _shares(machine, machine.fabric())
     spreads = _spreads(shares)
     for time_ms, spread in spreads.items():
         yield f"fig20/spread/{time_ms}-ms", spread
-    for function in range(FUNCTIONS):
+    for function in range(machine.constants.functions):
         name = "PF" if function == 0 else f"VF{function - 1}"
         yield f"fig20/share/{name}", mean(run[SHARES_MS[-1]][function] for run in shares)
-    yield "fig20/settled", _settled(spreads)
-    by_packets = _spreads(_shares(machine().set("n0", sharing="packet")))
-    yield "check/fig20/by-packets/settled", _settled(by_packets)
+    yield "fig20/settled", _settled(machine, spreads)
+    by_packets = _spreads(_shares(machine, machine.fabric().set("n0", sharing="packet")))
+    yield "check/fig20/by-packets/settled", _settled(machine, by_packets)
     yield "check/fig20/by-packets/spread", by_packets[SHARES_MS[-1]]
 
 
-def _shares(fabric: Fabric) -> list[dict[float, list[float]]]:
+def _shares(machine: Machine, fabric: Fabric) -> list[dict[float, list[float]]]:
     """Percent of what was moved, by function, at each time at which it is looked at; by run."""
-    for function in range(FUNCTIONS):
+    its = machine.constants
+    for function in range(its.functions):
         fabric.flow(
             *WAY,
             function=function,
-            outstanding=32,
+            outstanding=its.outstanding,
             duration=f"{SHARES_MS[-1]} ms",
-            request_size=LARGEST_PUT,
+            request_size=its.largest_put,
             smallest="1 B",
         )
     runs = []
@@ -198,17 +185,18 @@ def _spreads(shares: list[dict[float, list[float]]]) -> dict[float, float]:
     return {time: mean(max(one) - min(one) for one in runs) for time, runs in each.items()}
 
 
-def _settled(spreads: dict[float, float]) -> float:
+def _settled(machine: Machine, spreads: dict[float, float]) -> float:
     """Millions of cycles until the shares stay as near to each other as they shall be."""
-    unsettled = [time_ms for time_ms, spread in spreads.items() if spread > SETTLED]
+    most = machine.constants.settled
+    unsettled = [time_ms for time_ms, spread in spreads.items() if spread > most]
     later = [time_ms for time_ms in SHARES_MS if time_ms > max(unsettled, default=0.0)]
-    return (later or [inf])[0] / cycle_ns(machine())
+    return (later or [inf])[0] / cycle_ns(machine)
 
 
-def deadlock() -> Measurements:
+def deadlock(machine: Machine) -> Measurements:
     """Both sides ask for all they can, by PUT and GET: with a channel for GETs, and without."""
     for name, own in (("with-channel", True), ("without-channel", False)):
-        fabric = machine().set("crossbar", get_channel=own)
+        fabric = machine.fabric().set("crossbar", get_channel=own)
         for nic in WAY:
             fabric.set(nic, get_queue=1, messages=2)
         for way in (WAY, WAY[::-1]):
@@ -222,29 +210,29 @@ def deadlock() -> Measurements:
         yield f"deadlock/{name}/standing", result.standing_packets
 
 
-def fig5() -> Measurements:
+def fig5(machine: Machine) -> Measurements:
     """The source's model of latency, LogGP with chain DMA; and messages in simulated networks."""
-    yield from latencies("fig5", SOURCE)
-    yield from in_networks()
+    yield from latencies("fig5", SOURCE, machine.constants.message)
+    yield from in_networks(machine)
 
 
-def loggp() -> Measurements:
+def loggp(machine: Machine) -> Measurements:
     """The parameters of LogP and LogGP in the words of those, for each primitive."""
-    yield from classical()
+    yield from classical(machine)
 
 
-def theory() -> Measurements:
+def theory(machine: Machine) -> Measurements:
     """The arithmetic of the source's text, from the scenario and from public formats."""
-    yield from arithmetic()
+    yield from arithmetic(machine)
 
 
-def table3() -> Measurements:
+def table3(_: Machine) -> Measurements:
     """Other networks: the cells of the source are lost."""
     yield from ()
 
 
-def _crossbar(ports: int, channels: int) -> Fabric:
-    fabric = machine().set("crossbar", ports=ports, virtual_channels=channels)
+def _crossbar(machine: Machine, ports: int, channels: int) -> Fabric:
+    fabric = machine.fabric().set("crossbar", ports=ports, virtual_channels=channels)
     for number in range(4, ports):
         host = f"h{number}"
         fabric.host(host, profile="processor")
@@ -252,14 +240,14 @@ def _crossbar(ports: int, channels: int) -> Fabric:
     return fabric
 
 
-def _with_mtu(mtu: int, tags: int) -> Fabric:
+def _with_mtu(machine: Machine, mtu: int, tags: int) -> Fabric:
     settings: dict[str, Setting] = {"read_request": f"{mtu} B", "tags": tags}
-    return machine().set("n0", **settings, network_payload=f"{max(mtu, 128)} B")
+    return machine.fabric().set("n0", **settings, network_payload=f"{max(mtu, 128)} B")
 
 
-def _rate(fabric: Fabric) -> float:
+def _rate(machine: Machine, fabric: Fabric) -> float:
     """GB/s of a long PUT, from its doorbell to its last byte."""
-    flow = _flow(fabric.flow(*WAY, size=TRANSFER))
+    flow = _flow(fabric.flow(*WAY, size=machine.constants.transfer))
     return known(flow, flow.bytes_per_second) / 1e9
 
 

@@ -1,40 +1,69 @@
-"""The published machine, and one message on it."""
+"""The constants of the experiments, and one message on the published machine."""
 
 from __future__ import annotations
 
-import tomllib
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from peerlane.reproduction.calibration import quantity, setting
-from peerlane.reproduction.catalogue import system_fabric
+from peerlane.reproduction import machine
 from peerlane.systems.measured import latency, sound
-
-if TYPE_CHECKING:
-    from peerlane import Fabric
 
 PRIMITIVES = ("nap-immediate", "nap-indirect", "put", "get")
 WAY = ("n0", "n1")
 
-START = "5 us"
-"""The time at which the controllers have fetched the first addresses of buffers."""
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Numbers that the experiments use beside the scenario."""
+
+    start: str = "5 us"
+    """The time at which the controllers have fetched the first addresses of buffers."""
+    transfer: str = "2 MiB"
+    """A long PUT whose rate is measured."""
+    uniform_message: str = "512 B"
+    """The source gives no size: the least that a processor can ring doorbells for at full load."""
+    functions: int = 8
+    """Functions of a controller that send at once: the physical and all virtual ones."""
+    outstanding: int = 32
+    """Requests under way of a function, at most."""
+    largest_put: str = "8 KiB"
+    """The source says random sizes: 1 byte to this, evenly."""
+    settled: float = 1.0
+    """Percent of the bandwidth that is between the largest and the smallest share at most."""
+    read: int = 128
+    """Bytes of a read request and of the completions that answer it."""
+    message: int = 2048
+    """M of the LogP model, in bytes."""
+    window: tuple[str, str] = ("20 us", "80 us")
+    """The window in which messages are counted."""
+    end: str = "90 us"
+    """The time after which no message begins that is counted."""
+    seldom_load: str = "0.1 MB/s"
+    """The load of messages of one byte that meet no other."""
+    seldom_time: str = "300 us"
+    """The time in which these messages begin, at all phases of the clock."""
+    apart_us: int = 20
+    """Microseconds before each message of a network, so long that each is alone."""
+    cables: int = 3
+    """Cables on the way of the message whose packets are read."""
+    completion: int = 128
+    """Bytes of a completion, by the source's MTU."""
+    length_bits: int = 10
+    """Bits of the length in double words of a TLP: PCIe Base 2.2.1."""
 
 
-def machine() -> Fabric:
-    """The published machine, without its transfers."""
-    return system_fabric("chpp").without_flows()
+FEWER = Constants(transfer="256 KiB")
+"""The constants of a study of sensitivity, in which only shares of rows count."""
+
+Machine = machine.Machine[Constants]
 
 
-def value(fabric: Fabric, where: str) -> float:
-    """The number at a key of the scenario, in the unit that it has there."""
-    return quantity(setting(tomllib.loads(fabric.to_toml()), where))[0]
-
-
-def cycle_ns(fabric: Fabric) -> float:
+def cycle_ns(machine: Machine) -> float:
     """Nanoseconds of a cycle of the engine."""
-    return 1e3 / value(fabric, "profiles.virtex6.clock")
+    return 1e3 / machine.value("profiles.virtex6.clock")
 
 
-def alone_ns(primitive: str, size: int) -> float:
+def alone_ns(machine: Machine, primitive: str, size: int) -> float:
     """Time from the store to the doorbell until the other program has seen the end."""
-    fabric = machine().flow(*WAY, primitive=primitive, size=f"{size} B", start=START)
+    start = machine.constants.start
+    fabric = machine.fabric().flow(*WAY, primitive=primitive, size=f"{size} B", start=start)
     return latency(sound(fabric.run()).flows[0])

@@ -8,17 +8,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerlane.systems.chpp.machine import cycle_ns, value
+from peerlane.systems.chpp.machine import cycle_ns
 from peerlane.systems.measured import sound
 
 if TYPE_CHECKING:
     from peerlane import Fabric, RunResult
+    from peerlane.systems.chpp.machine import Machine
 
 Packet = dict[str, Any]
 """A line of the trace."""
 
 
-def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, float]:
+def stages(machine: Machine, way: tuple[str, str], primitive: str) -> dict[str, float]:
     """Cycles of each stage of a message of one byte, of both kinds, and in all.
 
     The window is that of the engines: from the doorbell's arrival at the one to the handing over of
@@ -26,9 +27,9 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
     memory, the rest is engine.
     """
     source, target = way
-    core = core_ns(fabric)
-    ahead = core + flight_ns(fabric)
-    _, packets = traced(fabric.flow(*way, primitive=primitive, size="1 B"))
+    core = core_ns(machine)
+    ahead = core + flight_ns(machine)
+    _, packets = traced(machine.fabric().flow(*way, primitive=primitive, size="1 B"))
     own = [packet for packet in packets if packet["link"].endswith(f"-{source}")]
     bell = next(packet for packet in own if packet["tlp"] == "MWr")
     times = [arrival(bell, ahead)]
@@ -47,7 +48,7 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
         if packet["link"].endswith(f"-{target}") and packet["tlp"] == "MWr"
     )
     times.append(next(writes)["ns"] - core)
-    cycle = cycle_ns(fabric)
+    cycle = cycle_ns(machine)
     cycles = [(end - begin) / cycle for begin, end in pairwise(times)]
     engine, memory = cycles[::2], cycles[1::2]
     names = ["doorbell", "descriptor", "data"]
@@ -69,14 +70,14 @@ def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
     return result, begins
 
 
-def core_ns(fabric: Fabric) -> float:
+def core_ns(machine: Machine) -> float:
     """Nanoseconds from engine to wire; the way back takes as long."""
-    return value(fabric, "profiles.virtex6.send_latency")
+    return machine.value("profiles.virtex6.send_latency")
 
 
-def flight_ns(fabric: Fabric) -> float:
+def flight_ns(machine: Machine) -> float:
     """Nanoseconds from one end of a link to the other."""
-    return value(fabric, "links.delay")
+    return machine.value("links.delay")
 
 
 def arrival(packet: Packet, ahead: float) -> float:

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.systems.chpp.machine import machine, value
-
 if TYPE_CHECKING:
-    from peerlane import Fabric
     from peerlane.reproduction.jobs import Measurements
-
-COMPLETION = 128
-"""Bytes of a completion, by the source's MTU."""
+    from peerlane.systems.chpp.machine import Machine
 
 TAG_BITS = {"tags": 5, "tags-extended": 8}
 """Bits of a tag without and with Extended Tag Field Enable: PCIe Base 2.2.6.2."""
-
-LENGTH_BITS = 10
-"""Bits of the length in double words of a TLP: PCIe Base 2.2.1."""
 
 HEADERS = {
     "pcie": {"four double words": 16},
@@ -45,26 +37,25 @@ PEARL = {"rate": 1.1, "gigatransfers": 5, "lanes": 4}
 """GB/s that the source gives, of a PCI Express Gen2 x4 link."""
 
 
-def arithmetic() -> Measurements:
+def arithmetic(machine: Machine) -> Measurements:
     """The rows of the figure `theory`."""
-    fabric = machine()
-    yield "theory/bus", bus(fabric)
-    lanes = value(fabric, "links.lanes")
+    yield "theory/bus", bus(machine)
+    lanes = machine.value("links.lanes")
     yield "theory/raw", 5 * lanes / 8
-    beats = COMPLETION / value(fabric, "profiles.virtex6.datapath")
-    cycles = 1 + beats + value(fabric, "profiles.virtex6.handling_cycles")
+    beats = machine.constants.completion / machine.value("profiles.virtex6.datapath")
+    cycles = 1 + beats + machine.value("profiles.virtex6.handling_cycles")
     yield "theory/completions", 100 * beats / cycles
     yield "theory/gen3-x1", 8 * 128 / 130 / 8
     for name, bits in TAG_BITS.items():
         yield f"theory/{name}", 1 << bits
-    yield "theory/largest-payload", 4 << LENGTH_BITS
+    yield "theory/largest-payload", 4 << machine.constants.length_bits
     for name, parts in HEADERS.items():
         yield f"theory/header/{name}", sum(parts.values())
     pearl = PEARL["gigatransfers"] * PEARL["lanes"] * 8 / 10 / 8
     yield "theory/pearl", 100 * PEARL["rate"] / pearl
 
 
-def bus(fabric: Fabric) -> float:
+def bus(machine: Machine) -> float:
     """GB/s of the engine's datapath, and of a port after 8b/10b."""
-    width = value(fabric, "profiles.virtex6.datapath")
-    return width * value(fabric, "profiles.virtex6.clock") / 1e3
+    width = machine.value("profiles.virtex6.datapath")
+    return width * machine.value("profiles.virtex6.clock") / 1e3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from itertools import product
 from math import prod
@@ -10,9 +9,6 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from peerlane.fabric.simulation import already_warned
-from peerlane.reproduction.calibration import setting
-from peerlane.reproduction.catalogue import system_fabric
-from peerlane.systems.chpp.loggp.model import MESSAGE
 from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:
@@ -21,6 +17,7 @@ if TYPE_CHECKING:
     from peerlane import Fabric
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.jobs import Measurements
+    from peerlane.systems.chpp.machine import Machine
 
 Place = tuple[int, ...]
 """Coordinates of a processor."""
@@ -41,33 +38,34 @@ CROWDED: dict[str, Sides] = {"hypercube": (2,) * 6, "torus-2d": (8, 8), "torus-3
 PAIR = 2
 """Nodes of a ring that has one cable."""
 
-APART_US = 20
-"""Time before each message, so long that each is alone."""
 
-
-def simulated() -> Measurements:
+def simulated(machine: Machine) -> Measurements:
     """Microseconds from doorbell to notice, in the mean over all destinations of one processor."""
     for topology, sizes in SIDES.items():
         for sides in sizes:
             hops = distances(sides)
             counts = Counter(hops.values())
-            times = _times_us(sides, hops)
+            times = _times_us(machine, sides, hops)
             total = sum(times[distance] * count for distance, count in counts.items())
             yield f"fig5/simulated/{topology}/{prod(sides)}", total / len(hops)
-    longest = _times_us((2,) * 8, distances((2,) * 8))
+    longest = _times_us(machine, (2,) * 8, distances((2,) * 8))
     yield "fig5/measured/hop", (longest[8] - longest[1]) / 7 * 1e3
 
 
-def crowded() -> Measurements:
+def crowded(machine: Machine) -> Measurements:
     """Microseconds where all processors send at once, each to where its coordinates, turned, point.
 
     So many messages meet on the same cables.
     """
     for topology, sides in CROWDED.items():
-        fabric = network(sides)
+        fabric = network(machine, sides)
         for place in turned_hops(sides):
             ends = name("n", place), name("n", place[::-1])
-            fabric.flow(*ends, size=f"{MESSAGE} B", start=f"{APART_US} us")
+            fabric.flow(
+                *ends,
+                size=f"{machine.constants.message} B",
+                start=f"{machine.constants.apart_us} us",
+            )
         with already_warned():  # as above
             flows = sound(fabric.run()).flows
         yield f"fig5/crowded/{topology}/{prod(sides)}", mean(map(latency, flows)) / 1e3
@@ -88,31 +86,31 @@ def distances(sides: Sides) -> dict[Place, int]:
     return {place: _hops(place, sides) for place in _places(sides) if place != origin}
 
 
-def _times_us(sides: Sides, hops: dict[Place, int]) -> dict[int, float]:
+def _times_us(machine: Machine, sides: Sides, hops: dict[Place, int]) -> dict[int, float]:
     """Latency of a message over each distance that there is."""
     origin = (0,) * len(sides)
     nearest = {distance: place for place, distance in reversed(hops.items())}
-    fabric = network(sides)
+    fabric = network(machine, sides)
     for number, place in enumerate(nearest.values(), 1):
-        start = f"{number * APART_US} us"
-        fabric.flow(name("n", origin), name("n", place), size=f"{MESSAGE} B", start=start)
+        start = f"{number * machine.constants.apart_us} us"
+        fabric.flow(
+            name("n", origin), name("n", place), size=f"{machine.constants.message} B", start=start
+        )
     with already_warned():  # rings of four can deadlock, under load
         flows = sound(fabric.run()).flows
     return {hop: latency(flow) / 1e3 for hop, flow in zip(nearest, flows, strict=True)}
 
 
-def network(sides: Sides) -> Fabric:
+def network(machine: Machine, sides: Sides) -> Fabric:
     """Controllers like the published one, with the same PCI Express core at each cable's end."""
-    fabric = system_fabric("chpp").without_flows()
-    published = tomllib.loads(fabric.to_toml())
-    core = str(setting(published, "profiles.virtex6.send_latency"))
+    core = str(machine.setting("profiles.virtex6.send_latency"))
     settings: dict[str, Setting] = {
         "ports": 1,
-        "crossbar_cycles": published["controllers"]["crossbar"]["crossbar_cycles"],
+        "crossbar_cycles": machine.setting("controllers.crossbar.crossbar_cycles"),
         "cable_send_latency": core,
         "cable_receive_latency": core,
     }
-    fabric.without_nodes()
+    fabric = machine.fabric().without_nodes()
     for place in _places(sides):
         controller, host = name("c", place), name("h", place)
         fabric.controller(controller, **settings)

@@ -7,44 +7,43 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from peerlane.reproduction.jobs import Measurements
-
-OVERHEAD = 23
-"""Bytes for each packet: 20 of framing, header and LCRC, about 3 of ACK and flow control."""
+    from peerlane.systems.rosta.machine import Machine
 
 PAYLOADS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-_LANE_GBIT = {1: 2, 2: 4, 3: 8}
 _MIB = 1 << 20
 
 
-def share(payload: int) -> Fraction:
+def share(machine: Machine, payload: int) -> Fraction:
     """The source's formula (1): xi = x / (x + 23)."""
-    return Fraction(payload, payload + OVERHEAD)
+    return Fraction(payload, payload + machine.constants.overhead)
 
 
-def line_rate(generation: int, lanes: int) -> Fraction:
+def line_rate(machine: Machine, generation: int, lanes: int) -> Fraction:
     """MiB/s of a link as the source counts them: without 128b/130b in generation 3."""
-    return Fraction(_LANE_GBIT[generation] * lanes * 10**9, 8 * _MIB)
+    gbit = machine.constants.lane_gbit[generation - 1]
+    return Fraction(gbit * lanes * 10**9, 8 * _MIB)
 
 
-def table1() -> Measurements:
+def table1(machine: Machine) -> Measurements:
     """The share for each payload, cut off after three decimals as in print."""
     for payload in PAYLOADS:
-        yield f"table1/{payload}", int(1000 * share(payload)) / 1000
+        yield f"table1/{payload}", int(1000 * share(machine, payload)) / 1000
 
 
-def table2() -> Measurements:
+def table2(machine: Machine) -> Measurements:
     """Rates of each link and of data on it, by the formula and by the source's own arithmetic."""
-    yield "text/gen3-x8", float(line_rate(3, 8) * share(128)) * _MIB / 1e9
+    yield "text/gen3-x8", float(line_rate(machine, 3, 8) * share(machine, 128)) * _MIB / 1e9
     yield "reading/table2/gen3-x1/gbit/coded", 8 * 128 / 130
-    for generation, gbit in _LANE_GBIT.items():
+    two_lanes = line_rate(machine, 1, 2)
+    for generation, gbit in enumerate(machine.constants.lane_gbit, 1):
         for lanes in (1, 2, 4, 8):
-            rate = line_rate(generation, lanes)
+            rate = line_rate(machine, generation, lanes)
             link = f"table2/gen{generation}-x{lanes}"
             yield f"{link}/gbit", gbit * lanes
             yield f"{link}/theory", int(rate)
-            yield f"{link}/128", float(rate * share(128))
-            yield f"{link}/256", float(rate * share(256))
-            yield f"reading/{link}/128/as-printed", _printed_128(rate)
+            yield f"{link}/128", float(rate * share(machine, 128))
+            yield f"{link}/256", float(rate * share(machine, 256))
+            yield f"reading/{link}/128/as-printed", _printed_128(rate, two_lanes)
             yield f"reading/{link}/256/as-printed", _printed_256(rate)
 
 
@@ -53,7 +52,6 @@ def _printed_256(rate: Fraction) -> int:
     return int(int(rate) * Fraction(917, 1000))
 
 
-def _printed_128(rate: Fraction) -> int:
+def _printed_128(rate: Fraction, two_lanes: Fraction) -> int:
     """476 times table 1's 0.847, doubled or halved from Gen1 x2 to every other link."""
-    two_lanes = line_rate(1, 2)
     return int(int(two_lanes) * Fraction(847, 1000) * (rate / two_lanes))

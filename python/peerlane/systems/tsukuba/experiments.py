@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 from peerlane.network.sweep import sweep as load_sweep
-from peerlane.reproduction.calibration import quantity, setting
-from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound, steady
+from peerlane.systems.tsukuba.machine import Constants
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.jobs import Measurements
+    from peerlane.systems.tsukuba.machine import Machine
 
-__all__ = ["efficiency", "routing", "sweep", "table2", "table3", "torus"]
-
-BEAT = "32 B"
-"""Payload of the latency measurements: one beat of the FPGA's 256 bits. The source gives none."""
-
-WINDOW = ("100 us", "500 us")
-"""The window of rates: after the first packets and before the last, in a transfer of 4 MiB."""
-
-SIZE = "4 MiB"
+__all__ = ["Constants", "efficiency", "routing", "sweep", "table2", "table3", "torus"]
 
 ONE_CPU = ("fpga1", "near")
 ACROSS = ("near", "far")
@@ -35,78 +26,59 @@ PACKETS = (64, 256, 512, 1024, 1528, 1536, 4096)
 ROOM: dict[str, str | int] = {"posted_headers": 0, "posted_data": "0 B"}
 """Buffers without end: the readings are of links and streams, not of what there is room for."""
 
-GEN3_X8 = 8e9 * 8 / 8 * 128 / 130
-"""Bytes a second of eight lanes of 8 GT/s, 128b/130b."""
 
-FIBRE_RATE = 4.90
-"""GB/s, the source's theoretical rate of its fibre."""
-
-HEADER, PAYLOAD = 16, 48
-"""Bytes of each packet by which the source explains its 74 %."""
-
-FRAMING = 8
-"""Bytes of a TLP besides: the STP token with the sequence number, and the LCRC."""
-
-DATA_BITS, BLOCK_BITS = 64, 66
-"""Bits of a block of 64B/66B, without and with its synchronisation header."""
-
-ABOUT_NS = 500
-"""The source's latency of PCI Express, for the reading that takes it exactly."""
-
-SHORT_PIPELINE = 6
-"""Stages of the router in the reading that takes 783 - 500 - 259 = 24 ns for it."""
-
-
-def table2() -> Measurements:
+def table2(machine: Machine) -> Measurements:
     """Transfers between two FPGAs: by PCI Express below one CPU and across two, and by fibre."""
     for case, pair in (("one-cpu", ONE_CPU), ("two-cpu", ACROSS)):
-        yield f"table2/{case}/throughput", _rate(machine(), pair)
-        yield f"table2/{case}/latency", _latency(machine(), pair)
-    hop = _latency(machine(), ACROSS) - _latency(machine(), ONE_CPU)
+        yield f"table2/{case}/throughput", _rate(machine, machine.fabric(), pair)
+        yield f"table2/{case}/latency", _latency(machine, machine.fabric(), pair)
+    hop = _latency(machine, machine.fabric(), ACROSS) - _latency(machine, machine.fabric(), ONE_CPU)
     yield "check/table2/socket-hop", hop
-    yield "table2/fibre/throughput", _rate(_bare(machine()), FIBRE)
-    yield "table2/fibre/latency", _latency(_bare(machine()), FIBRE)
+    yield "table2/fibre/throughput", _rate(machine, _bare(machine.fabric()), FIBRE)
+    yield "table2/fibre/latency", _latency(machine, _bare(machine.fabric()), FIBRE)
 
 
-def sweep() -> Measurements:
+def sweep(machine: Machine) -> Measurements:
     """The fibre's rate against the size of its packets: framing and clock compensation alone."""
     for size in PACKETS:
-        fabric = _bare(machine())
+        fabric = _bare(machine.fabric())
         for fpga in FIBRE:
             fabric.set(fpga, packet_size=f"{max(size, 1024)} B")
-        yield f"sweep/fibre/{size}", _rate(fabric, FIBRE, request_size=f"{size} B")
+        yield f"sweep/fibre/{size}", _rate(machine, fabric, FIBRE, request_size=f"{size} B")
 
 
-def routing() -> Measurements:
+def routing(machine: Machine) -> Measurements:
     """FPGA 1 by PCI Express to FPGA 2, which routes, and from there by fibre to FPGA 3."""
     way = ("fpga1", "fpga3")
-    whole = _latency(machine(), way)
-    pcie, fibre = _latency(machine(), ONE_CPU), _latency(_bare(machine()), FIBRE)
+    whole = _latency(machine, machine.fabric(), way)
+    pcie = _latency(machine, machine.fabric(), ONE_CPU)
+    fibre = _latency(machine, _bare(machine.fabric()), FIBRE)
     yield "routing", whole
     yield "reading/routing/rest", whole - pcie - fibre
     yield "reading/routing/pcie", pcie
-    short = machine().set("fpga2", forward_cycles=SHORT_PIPELINE)
-    yield "reading/routing/24-ns", _latency(short, way)
-    longer_ns = _value("hosts.node1.peer_latency") + ABOUT_NS - pcie
-    slow = machine().set("node1", peer_latency=f"{longer_ns} ns")
-    yield "reading/routing/pcie-500", _latency(slow, way)
+    short = machine.fabric().set("fpga2", forward_cycles=machine.constants.short_pipeline)
+    yield "reading/routing/24-ns", _latency(machine, short, way)
+    longer_ns = machine.value("hosts.node1.peer_latency") + machine.constants.about_ns - pcie
+    slow = machine.fabric().set("node1", peer_latency=f"{longer_ns} ns")
+    yield "reading/routing/pcie-500", _latency(machine, slow, way)
     for fpga in FIBRE:
-        slow.set(fpga, forward_cycles=SHORT_PIPELINE)
-    yield "reading/routing/pcie-500-and-24-ns", _latency(slow, way)
+        slow.set(fpga, forward_cycles=machine.constants.short_pipeline)
+    yield "reading/routing/pcie-500-and-24-ns", _latency(machine, slow, way)
 
 
-def efficiency() -> Measurements:
+def efficiency(machine: Machine) -> Measurements:
     """The source's percentages, and what could be behind its 74 %."""
-    one = _rate(machine(), ONE_CPU)
-    yield "efficiency/pcie-theory", GEN3_X8 / 1e9
-    yield "efficiency/fibre-theory", _fibre_theory()
-    yield "efficiency/pcie", 100 * one * 1e9 / GEN3_X8
-    yield "efficiency/all", 100 * one * 1e9 / GEN3_X8 * (HEADER + PAYLOAD) / PAYLOAD
-    yield "efficiency/16-to-48", 100 * PAYLOAD / (HEADER + PAYLOAD + FRAMING)
-    yield "efficiency/fibre", 100 * _rate(_bare(machine()), FIBRE) / FIBRE_RATE
+    its, fibre = machine.constants, _rate(machine, _bare(machine.fabric()), FIBRE)
+    share = 100 * _rate(machine, machine.fabric(), ONE_CPU) * 1e9 / its.gen3_x8
+    yield "efficiency/pcie-theory", its.gen3_x8 / 1e9
+    yield "efficiency/fibre-theory", _fibre_theory(machine)
+    yield "efficiency/pcie", share
+    yield "efficiency/all", share * (its.header + its.payload) / its.payload
+    yield "efficiency/16-to-48", 100 * its.payload / (its.header + its.payload + its.framing)
+    yield "efficiency/fibre", 100 * fibre / its.fibre_rate
     wide: dict[str, str | int] = {"datapath": "0 B", "idle_cycles": 0, "send_queue": 64}
     readings: tuple[tuple[str, dict[str, str | int], str], ...] = (
-        ("48-bytes", {**wide, "bar_address_bits": 64}, f"{PAYLOAD} B"),
+        ("48-bytes", {**wide, "bar_address_bits": 64}, f"{its.payload} B"),
         ("64-bytes", wide, "64 B"),
         ("64-bytes-in-beats", {"idle_cycles": 0}, "64 B"),
         ("128-bytes-in-beats", {"idle_cycles": 0}, "128 B"),
@@ -114,36 +86,38 @@ def efficiency() -> Measurements:
         ("256-bytes-on-the-wire", wide, "256 B"),
     )
     for name, settings, size in readings:
-        fabric = machine()
+        fabric = machine.fabric()
         for node in ("node1", *ONE_CPU):
             fabric.set(node, **ROOM)
         for fpga in ONE_CPU:
             fabric.set(fpga, **settings)
-        yield f"reading/efficiency/{name}", _rate(fabric, ONE_CPU, request_size=size)
+        yield f"reading/efficiency/{name}", _rate(machine, fabric, ONE_CPU, request_size=size)
 
 
-def torus() -> Measurements:
+def torus(machine: Machine) -> Measurements:
     """The announced 2-D torus: what every node gets through it, and what all do together."""
     for size in ("4x4", "8x8"):
-        yield from _saturation(size, "", {})
-    yield from _saturation("8x8", "/two-lanes", {"optical_lanes": 2})
-    yield "check/torus/zero-load", _zero_load() / _zero_load_ns()
+        yield from _saturation(machine, size, "", {})
+    yield from _saturation(machine, "8x8", "/two-lanes", {"optical_lanes": 2})
+    yield "check/torus/zero-load", _zero_load(machine) / _zero_load_ns(machine)
     for algorithm in ("ring", "dimension-wise"):
-        fabric = _torus("4x4", {})
+        fabric = _torus(machine, "4x4", {})
         fabric.collective("torus", "all-reduce", algorithm=algorithm, size="64 KiB")
         yield f"torus/4x4/all-reduce/{algorithm}", _microseconds(fabric)
-    fabric = _torus("4x4", {}).collective("torus", "halo", size="4 KiB", iterations=10)
+    fabric = _torus(machine, "4x4", {}).collective("torus", "halo", size="4 KiB", iterations=10)
     yield "torus/4x4/halo", _microseconds(fabric) / 10
 
 
-def table3() -> Measurements:
+def table3(_: Machine) -> Measurements:
     """Resources of the FPGA: there is no gateware yet whose resources could be counted."""
     yield from ()
 
 
-def _saturation(size: str, case: str, routers: dict[str, Setting]) -> Measurements:
+def _saturation(
+    machine: Machine, size: str, case: str, routers: dict[str, Setting]
+) -> Measurements:
     """GB/s of payload that each host gets to the others, offered what no network could carry."""
-    fabric = _torus(size, routers).measure("20 us", "60 us")
+    fabric = _torus(machine, size, routers).measure("20 us", "60 us")
     fabric.traffic("torus", load="8 GB/s", duration="70 us")
     outcome = load_sweep(fabric, ["8 GB/s"])
     carried = outcome.saturation_bytes_per_second
@@ -153,45 +127,37 @@ def _saturation(size: str, case: str, routers: dict[str, Setting]) -> Measuremen
     yield f"torus/{size}{case}/share", 100 * carried / outcome.bounds.least
 
 
-HOPS = 4
-"""Hops from node (0, 0) to (2, 2)."""
-
-FIBRE_M = 2
-"""Metres of each fibre of the torus: as long as the published one."""
-
-LIGHT_NS = 4.897
-"""Nanoseconds in which light goes a metre in a fibre, with a refractive index of 1.468."""
-
-
-def _zero_load_ns() -> float:
-    """The arithmetic of a message of 32 bytes, in two cycles.
+def _zero_load_ns(machine: Machine) -> float:
+    """The arithmetic of a message of 32 bytes, in two cycles, over the four hops to (2, 2).
 
     The pipeline where it begins, and for each hop a cycle, the cores, the fibre and the next
     pipeline; straight to the user logic at the end.
     """
-    cycle = BLOCK_BITS / _value("profiles.router-board.lane_rate")
-    stages = _value("profiles.router-board.forward_cycles")
-    pipeline = stages * 1e3 / _value("profiles.router-board.router_clock")
-    hop = cycle + _value("profiles.router-board.core_latency") + FIBRE_M * LIGHT_NS
-    return pipeline + HOPS * hop + (HOPS - 1) * pipeline + cycle
+    its, hops = machine.constants, 4
+    cycle = its.block_bits / machine.value("profiles.router-board.lane_rate")
+    stages = machine.value("profiles.router-board.forward_cycles")
+    pipeline = stages * 1e3 / machine.value("profiles.router-board.router_clock")
+    cores = machine.value("profiles.router-board.core_latency")
+    hop = cycle + cores + its.fibre_m * its.light_ns
+    return pipeline + hops * hop + (hops - 1) * pipeline + cycle
 
 
-def _zero_load() -> float:
-    fabric = _torus("4x4", {"clock_compensation": False})
-    return latency(_flow(fabric.flow("torus-0-0", "torus-2-2", size=BEAT)))
+def _zero_load(machine: Machine) -> float:
+    fabric = _torus(machine, "4x4", {"clock_compensation": False})
+    return latency(_flow(fabric.flow("torus-0-0", "torus-2-2", size=machine.constants.beat)))
 
 
-def _torus(size: str, routers: dict[str, Setting]) -> Fabric:
+def _torus(machine: Machine, size: str, routers: dict[str, Setting]) -> Fabric:
     """Routers like the published one, with four fibres each, below such hosts."""
     board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": 4}
     hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
-    return machine().network(
+    return machine.fabric().network(
         "torus",
         shape="torus",
         size=size,
         hosts=hosts,
         routers=board | routers,
-        length=f"{FIBRE_M} m",
+        length=f"{machine.constants.fibre_m} m",
     )
 
 
@@ -202,22 +168,14 @@ def _microseconds(fabric: Fabric) -> float:
     return time_ns / 1e3
 
 
-def _fibre_theory() -> float:
+def _fibre_theory(machine: Machine) -> float:
     """GB/s of a fibre after 64B/66B and one cycle between packets."""
-    lanes = _value("profiles.router-board.optical_lanes")
-    rate = lanes * _value("profiles.router-board.lane_rate") * DATA_BITS / BLOCK_BITS / 8
-    cycles = _value("profiles.router-board.packet_size") / (lanes * DATA_BITS / 8)
+    its, lanes = machine.constants, machine.value("profiles.router-board.optical_lanes")
+    lane_rate = machine.value("profiles.router-board.lane_rate")
+    rate = lanes * lane_rate * its.data_bits / its.block_bits / 8
+    packet = machine.value("profiles.router-board.packet_size")
+    cycles = packet / (lanes * its.data_bits / 8)
     return rate * cycles / (cycles + 1)
-
-
-def _value(where: str) -> float:
-    """The number at a key of the scenario, in the unit that it has there."""
-    return quantity(setting(tomllib.loads(system_fabric("tsukuba").to_toml()), where))[0]
-
-
-def machine() -> Fabric:
-    """The published machine, without its transfers."""
-    return system_fabric("tsukuba").without_flows()
 
 
 def _bare(fabric: Fabric) -> Fabric:
@@ -227,15 +185,18 @@ def _bare(fabric: Fabric) -> Fabric:
     return fabric
 
 
-def _rate(fabric: Fabric, pair: tuple[str, str], *, request_size: str | None = None) -> float:
+def _rate(
+    machine: Machine, fabric: Fabric, pair: tuple[str, str], *, request_size: str | None = None
+) -> float:
     """GB/s while the transfer is under way."""
-    fabric.measure(*WINDOW).flow(*pair, size=SIZE, request_size=request_size)
+    its = machine.constants
+    fabric.measure(*its.window).flow(*pair, size=its.size, request_size=request_size)
     return steady(_flow(fabric)) / 1e9
 
 
-def _latency(fabric: Fabric, pair: tuple[str, str]) -> float:
+def _latency(machine: Machine, fabric: Fabric, pair: tuple[str, str]) -> float:
     """Nanoseconds from user logic to user logic, one way."""
-    return latency(_flow(fabric.copy().flow(*pair, size=BEAT)))
+    return latency(_flow(fabric.copy().flow(*pair, size=machine.constants.beat)))
 
 
 def _flow(fabric: Fabric) -> FlowResult:

@@ -290,13 +290,11 @@ impl Prefetcher {
     }
 
     /// Whether there is nothing to fetch and nothing to write.
-    #[inline]
     fn is_idle(&self) -> bool {
         self.state == State::Idle && !self.waits_to_write()
     }
 
     /// Continues all work that can continue now; returns whether there was any.
-    #[inline]
     pub(crate) fn go_on(
         &mut self,
         dispatcher: &mut Dispatcher,

@@ -234,7 +234,6 @@ impl Controller {
     }
 
     /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: the log alone tells.
-    #[cold]
     fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         if self.cable(port).link().fails_at() == fx.now() {
             fx.observe(Observation::Incident {

@@ -325,7 +325,6 @@ impl Coherent {
     }
 
     /// Handles the events that are due until one has an effect outside.
-    #[inline]
     pub(super) fn advance(
         &mut self,
         memory: &mut MemoryController,

@@ -29,7 +29,6 @@ pub struct UnsnoopedLine {
 
 impl Unsnooped {
     /// Records the held lines that a request with No Snoop accesses.
-    #[cold]
     pub(super) fn record(
         &mut self,
         header: &Header,

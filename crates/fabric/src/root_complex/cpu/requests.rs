@@ -53,7 +53,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Sends the store that has waited for its place in the window of requests.
-    #[cold]
     fn send_waiting(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(store) = self.requests.unblock() {
             self.send(store, fx);
@@ -62,7 +61,6 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Runs programs while the window of requests is full. These requests may wait for ever, if the far end of a link receives nothing;
     /// software must still access configuration spaces, to reset the link.
-    #[inline(never)]
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while !self.requests.is_blocked() {
@@ -240,7 +238,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
-    #[inline]
     pub(in crate::root_complex) fn notify_write(
         &mut self,
         due: Time,

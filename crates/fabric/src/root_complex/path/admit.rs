@@ -37,7 +37,6 @@ impl<C: Cpu> RootComplex<C> {
 
     /// The reason to refuse a poisoned packet, if it must not pass (PCIe Base 2.7.2): memory keeps the data of writes and marks it,
     /// completions tell the CPU that their data is lost, and other requests are not carried out. A packet that passes is recorded.
-    #[cold]
     fn check_poison(
         &mut self,
         inbound: Inbound<'_>,

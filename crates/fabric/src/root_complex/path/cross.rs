@@ -39,7 +39,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a packet for socket `to` is kept until it arrives there.
-    #[inline]
     pub(in crate::root_complex) fn crosses(
         &mut self,
         crossing: Crossing,
@@ -80,7 +79,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a write from `port` that is complete at `done` leaves its receive buffer.
-    #[inline]
     pub(super) fn leaves(&mut self, port: Port, done: Time) -> Time {
         match &mut self.sockets {
             Some(sockets) => sockets.leaves(port, done),

@@ -63,7 +63,6 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1): the port answers a non-posted request
     /// with Unsupported Request, and reports a posted request as that, which is optional at a root port. Completions are discarded.
-    #[cold]
     fn end_at_failed_link(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
@@ -159,7 +158,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a write with lines that are written at `done` is visible.
-    #[inline]
     fn own(
         &mut self,
         inbound: &Inbound<'_>,
@@ -175,7 +173,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a packet that is at the memory controller at `there` is after all writes that it must not pass.
-    #[inline]
     fn after_writes(&self, inbound: &Inbound<'_>, there: Time) -> Time {
         let ownership = self.ownership.as_ref();
         ownership.map_or(there, |ownership| {
@@ -239,7 +236,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Answers an atomic operation on poisoned bytes, which is not executed: the bytes stay as they are.
-    #[cold]
     pub(super) fn answer_poisoned_atomic(
         &mut self,
         (packet, port): (PacketId, Port),

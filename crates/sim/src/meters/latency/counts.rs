@@ -32,7 +32,6 @@ impl Counts {
     }
 
     /// Begins to load the number of the page in which `value` is counted.
-    #[inline]
     pub(super) fn prefetch_place(&self, value: u64) {
         if let Some(place) = self.places.get(bucket(value) / PAGE) {
             kernel::prefetch(place, 0..1);
@@ -40,7 +39,6 @@ impl Counts {
     }
 
     /// Begins to load the page in which `value` is counted, if there is one.
-    #[inline]
     pub(super) fn prefetch_count(&self, value: u64) {
         let place = self.places.get(bucket(value) / PAGE);
         let page = place.and_then(|place| self.pages.get(place.checked_sub(1)? as usize));

@@ -110,7 +110,6 @@ pub enum Mark {
 
 impl<'a> WireEvent<'a> {
     /// The event on a wire that an observation reports, if it reports one.
-    #[inline]
     pub fn of(
         seen: &Observed<Observation>,
         packets: &'a Packets,
@@ -243,7 +242,6 @@ impl<'a> WireEvent<'a> {
     }
 
     /// The times at which single transmissions begin: all of several ordered sets, and none of what has no length or trains a link.
-    #[inline]
     pub fn starts(&self) -> impl Iterator<Item = Time> {
         let (count, interval) = match self.what {
             What::Departure(departure) => match departure.content {
@@ -260,7 +258,6 @@ impl<'a> WireEvent<'a> {
 
 impl<'a> Departure<'a> {
     /// The packet of a TLP or of a frame.
-    #[inline]
     pub fn packet(&self) -> Option<&'a Packet> {
         match self.content {
             Content::Tlp { packet, .. } | Content::Frame { packet, .. } => Some(packet),
@@ -269,7 +266,6 @@ impl<'a> Departure<'a> {
     }
 
     /// The mark that the arrival has, too; only TLPs and DLLPs have arrivals.
-    #[inline]
     pub fn mark(&self) -> Option<Mark> {
         match self.content {
             Content::Tlp { sequence, .. } => Some(Mark::Tlp(sequence)),
@@ -301,7 +297,6 @@ pub struct Ticks {
 impl Ticks {
     /// The beginning and the end of the next transmission, which takes the wire at `start`. Rounding keeps the order, so that a
     /// transmission begins before another ends only where that one is shorter than a tick.
-    #[inline]
     pub fn next(&mut self, start: Time, length: Span) -> (u64, u64) {
         let begin = ticks(start).max(self.until);
         self.until = ticks(start + length).max(begin + 1);
@@ -310,7 +305,6 @@ impl Ticks {
 }
 
 /// Whole ticks of a picosecond until `time`.
-#[inline]
 pub fn ticks(time: Time) -> u64 {
     time.as_fs() / 1000
 }

@@ -146,7 +146,6 @@ use Value::{Address, Flag, Function, Number};
 
 impl Departure<'_> {
     /// Gives all fields to `to`.
-    #[inline]
     pub fn fields(&self, names: &Names, to: &mut impl Fields) {
         let length_ns = || self.length.as_ns();
         match self.content {
@@ -200,7 +199,6 @@ impl Departure<'_> {
 }
 
 /// Gives the fields of a header and of the payload's size.
-#[inline]
 fn header(packet: &Packet, to: &mut impl Fields) {
     let header = packet.header();
     to.detail("class", || class(header.class()));
@@ -262,7 +260,6 @@ fn header(packet: &Packet, to: &mut impl Fields) {
     to.value(Field::Bytes, Number(header.payload_len() as u64));
 }
 
-#[inline]
 fn flow(packet: &Packet, names: &Names, to: &mut impl Fields) {
     if let (Some(flow), Some(name)) = (packet.stamp.flow, names.flow(packet)) {
         let number = WORDS.len() as u64 + u64::from(flow.0);

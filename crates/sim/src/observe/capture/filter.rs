@@ -91,7 +91,6 @@ impl Filter {
     }
 
     /// The part of `event` that passes, if any does: of several ordered sets, those within the window.
-    #[inline]
     pub fn pass<'a>(&mut self, event: &WireEvent<'a>) -> Option<WireEvent<'a>> {
         let passes = self.passes_direction(event.direction)
             && (!self.looks_at_kinds() || self.passes_kinds(event));
@@ -124,7 +123,6 @@ impl Filter {
     }
 
     /// Whether anything of a direction may pass.
-    #[inline]
     pub fn passes_direction(&self, direction: DirectionId) -> bool {
         let all = self.directions.as_ref();
         all.is_none_or(|directions| directions[direction.0])
@@ -136,14 +134,12 @@ impl Filter {
     }
 
     /// Whether `time` is within the window.
-    #[inline]
     pub fn passes_time(&self, time: Time) -> bool {
         let window = self.window.as_ref();
         window.is_none_or(|window| window.contains(&time))
     }
 
     /// Whether a part of the filter looks at more than the link and the time.
-    #[inline]
     fn looks_at_kinds(&self) -> bool {
         self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
     }
@@ -198,7 +194,6 @@ impl Filter {
         left.pop_front().is_some_and(|(_, passed)| passed)
     }
 
-    #[inline]
     fn within<'a>(&self, event: &WireEvent<'a>) -> Option<WireEvent<'a>> {
         let Some(window) = &self.window else {
             return Some(*event);

@@ -216,7 +216,6 @@ impl Kinds {
     }
 
     /// Whether `kind` is in the set.
-    #[inline]
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & 1 << kind as u32 != 0
     }

@@ -156,7 +156,6 @@ impl Captures {
     }
 
     /// Makes the records of the observations in `world` since the last call.
-    #[inline]
     pub fn note(&mut self, world: &World<Pcie>) {
         if world.observations.len() > self.seen {
             self.note_new(world);
@@ -218,7 +217,6 @@ impl Captures {
 }
 
 impl Capture {
-    #[inline]
     fn note(&mut self, event: &WireEvent<'_>) {
         if self.output.has_failed() {
             return;
@@ -233,7 +231,6 @@ impl Capture {
         self.enter(event.by, begin);
     }
 
-    #[inline]
     fn look(&mut self, look: Look<'_>) {
         if self.output.has_failed() {
             return;
@@ -245,7 +242,6 @@ impl Capture {
     }
 
     /// Notes that the output's buffer from `begin` on is of component `by`.
-    #[inline]
     fn enter(&mut self, by: ComponentId, begin: usize) {
         let end = self.output.buffer().len();
         match self.noted.last_mut() {
@@ -255,7 +251,6 @@ impl Capture {
         }
     }
 
-    #[inline]
     fn write_noted(&mut self) {
         if !self.noted.is_empty() {
             self.end_noted();
@@ -272,7 +267,6 @@ impl Capture {
         self.output.end_record();
     }
 
-    #[inline]
     fn advance(&mut self, now: Time) {
         self.write_noted();
         self.format.advance(now, &mut self.output);

@@ -37,20 +37,17 @@ impl Output {
     }
 
     /// Appends a whole record.
-    #[inline]
     pub fn write(&mut self, record: &[u8]) {
         self.buffer.extend_from_slice(record);
         self.end_record();
     }
 
     /// The buffer for the next record, which [`end_record`](Self::end_record) ends. Nothing before it changes.
-    #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
     /// Ends the record that has been appended to the buffer.
-    #[inline]
     pub fn end_record(&mut self) {
         self.ends.push(self.buffer.len());
         if self.buffer.len() >= BLOCK {
@@ -92,7 +89,6 @@ impl Output {
     }
 
     /// Whether the file has failed, so that nothing more is written.
-    #[inline]
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -92,7 +92,6 @@ impl Format for Pcap {
         }
     }
 
-    #[inline]
     fn advance(&mut self, now: Time, output: &mut Output) {
         self.queue.advance(now, |block| output.write(block));
     }

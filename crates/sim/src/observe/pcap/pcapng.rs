@@ -53,7 +53,6 @@ pub(super) fn interface_description(out: &mut Vec<u8>, interface: &Interface) {
 }
 
 /// Enters the beginning of a packet of `interface` at `time` into `header`, [`PACKET_HEADER`] zeros. Its data follows.
-#[inline]
 pub(super) fn begin_packet(header: &mut [u8], interface: u32, time: Time) {
     let ns = time.as_fs() / 1_000_000;
     header[0] = 6;
@@ -63,7 +62,6 @@ pub(super) fn begin_packet(header: &mut [u8], interface: u32, time: Time) {
 }
 
 /// Ends the packet that begins at `begin`: fills in its lengths.
-#[inline]
 pub(super) fn end_packet(out: &mut Vec<u8>, begin: usize) {
     let data = (out.len() - begin - PACKET_HEADER) as u32;
     out[begin + 20..begin + 24].copy_from_slice(&data.to_le_bytes());
@@ -80,7 +78,6 @@ fn begin(out: &mut Vec<u8>, block_type: u32) -> usize {
 }
 
 /// Ends the block that begins at `begin`: pads it, and writes its length before and after its content.
-#[inline]
 fn end(out: &mut Vec<u8>, begin: usize) {
     let padding = (out.len() - begin).next_multiple_of(4) - (out.len() - begin);
     out.extend_from_slice(&[0; 3][..padding]);

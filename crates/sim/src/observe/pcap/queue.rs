@@ -71,7 +71,6 @@ impl Queue {
     }
 
     /// Hands the blocks before which nothing more comes, at `now`, to `write`, if enough wait.
-    #[inline]
     pub(super) fn advance(&mut self, now: Time, write: impl FnMut(&[u8])) {
         if self.bytes < self.limit {
             return;

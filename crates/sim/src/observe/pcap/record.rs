@@ -59,7 +59,6 @@ pub(super) struct Head<'a> {
 
 impl Head<'_> {
     /// Appends the beginning of a packet of `interface`, with the pseudo-header.
-    #[inline]
     pub(super) fn emit(&self, interface: u32, out: &mut Vec<u8>) {
         let name = self.flow.as_bytes();
         let name = &name[..name.len().min(usize::from(u8::MAX))];
@@ -84,7 +83,6 @@ impl Head<'_> {
 }
 
 /// Enters the arrival of a packet, whose last bit arrives at `end`, into the pseudo-header at the beginning of `bytes`.
-#[inline]
 pub(super) fn enter_arrival(arrival: &Arrival, end: Time, bytes: &mut [u8]) {
     bytes[5] |= flags::ARRIVED as u8;
     if arrival.wrong_bits > 0 {
@@ -104,7 +102,6 @@ pub(super) fn enter_arrival(arrival: &Arrival, end: Time, bytes: &mut [u8]) {
 }
 
 /// Appends a TLP as it is on the wire: `tlp` is header and data.
-#[inline]
 pub(super) fn emit_tlp(out: &mut Vec<u8>, sequence: u16, nullified: bool, tlp: &[u8]) {
     let lcrc = lcrc(sequence, tlp);
     let lcrc = if nullified { !lcrc } else { lcrc };

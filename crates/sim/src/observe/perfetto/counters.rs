@@ -36,7 +36,6 @@ impl Counters {
     }
 
     /// Counts the queues of a link end, and all its credit when the link has come up.
-    #[inline]
     pub(super) fn count_queues(&mut self, direction: DirectionId, link: &LinkEnd) {
         self.count((direction, Track::Waiting), link.waiting() as u64);
         self.count((direction, Track::ReplayBuffer), link.replay_buffer_bytes());
@@ -47,7 +46,6 @@ impl Counters {
         }
     }
 
-    #[cold]
     fn count_all_credit(&mut self, direction: DirectionId, link: &LinkEnd) {
         for class in Class::ALL {
             self.count_credit((direction, class), link);
@@ -55,7 +53,6 @@ impl Counters {
     }
 
     /// Counts the credit of one class, if the link has come up.
-    #[inline]
     pub(super) fn count_credit(
         &mut self,
         (direction, class): (DirectionId, Class),
@@ -80,19 +77,16 @@ impl Counters {
     }
 
     /// The counters that have changed since [`forget_changes`](Self::forget_changes): the numbers of their tracks, and the values.
-    #[inline]
     pub(super) fn changed(&self) -> &[(u64, u64)] {
         &self.changed
     }
 
     /// Takes the changes as written.
-    #[inline]
     pub(super) fn forget_changes(&mut self) {
         self.changed.clear();
     }
 
     /// Whether a counter has its first value since [`take_new`](Self::take_new).
-    #[inline]
     pub(super) fn has_new(&self) -> bool {
         !self.new.is_empty()
     }
@@ -102,7 +96,6 @@ impl Counters {
         mem::take(&mut self.new)
     }
 
-    #[inline(always)]
     fn count(&mut self, (direction, track): (DirectionId, Track), value: u64) {
         let last = &mut self.values[direction.0 * tracks::EACH + track.place()];
         if *last != value {
@@ -114,7 +107,6 @@ impl Counters {
         }
     }
 
-    #[cold]
     fn add(&mut self, new: (DirectionId, Track)) {
         self.new.push(new);
     }

@@ -28,7 +28,6 @@ const EVENT_TYPE: u32 = 9;
 const TRACK: u32 = 11;
 
 /// Appends a slice with this number of its name on track `uuid`, from `begin` to `end`, with the fields that `annotate` adds.
-#[inline]
 pub(super) fn append_slice(
     out: &mut Vec<u8>,
     (uuid, name): (u64, u64),
@@ -45,7 +44,6 @@ pub(super) fn append_slice(
 }
 
 /// Appends an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value.
-#[inline]
 pub(super) fn append_counters(out: &mut Vec<u8>, timestamp: u64, values: &[(u64, u64)]) {
     let Some(((uuid, value), more)) = values.split_first() else {
         return;
@@ -59,7 +57,6 @@ pub(super) fn append_counters(out: &mut Vec<u8>, timestamp: u64, values: &[(u64,
 }
 
 /// Appends a packet with an event. Its lengths are two bytes, as Perfetto's own writers have them.
-#[inline]
 fn append(
     out: &mut Vec<u8>,
     event: (EventType, u64),
@@ -72,7 +69,6 @@ fn append(
     });
 }
 
-#[inline]
 fn append_event<const N: usize>(
     packet: &mut Message<'_>,
     (kind, uuid): (EventType, u64),
@@ -92,14 +88,12 @@ pub(super) struct Annotations<'a, 'b>(&'a mut Message<'b>);
 
 impl Annotations<'_, '_> {
     /// Joins the slice by an arrow with the slices before and after it that have the same number.
-    #[inline]
     pub(super) fn join(&mut self, number: u64) {
         self.0.fixed(47, number);
     }
 }
 
 impl Fields for Annotations<'_, '_> {
-    #[inline]
     fn value(&mut self, field: Field, value: Value<'_>) {
         let is_usual = matches!(
             (field, value),

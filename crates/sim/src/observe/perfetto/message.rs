@@ -11,13 +11,11 @@ const BYTES: u32 = 2;
 
 impl Message<'_> {
     /// Adds a number.
-    #[inline]
     pub(super) fn uint(&mut self, field: u32, value: u64) -> &mut Self {
         self.padded::<1>(field, value)
     }
 
     /// Adds a number as at least `N` bytes: numbers that mostly have one length cost less to write and to read.
-    #[inline]
     pub(super) fn padded<const N: usize>(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, VARINT);
         let (bytes, len) = varint::<N>(value);
@@ -26,7 +24,6 @@ impl Message<'_> {
     }
 
     /// Adds a number of eight bytes.
-    #[inline]
     pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, FIXED);
         self.0.extend_from_slice(&value.to_le_bytes());
@@ -34,13 +31,11 @@ impl Message<'_> {
     }
 
     /// Adds a text.
-    #[inline]
     pub(super) fn text(&mut self, field: u32, text: &str) -> &mut Self {
         self.message::<1>(field, |to| to.0.extend_from_slice(text.as_bytes()))
     }
 
     /// Adds a message that `write` writes, whose length takes at least `N` bytes.
-    #[inline]
     pub(super) fn message<const N: usize>(
         &mut self,
         field: u32,
@@ -60,7 +55,6 @@ impl Message<'_> {
         self
     }
 
-    #[inline]
     fn key(&mut self, field: u32, wire_type: u32) {
         let (bytes, len) = varint::<1>((field << 3 | wire_type).into());
         self.0.extend_from_slice(&bytes[..len]);
@@ -69,7 +63,6 @@ impl Message<'_> {
 
 /// A number as it is written, seven bits a byte, the lowest first, with the highest bit set where more follow; and how many bytes that
 /// are, at least `N`.
-#[inline]
 fn varint<const N: usize>(mut value: u64) -> ([u8; 10], usize) {
     let mut bytes = [0; 10];
     let mut last = 0;

@@ -116,7 +116,6 @@ impl Format for Perfetto {
         }
     }
 
-    #[inline]
     fn look(&mut self, look: &Look<'_>, filter: &Filter, out: &mut Vec<u8>) {
         let ports = &self.ports[look.id.0 as usize];
         if ports.is_empty() || !filter.passes_time(look.now) {
@@ -157,7 +156,6 @@ fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<Option
 }
 
 /// The port and the class of which an event has spent credit, because a TLP has left, or may have been given some, by a DLLP.
-#[inline]
 fn credited(what: &Observation, packets: &Packets) -> Option<(usize, Class)> {
     match what {
         Observation::Packet { port, packet, .. } => {
@@ -186,7 +184,6 @@ impl Perfetto {
         self.counters.forget_changes();
     }
 
-    #[cold]
     fn describe_counters(&mut self, names: &Names, out: &mut Vec<u8>) {
         for (direction, track) in self.counters.take_new() {
             self.describe(direction, names, out);
@@ -195,14 +192,12 @@ impl Perfetto {
     }
 
     /// Appends the descriptions of the track of a direction and of its link, unless they are there.
-    #[inline]
     fn describe(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
         if !self.directions[direction.0].is_described {
             self.describe_new(direction, names, out);
         }
     }
 
-    #[cold]
     fn describe_new(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
         // The link may be described again by its other direction, in the same words.
         tracks::describe_link(direction, names, out);

@@ -35,7 +35,6 @@ const LINKS: u64 = 1 << 40;
 
 impl Track {
     /// The place among the tracks of a direction.
-    #[inline]
     pub(super) fn place(self) -> usize {
         match self {
             Track::Wire => 0,
@@ -50,7 +49,6 @@ impl Track {
     }
 
     /// The number of the track in a direction.
-    #[inline]
     pub(super) fn uuid(self, direction: DirectionId) -> u64 {
         ((direction.0 + 1) * EACH + self.place()) as u64
     }

@@ -115,7 +115,6 @@ impl Waits {
     }
 
     /// The time of the next look, or [`Time::NEVER`] if there is no flow.
-    #[inline]
     pub fn next(&self) -> Time {
         if self.has_flows() {
             self.due

@@ -170,7 +170,6 @@ impl Engine {
 
     /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
     /// request is outstanding.
-    #[cold]
     pub(super) fn deadline(&mut self) -> Time {
         let now = self.world.now();
         let all = self.models.iter_mut().map(|model| model.deadline(now));
@@ -232,7 +231,6 @@ impl Engine {
     }
 
     /// Whether a component is a model from outside.
-    #[cold]
     pub(super) fn has_models_from_outside(&self) -> bool {
         let mut all = self.models.iter();
         all.any(|model| matches!(model, Model::Foreign(_)))
@@ -263,7 +261,6 @@ impl Engine {
     }
 
     /// Gives the observations that wait to the probes.
-    #[inline]
     pub(super) fn deliver_waiting(&mut self, probes: &mut Probes) {
         if probes.are_observations_waiting() {
             probes.take_in(&mut self.world.observations);

@@ -22,8 +22,7 @@ use protocol::QueuePairId;
 use crate::model::Model;
 use crate::result::name_of_fault;
 use crate::run::access::AccessError;
-use crate::run::engine::CHUNK;
-use crate::run::simulation::Simulation;
+use crate::run::simulation::{Halt, Simulation};
 use crate::scenario::advice;
 use program::{Bell, Desk, Order, serve};
 use staging::{Staged, Window};
@@ -151,16 +150,11 @@ impl Job {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Done>, Refused> {
         loop {
-            for _ in 0..CHUNK {
-                if self.bell.rung.swap(false, Ordering::Relaxed) {
-                    return self.take_done(simulation);
-                }
-                if simulation.has_stopped() || !simulation.step_until(Time::NEVER) {
-                    return Ok(Vec::new());
-                }
-            }
-            if !watch() || self.is_stuck(simulation) {
-                return Ok(Vec::new());
+            let is_rung = |_: &mut _| self.bell.rung.swap(false, Ordering::Relaxed).then_some(());
+            match simulation.step_while(Time::NEVER, &mut || false, is_rung) {
+                Ok(()) => return self.take_done(simulation),
+                Err(Halt::Left) if watch() && !self.is_stuck(simulation) => {}
+                Err(_) => return Ok(Vec::new()),
             }
         }
     }

@@ -42,7 +42,6 @@ impl Accesses {
     }
 
     /// Whether an access has ended and was not taken. All of them are looked at only after an end of some flow.
-    #[inline]
     pub(in crate::run) fn any_has_ended(&mut self, meter: &Meter) -> bool {
         if std::mem::replace(&mut self.looked_at, meter.ends()) == meter.ends() {
             return false;

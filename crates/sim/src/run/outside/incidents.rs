@@ -48,8 +48,6 @@ impl Incidents {
     }
 
     /// The time of the next incident, or [`Time::NEVER`].
-    #[cold]
-    #[inline(never)]
     pub(in crate::run) fn next(&self, plan: &Plan) -> Time {
         let next = plan.incidents.get(self.count);
         let (Some(one), Some(up)) = (next, self.up) else {

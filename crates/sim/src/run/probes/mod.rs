@@ -104,14 +104,12 @@ impl Probes {
     }
 
     /// Whether observations wait to be taken in.
-    #[inline]
     pub(super) fn are_observations_waiting(&self) -> bool {
         self.waiting > 0
     }
 
     /// Takes in the observations of one time, behind those that wait: ordered by component, and within a component as they were made. The
     /// captures have noted them.
-    #[inline(never)]
     pub(super) fn take_in(&mut self, all: &mut Vec<Observed<Observation>>) {
         if let Some(captures) = &mut self.captures {
             captures.write_noted();

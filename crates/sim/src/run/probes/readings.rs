@@ -56,7 +56,6 @@ impl Probes {
     }
 
     /// Whether the measured interval ends now, with the last workload.
-    #[inline]
     pub(in crate::run) fn ends_interval(&self) -> bool {
         self.interval.awaits_workloads() && self.meter.are_workloads_complete()
     }

@@ -37,6 +37,17 @@ pub struct Simulation {
     started: bool,
 }
 
+/// The reason why [`Simulation::step_while`] has ended without finding anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// No event is due by the limit.
+    Quiet,
+    /// A circuit, or a model from outside, cannot go on.
+    Stopped,
+    /// The caller does not go on.
+    Left,
+}
+
 /// The most times in a step of a run, of which the probes take in nothing but of the last.
 const TIMES_UNHEARD: u32 = 8;
 
@@ -258,8 +269,6 @@ impl Simulation {
         !self.engine.has_events_here() && self.expects_nothing()
     }
 
-    #[cold]
-    #[inline(never)]
     fn expects_nothing(&mut self) -> bool {
         !self.engine.has_events()
             && self.engine.deadline() == Time::NEVER
@@ -268,8 +277,6 @@ impl Simulation {
 
     /// Whether an incident has not happened yet, or a program that one has started has not ended. A run asks only while no workload is
     /// open.
-    #[cold]
-    #[inline(never)]
     fn has_incidents(&self) -> bool {
         let incidents = &self.outside.incidents;
         incidents.has_programs(self.engine.models()) || self.next_incident() < Time::NEVER
@@ -287,18 +294,37 @@ impl Simulation {
     }
 
     fn pass_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
-        loop {
-            for _ in 0..CHUNK {
-                if self.has_stopped() {
-                    return true;
-                }
-                if !self.step_until(time) {
-                    self.pass_to(time);
-                    return self.engine.has_events() || self.engine.deadline() != Time::NEVER;
-                }
+        match self.step_while(time, watch, |_| None::<()>) {
+            Err(Halt::Quiet) => {
+                self.pass_to(time);
+                self.engine.has_events() || self.engine.deadline() != Time::NEVER
             }
-            if !watch() {
-                return true;
+            _ => true,
+        }
+    }
+
+    /// Handles the events due by `limit`, until `look`, called before each step, gives something. `watch`, called from time to time,
+    /// decides whether this goes on; it is called after `look`, so that a caller who begins again misses no effect of the last step.
+    pub(super) fn step_while<T>(
+        &mut self,
+        limit: Time,
+        watch: &mut dyn FnMut() -> bool,
+        mut look: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, Halt> {
+        loop {
+            for step in 1..=CHUNK {
+                if let Some(found) = look(self) {
+                    return Ok(found);
+                }
+                if self.has_stopped() {
+                    return Err(Halt::Stopped);
+                }
+                if step == CHUNK && !watch() {
+                    return Err(Halt::Left);
+                }
+                if !self.step_until(limit) {
+                    return Err(Halt::Quiet);
+                }
             }
         }
     }
@@ -310,7 +336,6 @@ impl Simulation {
     }
 
     /// Handles all events of the next time, if it is by `limit`. False when no event is due.
-    #[inline(never)]
     pub(super) fn step_until(&mut self, limit: Time) -> bool {
         self.take_step(limit, 1)
     }
@@ -328,7 +353,6 @@ impl Simulation {
         true
     }
 
-    #[cold]
     fn step_over_halt(&mut self, limit: Time) -> bool {
         let due = self.engine.next_due(limit);
         let incident = self.next_incident();
@@ -362,7 +386,6 @@ impl Simulation {
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
     /// count, so that all runs of a scenario end at the same time.
-    #[cold]
     fn step_late(&mut self) {
         let next = self.engine.next_time().min(self.engine.deadline());
         while !self.has_stopped() && self.step_until(next) {}
@@ -401,7 +424,6 @@ impl Simulation {
     }
 
     /// Ends the measured interval if it ends with the workloads and they are complete, of which the last may be foreseen.
-    #[inline]
     fn end_interval(&mut self) {
         if self.probes.ends_interval() {
             let until = self.probes.meter.progress().max(self.now());
@@ -411,7 +433,6 @@ impl Simulation {
     }
 
     /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
-    #[cold]
     fn read_until(&mut self, time: Time) {
         self.engine.deliver_waiting(&mut self.probes);
         let is_due = |due: &Time| *due <= time && time < Time::NEVER;

@@ -71,7 +71,6 @@ impl Simulation {
     }
 
     /// The circuits that cannot go on, each with its device, the time and the reason.
-    #[cold]
     fn stopped_circuits(&self) -> Vec<String> {
         let nodes = self.plan.nodes.iter().zip(self.engine.models());
         let told = |(node, model): (&NodePlan, &Model)| {

@@ -7,8 +7,8 @@ from math import prod
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from peerlane.systems.chpp.loggp.model import MESSAGE, SOURCE, Parameters, distance, latencies
-from peerlane.systems.chpp.machine import PRIMITIVES, START, WAY, alone_ns, machine
+from peerlane.systems.chpp.loggp.model import SOURCE, Parameters, distance, latencies
+from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns
 from peerlane.systems.chpp.stages import arrival, core_ns, flight_ns, traced
 from peerlane.systems.chpp.topologies import (
     CROWDED,
@@ -26,30 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from peerlane.reproduction.jobs import Measurements
+    from peerlane.systems.chpp.machine import Machine
     from peerlane.systems.chpp.stages import Packet
 
-FUNCTIONS = 8
-OUTSTANDING = 32
-"""Requests under way of a function, at most."""
-
-WINDOW = ("20 us", "80 us")
-END = "90 us"
-"""The window in which messages are counted, and the time after which none begins."""
-
-SELDOM = {"load": "0.1 MB/s", "message": "1 B", "duration": "300 us"}
-"""Messages that meet no other, at all phases of the clock."""
-
-DESCRIPTORS = 16
-"""Read at the same time: so many that they do not limit."""
-
-CABLES = 3
-"""On the way of the message whose packets are read."""
+DESCRIPTORS = (16,)
+"""Descriptors that are read at the same time: so many that they do not limit."""
 
 
-def in_networks() -> Measurements:
+def in_networks(machine: Machine) -> Measurements:
     """Messages in networks, the parameters of equation 1, and what it says with these."""
-    found = dict(simulated()) | dict(crowded()) | dict(_on_the_way())
-    found["fig5/measured/gap"] = _slope_ns("put")
+    found = dict(simulated(machine)) | dict(crowded(machine)) | dict(_on_the_way(machine))
+    found["fig5/measured/gap"] = _slope_ns(machine, "put")
     yield from found.items()
     measured = Parameters(
         start_ns=found["fig5/measured/oc"],
@@ -60,51 +47,54 @@ def in_networks() -> Measurements:
         fetch_ns=found["fig5/measured/fetch"],
         notice_ns=found["fig5/measured/notice"],
     )
-    yield from latencies("fig5/model", measured)
-    yield from _beside(found, measured)
+    yield from latencies("fig5/model", measured, machine.constants.message)
+    yield from _beside(machine, found, measured)
 
 
-def classical() -> Measurements:
+def classical(machine: Machine) -> Measurements:
     """The parameters of LogP and LogGP for each primitive, in nanoseconds."""
-    notice = _notice_ns()
+    its = machine.constants
+    notice = _notice_ns(machine)
     yield "loggp/o-receive", notice
     for primitive in PRIMITIVES:
         rows = f"loggp/{primitive}"
-        yield f"{rows}/o-send", _send_ns(primitive)
-        yield f"{rows}/L", alone_ns(primitive, 1) - notice
-        yield f"{rows}/g", _between_ns(primitive, 1)
-        yield f"{rows}/g-all", _between_ns(primitive, 1, functions=FUNCTIONS)
-        yield f"{rows}/g-2048", _between_ns(primitive, MESSAGE)
-        yield f"{rows}/G", _slope_ns(primitive)
-    for row, functions in (("g", 1), ("g-all", FUNCTIONS)):
-        between = _between_ns("put", 1, functions=functions, descriptors=DESCRIPTORS)
-        yield f"loggp/put/{row}/{DESCRIPTORS}-descriptors", between
+        yield f"{rows}/o-send", _send_ns(machine, primitive)
+        yield f"{rows}/L", alone_ns(machine, primitive, 1) - notice
+        yield f"{rows}/g", _between_ns(machine, primitive, 1)
+        yield f"{rows}/g-all", _between_ns(machine, primitive, 1, functions=its.functions)
+        yield f"{rows}/g-2048", _between_ns(machine, primitive, its.message)
+        yield f"{rows}/G", _slope_ns(machine, primitive)
+    for row, functions in (("g", 1), ("g-all", its.functions)):
+        for count in DESCRIPTORS:
+            between = _between_ns(machine, "put", 1, functions=functions, descriptors=count)
+            yield f"loggp/put/{row}/{count}-descriptors", between
 
 
-def _on_the_way() -> Measurements:
+def _on_the_way(machine: Machine) -> Measurements:
     """Nanoseconds of a PUT of one byte over several cables, from store to notice.
 
     Fetching ends when the engine hands its packet to the network, which has it for as many hops as
     there are cables; the receiving engine ends with a write request, and Odr in memory.
     """
-    source, target = (name("n", (end,) * CABLES) for end in (0, 1))
-    fabric = network((2,) * CABLES).flow(source, target, size="1 B", start=START)
-    core = core_ns(fabric)
-    ahead = core + flight_ns(fabric)
+    its = machine.constants
+    source, target = (name("n", (end,) * its.cables) for end in (0, 1))
+    fabric = network(machine, (2,) * its.cables).flow(source, target, size="1 B", start=its.start)
+    core = core_ns(machine)
+    ahead = core + flight_ns(machine)
     result, packets = traced(fabric)
     flow = result.flows[0]
     own = _at(source, packets)
     bell = next(packet for packet in own if packet["tlp"] == "MWr")
     answers = (p for p in own if p["tlp"] == "CplD" and p["ns"] > bell["ns"])
     cables = [packet["ns"] for packet in packets if packet["tlp"] == "PUT"]
-    hop = (cables[-1] - cables[0]) / (CABLES - 1)
+    hop = (cables[-1] - cables[0]) / (its.cables - 1)
     write = next(packet for packet in _at(target, packets) if packet["tlp"] == "MWr")
 
-    in_memory, notice = known(flow, flow.last_byte_ns), _notice_ns()
+    in_memory, notice = known(flow, flow.last_byte_ns), _notice_ns(machine)
     rung = in_memory + notice - latency(flow)
     bell_there, descriptor = arrival(bell, ahead), arrival(next(answers), ahead)
     sent = cables[0] - core
-    received = sent + CABLES * hop
+    received = sent + its.cables * hop
     yield "fig5/measured/oc", bell_there - rung
     yield "fig5/measured/ods", descriptor - bell_there
     yield "fig5/measured/fetch", sent - descriptor
@@ -118,38 +108,44 @@ def _at(device: str, packets: Iterable[Packet]) -> list[Packet]:
     return [packet for packet in packets if packet["link"].endswith(f"-{device}")]
 
 
-def _beside(found: dict[str, float], measured: Parameters) -> Measurements:
+def _beside(machine: Machine, found: dict[str, float], measured: Parameters) -> Measurements:
     """Percent of the simulated latency that each form of the model has."""
-    equation = replace(measured, fetch_ns=0, notice_ns=0)
+    message, equation = machine.constants.message, replace(measured, fetch_ns=0, notice_ns=0)
     for topology, sizes in SIDES.items():
         for sides in sizes:
             point = f"{topology}/{prod(sides)}"
             formula, counted = distance(topology, prod(sides)), mean(distances(sides).values())
             forms = {
-                "source": SOURCE.latency_ns(formula),
-                "equation-1": equation.latency_ns(formula),
-                "whole": measured.latency_ns(formula),
-                "counted": measured.latency_ns(counted),
+                "source": SOURCE.latency_ns(message, formula),
+                "equation-1": equation.latency_ns(message, formula),
+                "whole": measured.latency_ns(message, formula),
+                "counted": measured.latency_ns(message, counted),
             }
             for form, nanoseconds in forms.items():
                 share = nanoseconds / 10 / found[f"fig5/simulated/{point}"]
                 yield f"fig5/share/{form}/{point}", share
     for topology, sides in CROWDED.items():
         point = f"{topology}/{prod(sides)}"
-        nanoseconds = measured.latency_ns(mean(turned_hops(sides).values()))
+        nanoseconds = measured.latency_ns(message, mean(turned_hops(sides).values()))
         yield f"fig5/share/crowded/{point}", nanoseconds / 10 / found[f"fig5/crowded/{point}"]
 
 
-def _slope_ns(primitive: str) -> float:
+def _slope_ns(machine: Machine, primitive: str) -> float:
     """One byte more of a long message."""
-    half = MESSAGE // 2
-    return (alone_ns(primitive, MESSAGE) - alone_ns(primitive, half)) / half
+    its = machine.constants
+    half = its.message // 2
+    return (alone_ns(machine, primitive, its.message) - alone_ns(machine, primitive, half)) / half
 
 
-def _send_ns(primitive: str) -> float:
+def _send_ns(machine: Machine, primitive: str) -> float:
     """Time between the first two doorbells of a program that has two messages to send."""
-    fabric = machine().flow(
-        *WAY, primitive=primitive, size="2 B", request_size="1 B", outstanding=2, start=START
+    fabric = machine.fabric().flow(
+        *WAY,
+        primitive=primitive,
+        size="2 B",
+        request_size="1 B",
+        outstanding=2,
+        start=machine.constants.start,
     )
     _, packets = traced(fabric)
     first, second = (
@@ -160,28 +156,35 @@ def _send_ns(primitive: str) -> float:
     return second - first
 
 
-def _notice_ns() -> float:
+def _notice_ns(machine: Machine) -> float:
     """Time from the last byte of a PUT in memory until the program has seen it.
 
     A message of a flow counts from the doorbell until it is seen, one of a workload from when its
     sender begins with it until it is in memory.
     """
-    in_memory = sound(machine().traffic("crossbar", **SELDOM).run()).traffic[0].latency_ns
+    its = machine.constants
+    seldom = machine.fabric().traffic(
+        "crossbar", load=its.seldom_load, message="1 B", duration=its.seldom_time
+    )
+    in_memory = sound(seldom.run()).traffic[0].latency_ns
     if in_memory is None:
         raise RuntimeError("no message of the workload arrived")
-    return alone_ns("put", 1) + _send_ns("put") - in_memory.min
+    return alone_ns(machine, "put", 1) + _send_ns(machine, "put") - in_memory.min
 
 
-def _between_ns(primitive: str, size: int, *, functions: int = 1, **settings: int) -> float:
+def _between_ns(
+    machine: Machine, primitive: str, size: int, *, functions: int = 1, **settings: int
+) -> float:
     """Time between two messages, where a program for each function sends all it can."""
-    fabric = machine().set(WAY[0], **settings).measure(*WINDOW)
+    its = machine.constants
+    fabric = machine.fabric().set(WAY[0], **settings).measure(*its.window)
     for function in range(functions):
         fabric.flow(
             *WAY,
             primitive=primitive,
             request_size=f"{size} B",
-            duration=END,
-            outstanding=OUTSTANDING,
+            duration=its.end,
+            outstanding=its.outstanding,
             function=function,
         )
     return size * 1e9 / sum(map(steady, sound(fabric.run()).flows))

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from peerlane.reproduction.jobs import Measurements
 
-MESSAGE = 2048
-"""M, in bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
@@ -44,11 +41,11 @@ class Parameters:
     notice_ns: float = 0.0
     """Time from the last byte in memory until the program has seen it."""
 
-    def latency_ns(self, hops: float) -> float:
+    def latency_ns(self, message: int, hops: float) -> float:
         """T(P) = Oc + Ods + (M - 1) G + H r + Odr, and what it leaves out."""
         fixed = self.start_ns + self.dma_start_ns + self.receive_ns
         left_out = self.fetch_ns + self.notice_ns
-        return fixed + left_out + (MESSAGE - 1) * self.gap_ns + hops * self.hop_ns
+        return fixed + left_out + (message - 1) * self.gap_ns + hops * self.hop_ns
 
 
 SOURCE = Parameters(start_ns=200, dma_start_ns=528, hop_ns=240, receive_ns=160, gap_ns=0.25)
@@ -82,9 +79,9 @@ DISTANCES: dict[str, Callable[[int], float]] = {
 """Mean hops of the topologies, by name; the fat tree has nodes of four."""
 
 
-def latencies(rows: str, parameters: Parameters) -> Measurements:
+def latencies(rows: str, parameters: Parameters, message: int) -> Measurements:
     """Microseconds for each topology and number of processors, as rows below `rows`."""
     for topology in DISTANCES:
         for processors in PROCESSORS:
             hops = distance(topology, processors)
-            yield f"{rows}/{topology}/{processors}", parameters.latency_ns(hops) / 1e3
+            yield f"{rows}/{topology}/{processors}", parameters.latency_ns(message, hops) / 1e3

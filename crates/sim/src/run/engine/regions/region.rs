@@ -21,11 +21,9 @@ pub(super) trait Components {
 }
 
 impl Components for [Model] {
-    #[inline]
     fn model(&mut self, id: ComponentId) -> &mut Model {
         &mut self[id.0 as usize]
     }
-    #[inline]
     fn at(&self, id: ComponentId) -> &Model {
         &self[id.0 as usize]
     }
@@ -35,11 +33,9 @@ impl Components for [Model] {
 pub(super) struct Members<'m>(pub(super) Vec<Option<&'m mut Model>>);
 
 impl Components for Members<'_> {
-    #[inline]
     fn model(&mut self, id: ComponentId) -> &mut Model {
         self.0[id.0 as usize].as_deref_mut().expect(OWN)
     }
-    #[inline]
     fn at(&self, id: ComponentId) -> &Model {
         self.0[id.0 as usize].as_deref().expect(OWN)
     }
@@ -255,7 +251,6 @@ impl Region {
     }
 
     /// Takes in what the region knows after the events of the present time, up to which it vouches for what it knows no more.
-    #[inline]
     fn note_knowledge(&mut self, regions: &Regions, number: usize) {
         let now = self.world.now();
         if self.knows_open && !self.is_open() {
@@ -332,7 +327,6 @@ impl Region {
     }
 
     /// Handles all events of the next time, if it is by `until`. False if it is not.
-    #[inline]
     fn run_time<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
@@ -358,7 +352,6 @@ impl Region {
         }
     }
 
-    #[inline]
     fn happen<C: Components + ?Sized>(&mut self, components: &mut C, what: Occurrence<Frame>) {
         if self.prefetches {
             prefetch_next(&mut self.world, |id| components.at(id));
@@ -374,7 +367,6 @@ impl Region {
     }
 
     /// Takes in whether a component has bytes of flows that have not left it.
-    #[inline]
     fn note_sending(&mut self, component: usize, sends: bool) {
         let before = self.sending.get(component).copied().unwrap_or(false);
         if sends == before {

@@ -105,7 +105,6 @@ impl Regions {
 
 impl Engine {
     /// Handles all events of the next time in all regions, as [`advance`](Self::advance) does.
-    #[cold]
     pub(in crate::run::engine) fn advance_regions(
         &mut self,
         plan: &FabricPlan,

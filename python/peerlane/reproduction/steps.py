@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from peerlane.dotted import split_path
 from peerlane.figures.quantities import Quantity
+from peerlane.reproduction.inputs import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from peerlane.reproduction.inputs import Input
 
 STEP = 0.1
 """The share by which a number is moved."""
@@ -57,45 +60,29 @@ def _of_quantity(value: str) -> list[Step]:
 
 
 def constant_steps(value: object) -> list[Step]:
-    """The same of a constant of a program, in which all numbers are moved together."""
-    if isinstance(value, bool):
-        return [Step(not value, None)]
-    if isinstance(value, int):
+    """The steps of a constant of a program; all numbers of a tuple are moved together."""
+    if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value) if value else []
-    if isinstance(value, str | float):
+    if not isinstance(value, tuple):
         return steps("", value)
-    parts = _parts(value)
-    moved = {at: found for at, part in parts.items() if (found := constant_steps(part))}
-    if not moved:
-        return []
-    most = max(map(len, moved.values()))
-    return [_together(value, moved, attempt) for attempt in range(most)]
+    moved = {at: found for at, part in enumerate(value) if (found := constant_steps(part))}
+    attempts = range(max(map(len, moved.values()), default=0))
+    return [_together(value, moved, attempt) for attempt in attempts]
 
 
-def _together(value: object, moved: dict[Any, list[Step]], attempt: int) -> Step:
+def _together(value: tuple[object, ...], moved: dict[int, list[Step]], attempt: int) -> Step:
     chosen = {at: found[min(attempt, len(found) - 1)] for at, found in moved.items()}
     shares = [step.share for step in chosen.values() if step.share is not None]
-    new = {at: step.value for at, step in chosen.items()}
-    return Step(_with(value, new), max(shares, default=None))
+    new = tuple(chosen[at].value if at in chosen else part for at, part in enumerate(value))
+    return Step(new, max(shares, default=None))
 
 
-def _parts(value: object) -> dict[Any, object]:
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, tuple | list):
-        return dict(enumerate(value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in fields(value) if one.init}
-    return {}
-
-
-def _with(value: Any, new: dict[Any, object]) -> Any:  # noqa: ANN401 - any constant
-    if isinstance(value, dict):
-        return type(value)({**value, **new})
-    if isinstance(value, tuple | list):
-        changed: list[Any] = [new.get(at, one) for at, one in enumerate(value)]
-        return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
-    return replace(value, **new)
+def steps_of(one: Input) -> list[Step]:
+    """The steps of an input, the best first."""
+    value = value_of(one)
+    return (
+        constant_steps(value) if one.kind == "constant" else steps(split_path(one.name)[-1], value)
+    )
 
 
 def _whole(value: int) -> list[Step]:

@@ -1,10 +1,10 @@
-"""The guide and the reference: every example is run, and prints what the page shows.
+"""The guide and the reference, whose examples are run and print what the pages show.
 
 A `console` block has commands and their output, in which a line or a part of a line that is `...`
 stands for anything. A `toml` block is a scenario; a first line such as `# card.toml` names the file
 that later commands of the page read. The `python` blocks of a page run one after the other.
 
-`python tests/test_guide.py` writes the output of commands anew where no `...` stands for any of it.
+`make generate` writes the output of commands anew where no `...` stands for any of it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import tempfile
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from peerlane import Simulation
 from peerlane.cli.application import run_command_line
@@ -66,48 +64,31 @@ def is_built(commands: str) -> None:
             assert [program, *names] == ["pip", "install", "."], line
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_examples_of_the_page_run(page: Path, tmp_path: Path) -> None:
-    names: dict[str, Any] = {}
-    with chdir(tmp_path):
-        for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-            match language:
-                case "console":
-                    for command, shown in COMMAND.findall(text):
-                        printed = output(command)
-                        assert same(shown, printed), f"$ {command}\n{printed}"
-                case "python":
-                    exec(text, names)  # noqa: S102
-                case "toml":
-                    run_scenario(text)
-                case "sh":
-                    is_built(text)
-                case _:
-                    assert language in {"", "text"}, f"no test runs a block of {language}"
-
-
 def anew(page: Path) -> str:
-    """The text of the page with the output that its commands print now."""
+    """The text of the page with the output that its commands print now, apart from any `...`."""
     names: dict[str, Any] = {}
 
     def command(found: re.Match[str]) -> str:
         printed = output(found[1]).strip("\n")
+        if "..." in found[2]:
+            assert same(found[2], printed), f"$ {found[1]}\n{printed}"
+            return found[0]
         shown = f"{printed}\n" if printed else ""
-        return found[0] if "..." in found[2] else f"$ {found[1]}\n{shown}"
+        return f"$ {found[1]}\n{shown}"
 
     def block(found: re.Match[str]) -> str:
-        if found[1] == "toml":
-            run_scenario(found[2])
-        if found[1] == "python":
-            exec(found[2], names)  # noqa: S102
-        if found[1] != "console":
-            return found[0]
-        return f"```console\n{COMMAND.sub(command, found[2])}```"
+        match found[1]:
+            case "console":
+                return f"```console\n{COMMAND.sub(command, found[2])}```"
+            case "python":
+                exec(found[2], names)  # noqa: S102
+            case "toml":
+                run_scenario(found[2])
+            case "sh":
+                is_built(found[2])
+            case language:
+                assert language in {"", "text"}, f"no test runs a block of {language}"
+        return found[0]
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         return BLOCK.sub(block, page.read_text(encoding="utf-8"))
-
-
-if __name__ == "__main__":
-    for each in PAGES:
-        each.write_text(anew(each), encoding="utf-8")

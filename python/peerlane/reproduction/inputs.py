@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from ast import literal_eval
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["scenario", "constant", "profile", "default"]
 
-DEFAULT, PROFILE = "default:", "profile:"
-"""How the names of defaults and of settings of built-in profiles begin."""
+DEFAULT, PROFILE, CONSTANT = "default:", "profile:", "constants."
+"""How the names of defaults, of settings of built-in profiles and of constants begin."""
 
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
@@ -39,8 +40,8 @@ class Input:
     """A value on the way to the rows: its name, and the value that it has.
 
     Keys of the scenario have their path as name. "profile:plx.tags" is a setting of a profile of
-    the simulator, "default:hosts.tags" the default of a parameter, and "experiments.SIZE" a
-    constant of a module.
+    the simulator, "default:hosts.tags" the default of a parameter, and "constants.size" a constant
+    of the machine.
     """
 
     kind: Kind
@@ -85,7 +86,9 @@ def is_name(name: str) -> bool:
 
 
 def value_of(one: Input) -> object:
-    """The value of a key, a setting or a default, as TOML has it."""
+    """The value of an input: as TOML has it, or as a program has a constant."""
+    if one.kind == "constant":
+        return literal_eval(one.value)
     return json.loads(one.value) if one.kind == "scenario" else read_value(one.value)
 
 

@@ -1,0 +1,150 @@
+"""What a command line requests: a scenario, and of `peerlane run` what excludes what."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from peerlane.cli.captures import Captures
+from peerlane.cli.files import keep_apart, keep_from_tables
+from peerlane.cli.options import (
+    MOST_RUNS,
+    Circuits,
+    JsonTo,
+    Models,
+    ParquetTo,
+    ReportTo,
+    Scenario,
+    Seed,
+    Settings,
+)
+from peerlane.cli.spread import given
+
+if TYPE_CHECKING:
+    from peerlane import Simulation
+    from peerlane.fabric.settings import Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioRequest:
+    """A scenario, and what is set otherwise."""
+
+    file: Scenario
+    settings: Settings = None
+    models: Models = None
+    seed: Seed = None
+
+    @property
+    def changed(self) -> dict[str, Setting]:
+        """The values of keys that are set otherwise, by their paths."""
+        from peerlane.fabric.paths import read_setting
+
+        return dict(map(read_setting, self.settings or ()))
+
+    @property
+    def running(self) -> str:
+        """A line of the progress of a run."""
+        return f"running {Path(self.file).stem}"
+
+    def simulation(self, circuits: str | None = None) -> Simulation:
+        """The simulation, in which the devices named in `circuits` are circuits."""
+        from peerlane.cli.scenarios import open_simulation
+
+        return open_simulation(self.file, seed=self.seed, settings=self.settings, circuits=circuits)
+
+    def again(self, command: str) -> str:
+        """Another command for the scenario."""
+        options = [("--set", self.settings), ("--model", self.models)]
+        words = [
+            word for option, values in options for one in values or () for word in (option, one)
+        ]
+        return shlex.join(["peerlane", command, self.file, *words])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """Files and folders for the numbers of a run."""
+
+    json_to: JsonTo = None
+    parquet_to: ParquetTo = None
+    report_to: ReportTo = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A run of `peerlane run`."""
+
+    scenario: ScenarioRequest
+    captures: Captures
+    rtl: Circuits = None
+    check_coherence: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=2**64 - 1,
+            metavar="EVENTS",
+            help="Check the lines in all caches after every so many events: one writer, or "
+            "readers of the same bytes. Slow.",
+        ),
+    ] = None
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=MOST_RUNS,
+            metavar="N",
+            help="Run N times, with seeds one after the other, and print the means with their "
+            "95 % confidence intervals.",
+        ),
+    ] = None
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help='Sample rates and queue lengths each TIME, such as "10us", into `series` of the '
+            "JSON: bytes per second of each flow; use, payload per second, waiting TLPs and bytes "
+            "in the replay buffer of each direction of each link; use and payload of fibres.",
+        ),
+    ] = None
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Run on N threads, with the results and the trace of one, and warn if there are "
+            "fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without it, "
+            "long runs of large fabrics have as many threads as there are processors, 8 at most.",
+        ),
+    ] = None
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain/--no-explain",
+            help="Say of flows that are far below their links what they wait for.",
+        ),
+    ] = True
+    outputs: Outputs
+
+    def __post_init__(self) -> None:
+        """Refuses options that exclude each other."""
+        files = {"--json": self.outputs.json_to, **self.captures.files}
+        keep_apart([self.scenario.file], files)
+        keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
+        for option in given(self) if self.repeat is not None else ():
+            if option not in _OF_REPEATS and (option != "--threads" or self.threads != 1):
+                raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
+        if self.interval is not None and not any(given(self.outputs)):
+            raise typer.BadParameter(
+                "samples are not in what is printed; write --json FILE, --parquet DIR or"
+                " --report DIR, too",
+                param_hint="--interval",
+            )
+
+
+_OF_REPEATS = {"--set", "--model", "--seed", "--repeat", "--explain", "--json"}
+"""Options that runs have with --repeat, too; a single thread is what they have anyway."""

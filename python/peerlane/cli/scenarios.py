@@ -1,0 +1,80 @@
+"""The scenarios that commands read: files, names of shipped ones, and standard input."""
+
+from __future__ import annotations
+
+import sys
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from peerlane._core import ScenarioError
+from peerlane.cli import shipped
+from peerlane.dotted import join_path
+from peerlane.fabric.paths import read_setting, write_out
+from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
+from peerlane.fabric.variant import parsed, variant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MOST_NAMES = 12
+"""Devices that a message names."""
+
+
+def scenario_text(file: str) -> tuple[str, str]:
+    """The text of a scenario, and its name in messages; - is standard input.
+
+    A name of a shipped scenario is that scenario, unless there is a file of this name.
+
+    Raises:
+        OSError: The file cannot be read.
+        ScenarioError: It is not there, is empty, too long, or is not text.
+    """
+    if file == "-":
+        return scenario_of(sys.stdin.buffer, "standard input"), "standard input"
+    if shipped.is_shipped(file):
+        return shipped.text_of(file), f"{file}.toml"
+    try:
+        return read_scenario(file), file
+    except FileNotFoundError:
+        raise ScenarioError(f"{file}: {shipped.advice(file)}") from None
+
+
+def open_simulation(
+    file: str,
+    *,
+    seed: int | None = None,
+    settings: Sequence[str] | None = None,
+    circuits: str | None = None,
+) -> Simulation:
+    """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise.
+
+    The devices named in `circuits`, the value of --rtl, are circuits instead of models.
+    """
+    text, source = scenario_text(file)
+    if not settings and circuits is None:
+        return Simulation(text, source=source, seed=seed)
+    tables = parsed(text, source)
+    values = dict(map(read_setting, settings or ()))
+    if circuits is not None:
+        values |= dict.fromkeys(_implementations(tables, circuits), "rtl")
+    return variant(tables, values, source=source, seed=seed)
+
+
+def _implementations(tables: Mapping[str, Any], circuits: str) -> list[str]:
+    """The keys that make circuits of devices, whose names are separated by commas."""
+    names = [name.strip() for name in circuits.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
+    written = deepcopy(dict(tables))
+    write_out(written)
+    devices = list(written.get("devices", {}))
+    for name in names:
+        if name not in {*devices, *tables.get("devices", {})}:
+            shown = ", ".join(devices[:_MOST_NAMES]) + ", ..." * (len(devices) > _MOST_NAMES)
+            known = f"its devices are {shown}" if devices else "it has no devices"
+            raise typer.BadParameter(
+                f"there is no device {name!r} in the scenario; {known}", param_hint="--rtl"
+            )
+    return [join_path(("devices", name, "implementation")) for name in names]

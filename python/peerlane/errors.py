@@ -1,0 +1,48 @@
+"""The base class of the exceptions of Peerlane."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from peerlane._core import ModelError, ScenarioError, UnitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class PeerlaneError(Exception):
+    """The base class of the exceptions that have a class of the package.
+
+    They derive from `ValueError` or `RuntimeError`, too, where one of these fits.
+    """
+
+    __slots__ = ()
+
+
+for _error in (ModelError, ScenarioError, UnitError):
+    # The simulator makes them before this class is there.
+    _error.__bases__ = (PeerlaneError, *_error.__bases__)
+
+
+class MissingPackageError(PeerlaneError, ModuleNotFoundError, RuntimeError):
+    """An optional package is not installed; the message says how to install it."""
+
+
+@contextmanager
+def optional(what: str, extra: str, instead: str = "") -> Iterator[None]:
+    """Imports optional packages.
+
+    Args:
+        what: The beginning of the message: who needs which packages.
+        extra: The extra of Peerlane that installs them.
+        instead: The end of the message: what needs none of them.
+
+    Raises:
+        MissingPackageError: One is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f"{what}: pip install 'peerlane[{extra}]'" + (instead and f"; {instead}")
+        raise MissingPackageError(message, name=error.name) from None

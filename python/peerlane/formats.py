@@ -1,0 +1,88 @@
+"""Numbers as people read them: four significant digits, and the unit that suits them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Units = tuple[tuple[str, float], ...]
+"""Units from the largest to the smallest, and what each is in the unit of the value."""
+
+TIMES: Units = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
+SIZES: Units = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
+RATES: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
+NONE = "-"
+"""The absence of a value."""
+
+_MANY = 1000
+"""Numbers from here on have one decimal place."""
+
+
+def scaled(value: float, units: Units, digits: int = 4) -> str:
+    """A value in the largest unit that is not above it."""
+    unit, scale = next((one for one in units if abs(value) >= one[1]), units[-1])
+    return f"{value / scale:.{digits}g} {unit}"
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, or all of an integer part that has more."""
+    if value is None:
+        return NONE
+    if value == int(value):
+        return str(int(value))
+    return f"{value:.1f}" if abs(value) >= _MANY else f"{value:.4g}"
+
+
+def amount(value: float | None) -> str:
+    """A number of things in four digits: 1.469 M for 1468875.7."""
+    if value is None:
+        return NONE
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= max(scale, 1e4):
+            return f"{value / scale:.4g} {unit}"
+    return number(value)
+
+
+def duration(ns: float | None) -> str:
+    """A time."""
+    return NONE if ns is None else scaled(ns, TIMES)
+
+
+def size(count: float | None) -> str:
+    """A number of bytes in the largest binary unit that keeps it readable."""
+    if count is None:
+        return NONE
+    return f"{count} B" if isinstance(count, int) and count < 1 << 10 else scaled(count, SIZES)
+
+
+def gigabytes(rate: float | None) -> str:
+    """A rate in GB/s, without the unit."""
+    return NONE if rate is None else f"{rate / 1e9:.4g}"
+
+
+def percent(share: float) -> str:
+    """A part of a whole."""
+    return f"{100 * share:.1f} %"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, such as "1 switch" or "64 devices"."""
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def shortened(items: Sequence[str], most: int) -> list[str]:
+    """The first items of many, and how many more there are."""
+    more = len(items) - most
+    return list(items) if more <= 0 else [*items[:most], f"and {more} more"]
+
+
+def wall_time(seconds: float) -> str:
+    """A time of this machine, in its two largest units."""
+    whole = max(round(seconds), 0)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

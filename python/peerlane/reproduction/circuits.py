@@ -1,0 +1,42 @@
+"""Circuits in the place of the models of a published system's devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane._core import ScenarioError
+from peerlane.fabric.variant import parsed
+from peerlane.reproduction.catalogue import scenario_text
+from peerlane.reproduction.machine import experiments_of, machine_of
+
+if TYPE_CHECKING:
+    from peerlane.fabric.settings import Setting
+
+
+def implementations(system: str, value: str) -> dict[str, Setting]:
+    """The keys that give all devices of a system's scenario this implementation, such as "rtl".
+
+    Raises:
+        ScenarioError: The scenario has no devices, as networks name none.
+    """
+    devices = parsed(scenario_text(system), f"{system}/scenario.toml").get("devices", {})
+    if not devices:
+        raise ScenarioError(f"{system}/scenario.toml: it names no devices that could be circuits")
+    return {f"devices.{name}.implementation": value for name in devices}
+
+
+def require_circuits(system: str, figure: str | None = None) -> None:
+    """Refuses a system whose figures need circuits that this build does not have.
+
+    They are the circuit of the system's scenario, and those of `CIRCUITS` of its experiments: of
+    one figure, or of all.
+
+    Raises:
+        ScenarioError: A circuit is missing; the message says how it comes in.
+    """
+    chosen: dict[str, dict[str, Setting]] = getattr(experiments_of(system), "CIRCUITS", {})
+    device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml")["devices"]
+    needed = [keys for name, keys in chosen.items() if figure in (None, name)]
+    for keys in [{}, *needed]:
+        fabric = machine_of(system).fabric()
+        fabric.set(device, implementation="rtl", **keys).simulation()

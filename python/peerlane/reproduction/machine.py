@@ -1,0 +1,141 @@
+"""The machine of a published system: everything that its figures are functions of."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import tomli_w
+
+from peerlane.building.builder import Fabric
+from peerlane.reproduction.calibration import quantity, setting
+from peerlane.reproduction.catalogue import scenario_text
+from peerlane.reproduction.inputs import CONSTANT, DEFAULT, PROFILE, used
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from _typeshed import DataclassInstance
+
+    from peerlane.fabric.settings import Setting
+    from peerlane.fabric.simulation import Simulation
+
+    Table = dict[str, Any]
+
+Constants = TypeVar("Constants", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[Constants]):
+    """The inputs of a system's figures: a figure with an input moved is of another machine.
+
+    Each scenario that a figure simulates is made by a fabric of the machine.
+    """
+
+    system: str
+    scenario: str
+    """The text of the system's `scenario.toml`, with keys set otherwise."""
+    constants: Constants
+    """The numbers that the system's experiments use beside the scenario."""
+    unwritten: Mapping[str, Setting] = field(default_factory=dict)
+    """The values of moved defaults and of moved settings of the simulator's profiles, by name."""
+    watch: Callable[[Table], object] | None = None
+    """A function that is called with the tables of each scenario that is simulated."""
+
+    def __deepcopy__(self, _: object) -> Self:
+        """The machine itself, which copies of its fabrics share."""
+        return self
+
+    def moved(self, name: str, value: Any) -> Self:  # noqa: ANN401 - a constant may be anything
+        """The machine with another value of an input.
+
+        Args:
+            name: The key of the scenario, "constants.NAME", or the name of a default or of a
+                profile's setting, as `Input` has them.
+            value: The new value.
+
+        Raises:
+            ScenarioError: The scenario has no such section, name or id.
+        """
+        if name.startswith(CONSTANT):
+            constants = replace(self.constants, **{name.removeprefix(CONSTANT): value})
+            return replace(self, constants=constants)
+        if name.startswith((DEFAULT, PROFILE)):
+            return replace(self, unwritten={**self.unwritten, name: value})
+        return replace(self, scenario=self._whole().override(name, value).to_toml())
+
+    def fabric(self) -> Fabric:
+        """The fabric of the scenario, without its workloads."""
+        return self._made().without_flows()
+
+    def simulation(self) -> Simulation:
+        """The simulation of the scenario itself.
+
+        Raises:
+            ScenarioError: It cannot be built.
+        """
+        return self._made().simulation()
+
+    def value(self, where: str) -> float:
+        """The number at a key of the scenario, in the unit that it has there."""
+        return quantity(self.setting(where))[0]
+
+    def setting(self, where: str) -> Any:  # noqa: ANN401 - whatever TOML has
+        """The value of a key of the scenario."""
+        return setting(tomllib.loads(self.scenario), where)
+
+    @property
+    def runs_circuits(self) -> bool:
+        """Whether a device of the scenario is a circuit in the place of a model."""
+        devices = tomllib.loads(self.scenario).get("devices", {})
+        return any(device.get("implementation") == "rtl" for device in devices.values())
+
+    def completed(self, text: str) -> str:
+        """The text of a scenario, with the moved defaults and settings of profiles written in."""
+        if self.watch is None and not self.unwritten:
+            return text
+        scenario = tomllib.loads(text)
+        if self.watch is not None:
+            self.watch(scenario)
+        for use in list(used(scenario)):
+            if use.input.name in self.unwritten:
+                use.table[use.key] = self.unwritten[use.input.name]
+        return tomli_w.dumps(scenario) if self.unwritten else text
+
+    def _whole(self) -> Fabric:
+        return Fabric.from_toml(self.scenario, source=f"{self.system}/scenario.toml")
+
+    def _made(self) -> Fabric:
+        made = _Made.from_toml(self.scenario, source=f"{self.system}/scenario.toml")
+        made.machine = self
+        return made
+
+
+class _Made(Fabric):
+    """A fabric whose scenarios its machine completes."""
+
+    machine: Machine[Any]
+
+    def to_toml(self) -> str:
+        return self.machine.completed(super().to_toml())
+
+
+def machine_of(system: str, settings: Mapping[str, Setting] | None = None) -> Machine[Any]:
+    """The machine of a published system.
+
+    Args:
+        system: One of `systems()`.
+        settings: Keys of its scenario that have other values.
+    """
+    constants = experiments_of(system).Constants()
+    machine: Machine[Any] = Machine(system, scenario_text(system), constants)
+    for where, value in (settings or {}).items():
+        machine = machine.moved(where, value)
+    return machine
+
+
+def experiments_of(system: str) -> Any:  # noqa: ANN401 - a module
+    """The module with a function for each figure of a system, and the class of its constants."""
+    return import_module(f"peerlane.systems.{system}.experiments")

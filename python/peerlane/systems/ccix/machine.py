@@ -1,0 +1,56 @@
+"""The constants of the experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peerlane.reproduction import machine
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Numbers that the experiments use beside the scenario."""
+
+    buffer: str = "8 MiB"
+    """The size of a buffer so large that a random line is hardly ever in the cache of a card, and
+    so small that the host's system cache has all of it."""
+    bulk_count: int = 50
+    """Bulk transfers of each size."""
+    buckets: int = 1024
+    """Buckets of the lock table, each in a line of its own."""
+    lock_cores: int = 1
+    """Cores that request locks: one has the database."""
+    lock_translations: bool = True
+    """Whether the card has the translation of the lock table from the start."""
+    without_end: int = 10**8
+    """More accesses or requests than a run has time for."""
+    contention: int = 2_000_000
+    """Nanoseconds for which a core and a card request locks of one table."""
+    hit: int = 200
+    """Nanoseconds that every access takes longer which leaves the card."""
+    samples: int = 2000
+    """Accesses behind a mean, where nothing depends on their number."""
+    swept: int = 2000
+    """Accesses of each size of the first experiment."""
+    few: int = 500
+    """Accesses where a mean needs fewer."""
+    requests: int = 10_000
+    """Requests for free locks."""
+    random: int = 1024
+    """Accesses of the card in the first half of the source's figure 6."""
+    histogram: int = 20_000
+    """Accesses of the card in the second half of the source's figure 6."""
+    round: int = 3000
+    """Nanoseconds of which a program needs fewer to start an access of the card and see its end."""
+    parts: int = 20
+    """Parts of the time for all these accesses after which a run is looked at."""
+    mix_warm_up: int = 4000
+    """Accesses after which the small caches are as full as they become."""
+    in_memory: str = "95.9 ns"
+    """The path of coherence messages, if the 700 ns of a read are with a read of memory."""
+
+
+FEWER = Constants(samples=500, swept=200, few=200, requests=2000, random=500, histogram=500)
+"""The constants of a study of sensitivity, in which only shares of rows count."""
+
+Machine = machine.Machine[Constants]

@@ -1,0 +1,63 @@
+"""Files that code makes are those that it makes today; as a program, this file writes them anew.
+
+`make generate` runs it, and `make lint` runs the tests.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import guide
+import test_claims
+import test_conformance_pages
+import test_digests
+import test_result_schema
+import test_typed_keys
+from peerlane.reproduction.machine import machine_of
+from peerlane.topology import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parent.parent
+
+
+def drawn() -> str:
+    """Eight FPGAs write to each other across the cables between two boards."""
+    fabric = machine_of("rosta").fabric()
+    for number in range(1, 5):
+        a, b = f"a{number}", f"b{number}"
+        fabric.flow(a, b, size="4 MiB").flow(b, a, size="4 MiB")
+    simulation = fabric.simulation()
+    return draw(simulation, simulation.run()) + "\n"
+
+
+PAGES = test_conformance_pages.FOLDER
+MADE: dict[Path, Callable[[], str]] = {
+    test_typed_keys.FILE: test_typed_keys.made,
+    test_typed_keys.BUILDER: test_typed_keys.overloaded,
+    test_result_schema.FILE: test_result_schema.schema,
+    test_claims.FILE: test_claims.schema,
+    ROOT / "docs" / "pictures" / "rosta.svg": drawn,
+    PAGES / "README.md": test_conformance_pages.table,
+    **{
+        PAGES / f"{name}.md": partial(test_conformance_pages.made, name)
+        for name in test_conformance_pages.SOURCES
+    },
+    **{page: partial(guide.anew, page) for page in guide.PAGES},
+}
+"""Texts by the files that have them. Each scenario has a test of its digest, beside these."""
+
+
+@pytest.mark.parametrize("file", MADE, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_file_is_what_the_code_makes(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == MADE[file](), f"make generate writes {file}"
+
+
+if __name__ == "__main__":
+    for file, make in (MADE | {test_digests.DIGESTS: test_digests.made}).items():
+        file.write_text(make(), encoding="utf-8")
