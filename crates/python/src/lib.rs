@@ -567,7 +567,7 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
 }
 
 /// The error of a wrong value.
-#[expect(
+#[allow(
     clippy::needless_pass_by_value,
     reason = "it is the argument of map_err"
 )]
