@@ -556,6 +556,10 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
 }
 
 /// The error of a wrong value.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "it is the argument of map_err"
+)]
 fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
