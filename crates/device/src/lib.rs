@@ -19,14 +19,14 @@ mod requests;
 pub mod router;
 pub mod sg_dma;
 
-pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
+pub use accelerator::{Accelerator, AcceleratorParameters};
 pub use block_dma::{BlockDma, BlockDmaParameters};
-pub use circuit::{Circuit, CircuitError, CircuitParameters};
+pub use circuit::{CIRCUIT_ERRORS, Circuit};
 pub use dma::{Dma, DmaParameters};
 pub use drive::Drive;
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer, VectorCounts};
 pub use endpoint_parameters::{EndpointParameters, Implementation, Window};
-pub use foreign::{Behaviour, Foreign, ForeignModel, ForeignParameters, Maker};
+pub use foreign::{Behaviour, Foreign, ForeignModel, ForeignParameters, Maker, read_setting};
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use leaf::{AnyLeaf, CircuitChoice, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties};
 pub use nic::{Nic, NicConfig, NicParameters};

@@ -135,6 +135,7 @@ class Fabric(Workloads):
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
+    # Written by `make generate`: an overload for each model of ours.
     @overload
     def device(
         self,
@@ -211,6 +212,7 @@ class Fabric(Workloads):
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...
+    # End of what is written.
     @overload
     def device(
         self,

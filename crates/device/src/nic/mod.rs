@@ -159,7 +159,6 @@ impl LeafParameters for NicParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             most_virtual_functions: FUNCTIONS as u32 - 1,
             joins_hosts: true,
             bar_registers: registers::PAGE,
@@ -279,8 +278,7 @@ impl Nic {
             io_buffer,
         } = config;
         let cycle = endpoint.parameters.clock.period();
-        let timeout = parameters.completion_timeout;
-        let limits = |tags| endpoint.parameters.outstanding(tags, timeout);
+        let limits = |tags| endpoint.parameters.outstanding(tags);
         let bridge = BridgeConfig {
             processor,
             space: processor_space,
@@ -561,10 +559,8 @@ impl Nic {
         let mut any = false;
         self.window.give_up(now);
         while let Some(len) = self.reads.give_up(now) {
-            self.shared
-                .endpoint_mut()
-                .record_timeout(FunctionPlace::Own, fx);
-            fx.observe(Observation::gave_up(len));
+            let endpoint = self.shared.endpoint_mut();
+            endpoint.give_up(FunctionPlace::Own, None, len, fx);
             any = true;
         }
         any

@@ -1,6 +1,6 @@
 //! Construction of accelerators, coherence and address translation from a plan.
 
-use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
+use device::{Accelerator, AcceleratorParameters, EndpointConfig};
 use fabric::{CoherenceConfig, TranslationConfig};
 
 use crate::plan::{BufferPlan, FabricPlan, LinkPlan, NodePlan};
@@ -71,13 +71,7 @@ pub fn accelerator(
     let NodeKind::Host(_, costs) = &host.kind else {
         panic!("a host is at the root of every tree");
     };
-    Accelerator::new(AcceleratorConfig {
-        endpoint,
-        parameters: parameters.clone(),
-        agent: CoherenceConfig::agent_below(
-            costs.cores as usize,
-            port.expect("an accelerator is below its host"),
-        ),
-        packing: host.coherence.packing(),
-    })
+    let port = port.expect("an accelerator is below its host");
+    let agent = CoherenceConfig::agent_below(costs.cores as usize, port);
+    Accelerator::new(endpoint, parameters, (agent, host.coherence.packing()))
 }

@@ -287,7 +287,7 @@ fn completion_timeout(node: &NodeKind) -> Option<Span> {
     match node {
         NodeKind::Host(host, _) => Some(host.completion_timeout),
         NodeKind::IoPort(port) => Some(port.completion_timeout),
-        NodeKind::Device(_, parameters) => parameters.properties().completion_timeout,
+        NodeKind::Device(core, _) => Some(core.completion_timeout),
         NodeKind::Switch(_) => None,
     }
 }
