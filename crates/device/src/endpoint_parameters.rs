@@ -108,8 +108,6 @@ pub struct Window {
 }
 
 impl Quantity for Window {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let wanted =
             || "write two times, the earlier one first, such as \"10 us..12 us\"".to_owned();

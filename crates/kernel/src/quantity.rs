@@ -48,7 +48,7 @@ impl fmt::Display for Value<'_> {
 /// A type that a scenario can set.
 pub trait Quantity: Sized {
     /// The usual unit of this type; empty for plain numbers and texts.
-    const UNIT: &'static str;
+    const UNIT: &'static str = "";
 
     /// Reads a value of a scenario. The error says what is wrong and what to write instead.
     fn read(value: &Value<'_>) -> Result<Self, String>;
@@ -151,7 +151,7 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
-/// Declares an enumeration whose values have names in scenarios, which makes it a quantity. Each variant stands with its name.
+/// Declares an enumeration whose values have names in scenarios and results, which makes it a quantity. Each variant stands with its name.
 ///
 /// The second form names the values of a type that has more than plain variants.
 ///
@@ -183,14 +183,20 @@ macro_rules! choices {
             $($(#[$inner])* $variant,)+
         }
 
+        impl $type {
+            /// All values, in the order of their declaration.
+            #[allow(dead_code, reason = "not every enumeration is counted")]
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+        }
+
         $crate::choices!($type: $(Self::$variant => $name,)+);
     };
     ($type:ident: $($value:expr => $name:literal,)+) => {
         impl $type {
-            /// All values by their names in scenarios.
+            /// All values by their names.
             pub const NAMES: [(&'static str, Self); [$($name),+].len()] = [$(($name, $value)),+];
 
-            /// The name of the value in scenarios.
+            /// The name of the value.
             pub fn name(self) -> &'static str {
                 let found = Self::NAMES.iter().find(|(_, known)| *known == self);
                 found.map_or("", |(name, _)| name)
@@ -198,8 +204,6 @@ macro_rules! choices {
         }
 
         impl $crate::Quantity for $type {
-            const UNIT: &'static str = "";
-
             fn read(
                 value: &$crate::Value<'_>,
             ) -> ::core::result::Result<Self, ::std::string::String> {
@@ -242,8 +246,6 @@ const WHOLE: f64 = (1u64 << 53) as f64;
 macro_rules! whole {
     ($($type:ty),+) => {$(
         impl Quantity for $type {
-            const UNIT: &'static str = "";
-
             fn read(value: &Value<'_>) -> Result<Self, String> {
                 match value {
                     Value::Integer(number) => <$type>::try_from(*number).map_err(|_| {
@@ -271,8 +273,6 @@ macro_rules! whole {
 whole!(u8, u16, u32, u64);
 
 impl Quantity for f64 {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Integer(number) => Ok(*number as f64),
@@ -293,8 +293,6 @@ impl Quantity for f64 {
 }
 
 impl Quantity for bool {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Flag(flag) => Ok(*flag),
@@ -308,8 +306,6 @@ impl Quantity for bool {
 }
 
 impl Quantity for String {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Text(text) => Ok((*text).to_owned()),

@@ -10,6 +10,6 @@ mod repeat;
 mod tree;
 
 pub use code::Code;
-pub use document::{At, Item, Lines, Section, Source, advice, nearest};
+pub use document::{At, Item, Lines, Section, Source, advice, nearest, position};
 pub use error::ScenarioError;
 pub use tree::Table;

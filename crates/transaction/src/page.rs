@@ -25,15 +25,6 @@ kernel::choices! {
 }
 
 impl PageSize {
-    /// All sizes, smallest first.
-    pub const ALL: [PageSize; 5] = [
-        PageSize::Kib4,
-        PageSize::Kib64,
-        PageSize::Mib2,
-        PageSize::Mib32,
-        PageSize::Gib1,
-    ];
-
     /// The number of address bits within a page.
     pub const fn bits(self) -> u32 {
         match self {

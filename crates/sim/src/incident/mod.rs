@@ -20,16 +20,17 @@ use std::sync::Arc;
 
 use kernel::{Declaration, Parameters};
 
-use crate::scenario::entries::{Form, ParameterEntry};
+pub(crate) use crate::scenario::Wrong;
+use crate::scenario::entries::{ParameterEntry, structure};
 
+pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
-pub(crate) use plan::{Misplaced, plan};
 pub(crate) use scene::{Scene, Started};
 
 /// What an incident does, with the keys of its kind.
 pub trait Incident: Parameters + Debug + Send + Sync {
     /// Refuses a place where the incident cannot happen.
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced>;
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong>;
 
     /// Whether the node is there after the incident, if the incident takes it out or puts it in.
     fn presence(&self) -> Option<Presence> {
@@ -112,9 +113,7 @@ pub(crate) const SECTION: &str = "incidents";
 
 /// The keys for the structure of an incident.
 pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
-    FORMS
-        .iter()
-        .map(|form| ParameterEntry::of_form(SECTION, *form))
+    FORMS.iter().copied().map(ParameterEntry::of_form)
 }
 
 /// The keys of all kinds of incidents.
@@ -125,21 +124,17 @@ pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
     })
 }
 
-const FORMS: &[Form] = &[
-    (
-        "id",
-        "incident-1, incident-2, ...",
-        "What the incident is called in the plan.",
-    ),
-    (
-        "at",
-        "none",
-        "Time of the incident, from when every link is up, as the start of a flow.",
-    ),
-    ("what", "none", "The kind of incident."),
-    (
-        "node",
-        "none",
-        "The node that it concerns: its link upwards, or one of its functions.",
-    ),
-];
+structure! {
+    /// The keys for the structure of an incident.
+    const FORMS;
+    "incidents": {
+        /// What the incident is called in the plan.
+        id = "incident-1, incident-2, ...";
+        /// Time of the incident, from when every link is up, as the start of a flow.
+        at = "none";
+        /// The kind of incident.
+        what = "none";
+        /// The node that it concerns: its link upwards, or one of its functions.
+        node = "none";
+    }
+}

@@ -38,7 +38,7 @@ pub struct ParameterEntry {
 
 impl ParameterEntry {
     /// A key for the structure of a scenario, in the section `place`.
-    pub(crate) fn of_form(place: &str, (key, default, help): Form) -> Self {
+    pub(crate) fn of_form((place, key, default, help): Form<'_>) -> Self {
         Self {
             place: place.to_owned(),
             key,
@@ -62,13 +62,28 @@ impl ParameterEntry {
     }
 }
 
-/// A key for the structure of a scenario: its name, its default and its help.
-pub(crate) type Form = (&'static str, &'static str, &'static str);
+/// A key for the structure of a scenario: its section, its name, its default and its help.
+pub(crate) type Form<'a> = (&'a str, &'static str, &'static str, &'static str);
+
+/// Declares keys for the structure of a scenario, by their sections: each with its help and its default.
+macro_rules! structure {
+    (
+        $(#[$outer:meta])*
+        const $list:ident;
+        $($place:literal: { $($(#[doc = $help:literal])+ $key:ident = $default:literal;)+ })+
+    ) => {
+        $(#[$outer])*
+        const $list: &[$crate::scenario::entries::Form<'static>] = &[$($(
+            ($place, stringify!($key), $default, concat!($($help),+).trim_ascii()),
+        )+)+];
+    };
+}
+
+pub(crate) use structure;
 
 /// The keys for the structure of a fabric.
 pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
-    let all = STRUCTURE.iter();
-    all.map(|&(place, key, default, help)| ParameterEntry::of_form(place, (key, default, help)))
+    STRUCTURE.iter().copied().map(ParameterEntry::of_form)
 }
 
 /// The parameters of a fabric, with those of these models from outside.
@@ -137,95 +152,67 @@ pub(super) fn keys_of_devices() -> Vec<&'static str> {
 pub(crate) const REPEATED: &str =
     "profiles, hosts, io_ports, switches, devices, controllers, cables, networks, fibres, buffers";
 
-/// The keys for the structure of a fabric, each with its section, name, default and help.
-const STRUCTURE: &[(&str, &str, &str, &str)] = &[
-    (
-        "the scenario",
-        "name",
-        "the file's name",
-        "What the scenario is called.",
-    ),
-    (
-        "the scenario",
-        "seed",
-        "1",
-        "What all random streams grow from.",
-    ),
-    (
-        "profiles",
-        "base",
-        "generic",
-        "The profile that this one changes; it may set any key of a host, switch or device.",
-    ),
-    (
-        "hosts, switches, devices",
-        "profile",
-        "generic",
-        "The profile that the keys of this section change.",
-    ),
-    (
-        "io_ports",
-        "owners",
-        "none",
-        "The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.",
-    ),
-    (
-        "switches, devices",
-        "upstream",
-        "none",
-        "The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.",
-    ),
-    ("upstream", "to", "none", "The host or switch above."),
-    (
-        "upstream",
-        "port",
-        "the next free one",
-        "The number of its downstream port, from 0.",
-    ),
-    (
-        "upstream",
-        "socket",
-        "0",
-        "The socket of the host above that the port belongs to.",
-    ),
-    ("devices", "model", "dma", "The device's model."),
-    (
-        "networks",
-        "hosts",
-        "a host each",
-        "Keys of every host of the network, which are called NAME-X-Y-host.",
-    ),
-    (
-        "networks",
-        "routers",
-        "a router each",
-        "Keys of every router of the network, which are called NAME-X-Y; each is below its host.",
-    ),
-    ("cables", "from", "none", "A controller."),
-    ("cables", "to", "none", "Another controller."),
-    (
-        "fibres",
-        "from",
-        "none",
-        "A router; if in a generated network, one whose fibre to the other is described anew.",
-    ),
-    ("fibres", "to", "none", "Another router."),
-    (
-        "fibres",
-        "from_port",
-        "the next free one",
-        "The number of its optical port, from 0.",
-    ),
-    (
-        "fibres",
-        "to_port",
-        "the next free one",
-        "The number of the other router's optical port, from 0.",
-    ),
-    (
-        "buffers",
-        "host",
-        "none",
-        "The host in whose memory the buffer is.",
-    ),
-];
+structure! {
+    /// The keys for the structure of a fabric.
+    const STRUCTURE;
+    "the scenario": {
+        /// What the scenario is called.
+        name = "the file's name";
+        /// What all random streams grow from.
+        seed = "1";
+    }
+    "profiles": {
+        /// The profile that this one changes; it may set any key of a host, switch or device.
+        base = "generic";
+    }
+    "hosts, switches, devices": {
+        /// The profile that the keys of this section change.
+        profile = "generic";
+    }
+    "io_ports": {
+        /// The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.
+        owners = "none";
+    }
+    "switches, devices": {
+        /// The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.
+        upstream = "none";
+    }
+    "upstream": {
+        /// The host or switch above.
+        to = "none";
+        /// The number of its downstream port, from 0.
+        port = "the next free one";
+        /// The socket of the host above that the port belongs to.
+        socket = "0";
+    }
+    "devices": {
+        /// The device's model.
+        model = "dma";
+    }
+    "networks": {
+        /// Keys of every host of the network, which are called NAME-X-Y-host.
+        hosts = "a host each";
+        /// Keys of every router of the network, which are called NAME-X-Y; each is below its host.
+        routers = "a router each";
+    }
+    "cables": {
+        /// A controller.
+        from = "none";
+        /// Another controller.
+        to = "none";
+    }
+    "fibres": {
+        /// A router; if in a generated network, one whose fibre to the other is described anew.
+        from = "none";
+        /// Another router.
+        to = "none";
+        /// The number of its optical port, from 0.
+        from_port = "the next free one";
+        /// The number of the other router's optical port, from 0.
+        to_port = "the next free one";
+    }
+    "buffers": {
+        /// The host in whose memory the buffer is.
+        host = "none";
+    }
+}

@@ -6,7 +6,7 @@ use kernel::Parameters;
 use serde::Serialize;
 
 use crate::scenario::LEAVES;
-use crate::scenario::entries::{self, Form, ParameterEntry};
+use crate::scenario::entries::{self, ParameterEntry};
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.
@@ -63,7 +63,7 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
         .map(|(list, _)| list)
         .collect();
     let sections = [entries::REPEATED, incident::SECTION, &lists.join(", ")].join(", ");
-    let repeated = ParameterEntry::of_form(&sections, EACH);
+    let repeated = ParameterEntry::of_form((&sections, "each", "one table", EACH));
     let mut parameters: Vec<ParameterEntry> =
         [repeated].into_iter().chain(entries::forms()).collect();
     parameters.extend(incident::forms());
@@ -117,9 +117,5 @@ fn profile(profile: &link::Profile) -> ProfileEntry {
     }
 }
 
-/// The key that repeats a table.
-const EACH: Form = (
-    "each",
-    "one table",
-    "Repeats the table for each value of a variable, such as \"i = 0..511\" (both ends count), or of several, such as \"p = 0..3, i = 0..63\". The name and the texts of the table have expressions of whole numbers in braces: \"ep{i}\", \"sw{i / 64}\", \"h{(i + 1) % 16}\". A text that is one expression alone is a number.",
-);
+/// The help of the key that repeats a table.
+const EACH: &str = "Repeats the table for each value of a variable, such as \"i = 0..511\" (both ends count), or of several, such as \"p = 0..3, i = 0..63\". The name and the texts of the table have expressions of whole numbers in braces: \"ep{i}\", \"sw{i / 64}\", \"h{(i + 1) % 16}\". A text that is one expression alone is a number.";
