@@ -192,10 +192,8 @@ impl Translations {
             is_last: true,
             access: Access::Read,
         };
-        let packet = packets.claim();
         let header = Header::message(self.id, Message::PageRequest(request));
-        packets[packet].write(header, Stamp::default());
-        Some(packet)
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
     /// Handles a page request group response.
@@ -255,9 +253,8 @@ impl Translations {
             count: CompletionCount::ONE,
             tags: tag.into(),
         };
-        let packet = packets.claim();
-        packets[packet].write(Header::message(self.id, message), Stamp::default());
-        Some(packet)
+        let header = Header::message(self.id, message);
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
     /// Applies the registers.
@@ -289,12 +286,8 @@ impl Translations {
         let tags = self.tags.of(FunctionPlace::Own)?;
         let tag = tags.begin(*page, (page.address(), BYTES), now);
         let header = Header::translation_request(self.id, tag, *page, 1, false);
-        let packet = packets.claim();
-        packets[packet].write(
-            header.expect("a request for one translation is valid"),
-            Stamp::default(),
-        );
-        Some(packet)
+        let header = header.expect("a request for one translation is valid");
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
     /// Handles a translation completion; refuses an unexpected one.

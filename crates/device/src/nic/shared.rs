@@ -20,15 +20,17 @@ use crate::endpoint_parameters::class;
 /// The parts of the controller that both engines use.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    endpoint: Endpoint,
-    parameters: NicParameters,
-    processor: u8,
+    pub(super) endpoint: Endpoint,
+    pub(super) parameters: NicParameters,
+    /// The number of this processor.
+    pub(super) processor: u8,
     cycle: Span,
     functions: [Function; FUNCTIONS],
     faults: Box<[[u64; Fault::ALL.len()]; FUNCTIONS]>,
-    pairs: Pairs,
+    pub(super) pairs: Pairs,
     uploads: Uploads,
-    bus: Bus,
+    /// The interface to the crossbar for packets of messages.
+    pub(super) bus: Bus,
 }
 
 /// A function, with the state of its configuration space.
@@ -89,38 +91,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
-    pub(super) fn parameters(&self) -> &NicParameters {
-        &self.parameters
-    }
-
-    /// The number of this processor.
-    pub(super) fn processor(&self) -> u8 {
-        self.processor
-    }
-
     pub(super) fn cycles(&self, count: u32) -> Span {
         self.cycle * u64::from(count)
-    }
-
-    /// The interface to the crossbar for packets of messages.
-    pub(super) fn bus(&self) -> &Bus {
-        &self.bus
-    }
-
-    pub(super) fn bus_mut(&mut self) -> &mut Bus {
-        &mut self.bus
-    }
-
-    pub(super) fn pairs_mut(&mut self) -> &mut Pairs {
-        &mut self.pairs
     }
 
     pub(super) fn pair(&self, id: QueuePairId) -> &Pair {

@@ -1,6 +1,5 @@
 //! A link that software retrains: Retrain Link of the port above (PCIe Base 7.5.3.7).
 
-use host::recovery::change;
 use protocol::register;
 
 use super::{Incident, Place, Scene, Wrong};
@@ -39,10 +38,12 @@ impl Incident for Retrain {
         scene.spawn(node, move |system| async move {
             if let Some(target) = target {
                 let field = (register::TARGET_LINK_SPEED, target);
-                change(&system, (port, register::LINK_CONTROL_2), field).await;
+                let control = (port, register::LINK_CONTROL_2);
+                system.change_register(control, field).await;
             }
             let retrain = (register::RETRAIN_LINK, register::RETRAIN_LINK);
-            change(&system, (port, register::LINK_CONTROL), retrain).await;
+            let control = (port, register::LINK_CONTROL);
+            system.change_register(control, retrain).await;
         });
     }
 }

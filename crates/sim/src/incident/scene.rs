@@ -6,7 +6,7 @@ use host::recovery::{Informed, SavedState};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
-use packet::{Incident, Observation, Pcie, Site};
+use packet::{Observation, Pcie};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
 
@@ -107,10 +107,7 @@ impl Scene<'_> {
     /// Adds a line about `node` to the log of incidents.
     pub(crate) fn log(&mut self, node: usize, what: &'static str) {
         let mut fx = self.world.effects::<Switch>(ComponentId(node as u32));
-        fx.observe(Observation::Incident {
-            site: Site::Node,
-            what: Incident::Event(what),
-        });
+        fx.observe(Observation::event(what));
     }
 
     /// The drivers of the device `node`, which its host tells of a reset.
