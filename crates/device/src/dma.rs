@@ -9,7 +9,7 @@ use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
-use crate::requests::place_of;
+use crate::place::place_of;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties};
 
 kernel::parameters! {

@@ -14,6 +14,7 @@ mod foreign;
 pub mod fpga_card;
 mod leaf;
 pub mod nic;
+mod place;
 mod reflector;
 mod requests;
 pub mod router;

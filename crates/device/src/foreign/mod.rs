@@ -19,7 +19,8 @@ use protocol::Bar;
 use transaction::{FunctionPlace, Memory};
 
 use crate::leaf::{self, one_port};
-use crate::requests::{Ended, Sent, number_of};
+use crate::place::number_of;
+use crate::requests::{Ended, Sent};
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use core::Core;
 pub use model::{ForeignModel, ForeignParameters, Maker, read_setting};

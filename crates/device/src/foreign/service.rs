@@ -10,7 +10,7 @@ use super::core::{Open, Read};
 use super::defect::with_defect;
 use super::{Behaviour, Foreign, PAGE};
 use crate::endpoint::is_enabled;
-use crate::requests::number_of;
+use crate::place::number_of;
 
 /// The registers that a request is for.
 #[derive(Clone, Copy, Debug)]

@@ -28,6 +28,7 @@ use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, 
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
+use crate::place::place_of;
 use crate::{
     Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
 };
@@ -85,14 +86,6 @@ pub struct Nic {
     window: Box<Window>,
     /// The source that sends next by PCI Express.
     turn: usize,
-}
-
-/// The place of function `function`.
-fn place(function: u8) -> FunctionPlace {
-    match function {
-        0 => FunctionPlace::Own,
-        number => FunctionPlace::Virtual(usize::from(number) - 1),
-    }
 }
 
 /// Size of a completion's header, and of the engine's words, in bytes.
@@ -194,7 +187,7 @@ impl Leaf for Nic {
     fn reset(&mut self, reset: FunctionPlace, fx: &mut Effects<'_, Self>) {
         self.apply_registers();
         for function in 0..FUNCTIONS as u8 {
-            if ![place(function), FunctionPlace::Own].contains(&reset) {
+            if ![place_of(function.into()), FunctionPlace::Own].contains(&reset) {
                 continue;
             }
             for pair in 0..PAIRS as u8 {
@@ -323,7 +316,7 @@ impl Nic {
     /// Writes a register before the simulation starts, as the driver of the processor would.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
         let endpoint = &mut self.shared.endpoint;
-        endpoint.store(place(function), register, &value.to_le_bytes());
+        endpoint.store(place_of(function.into()), register, &value.to_le_bytes());
         if let Some((pair, offset)) = located(register) {
             let owner = QueuePairId::new(self.shared.processor, function, pair);
             self.set_register(owner, offset, value);
@@ -350,7 +343,7 @@ impl Nic {
 
     /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
     fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
-        let place = place(owner.function());
+        let place = place_of(owner.function().into());
         if offset == offset::INTERRUPT && value & 1 != 0 {
             let endpoint = &self.shared.endpoint;
             if !endpoint.has_vector(place, (value >> 16) as u16) {

@@ -13,9 +13,10 @@ use super::pairs::{Pair, Pairs};
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::{Uploaded, Uploads};
-use super::{Nic, NicParameters, place, return_space};
+use super::{Nic, NicParameters, return_space};
 use crate::Endpoint;
 use crate::endpoint_parameters::class;
+use crate::place::place_of;
 
 /// The parts of the controller that both engines use.
 #[derive(Clone, Debug)]
@@ -107,8 +108,8 @@ impl Shared {
     pub(super) fn apply_registers(&mut self) {
         for (function, known) in (0..).zip(&mut self.functions) {
             *known = Function {
-                id: self.endpoint.id_of(place(function)),
-                is_master: self.endpoint.is_bus_master_at(place(function)),
+                id: self.endpoint.id_of(place_of(function)),
+                is_master: self.endpoint.is_bus_master_at(place_of(function)),
             };
         }
     }
@@ -155,7 +156,8 @@ impl Shared {
         *count += 1;
         let at = FAULTS + 8 * fault.index() as u64;
         let bytes_of_count = count.to_le_bytes();
-        self.endpoint.store(place(function), at, &bytes_of_count);
+        self.endpoint
+            .store(place_of(function.into()), at, &bytes_of_count);
         fx.observe(Observation::Refused {
             why: Refusal::Nic(fault),
             flow: lost.map(|lost| lost.flow),
@@ -267,7 +269,9 @@ impl Shared {
                     return Some(packet);
                 }
                 Uploaded::Interrupt { function, vector } => {
-                    let message = self.endpoint.interrupt(place(function), vector, fx);
+                    let message = self
+                        .endpoint
+                        .interrupt(place_of(function.into()), vector, fx);
                     if message.is_some() {
                         return message;
                     }

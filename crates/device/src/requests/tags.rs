@@ -6,9 +6,9 @@ use packet::{FlowId, PacketId, Packets, Refusal, Stamp};
 use protocol::{Completion, TrafficClass};
 use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
 
-use super::{number_of, place_of};
 use crate::Endpoint;
 use crate::endpoint::Device;
+use crate::place::{number_of, place_of};
 
 /// The outstanding requests of each function that has existed, the physical one first. `P` is the purpose of a request.
 #[derive(Clone, Debug)]
