@@ -332,15 +332,14 @@ impl Accelerator {
                 }
                 fx.store().release(packet);
             }
-            Kind::Completion(completion) => match &mut self.translations {
-                Some(translations) => {
+            Kind::Completion(completion) => {
+                if let Some(translations) = &mut self.translations {
                     translations.take(packet, completion, &mut self.endpoint, fx);
-                }
-                None => {
+                } else {
                     let why = Refusal::UnexpectedCompletion;
                     self.endpoint.refuse(packet, why, fx);
                 }
-            },
+            }
             Kind::Message(request) => {
                 let payload = content.payload().first_chunk().copied();
                 let Some(translations) = &mut self.translations else {

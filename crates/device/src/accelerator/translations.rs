@@ -262,10 +262,8 @@ impl Translations {
         let space = endpoint.functions().space(FunctionPlace::Own);
         self.enabled = space.ats_enabled();
         self.refused &= self.enabled;
-        self.page_requests = match space.page_requests_enabled() {
-            true => space.page_request_allocation(),
-            false => 0,
-        };
+        let allowed = space.page_requests_enabled();
+        self.page_requests = u32::from(allowed) * space.page_request_allocation();
         self.tags.apply_registers(endpoint);
     }
 

@@ -34,6 +34,7 @@ pub use ::scenario::{advice, nearest, position};
 
 use std::path::Path;
 
+use fabric::{IoPortParameters, SwitchParameters};
 use kernel::Span;
 
 use ::scenario::Section;
@@ -162,10 +163,10 @@ fn nodes(
         networks.push(network);
     }
     for item in root.named("io_ports")? {
-        nodes.push(surroundings.section(&item, NodeKind::IoPort(Default::default()))?);
+        nodes.push(surroundings.section(&item, NodeKind::IoPort(IoPortParameters::default()))?);
     }
     for item in root.named("switches")? {
-        nodes.push(surroundings.section(&item, NodeKind::Switch(Default::default()))?);
+        nodes.push(surroundings.section(&item, NodeKind::Switch(SwitchParameters::default()))?);
     }
     for item in root.named("devices")? {
         nodes.push(surroundings.device(&item)?);

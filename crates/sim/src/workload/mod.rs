@@ -185,6 +185,7 @@ macro_rules! kinds {
 
         /// A workload of any kind.
         #[derive(Clone, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "most workloads are flows, which have the largest plan")]
         pub enum Workload { $($(#[doc = concat!("An entry of `", stringify!($list), "`.")] $kind($plan),)?)+ }
 
         $($(impl From<$plan> for Workload {

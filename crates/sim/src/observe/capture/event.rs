@@ -115,13 +115,10 @@ impl<'a> WireEvent<'a> {
         packets: &'a Packets,
         names: &'a Names,
     ) -> Option<WireEvent<'a>> {
-        let (port, at, what) = match departure(&seen.what, packets) {
-            Some((port, at, departure)) => (port, at, What::Departure(departure)),
-            None => {
-                let (port, at, arrival) = arrival(seen)?;
-                (port, at, What::Arrival(arrival))
-            }
-        };
+        let departure = departure(&seen.what, packets);
+        let departure = departure.map(|(port, at, one)| (port, at, What::Departure(one)));
+        let arrival = || arrival(seen).map(|(port, at, one)| (port, at, What::Arrival(one)));
+        let (port, at, what) = departure.or_else(arrival)?;
         let end = names.end(seen.by, port);
         Some(WireEvent {
             by: seen.by,

@@ -211,9 +211,10 @@ impl Kind for FlowPlan {
 
     fn lasts_until(&self) -> Option<Time> {
         match (self.amount, &self.mover) {
-            (_, Mover::Messages(_)) => None,
-            (Amount::Lasting(span), _) => Some(self.start() + span),
-            (Amount::Bytes(_) | Amount::Requests(_), _) => None,
+            (Amount::Lasting(span), mover) if !matches!(mover, Mover::Messages(_)) => {
+                Some(self.start() + span)
+            }
+            _ => None,
         }
     }
 

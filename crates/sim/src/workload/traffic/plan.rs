@@ -171,8 +171,8 @@ impl Written<'_> {
     fn network(&self, networks: &Networks) -> Result<usize, ScenarioError> {
         let name = self.traffic.network.value.as_str();
         let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
-        let none = "there is none; write [networks.NAME] or [controllers.NAME]";
-        let by_name = position(name, &names, "network", none);
+        let missing = "there is none; write [networks.NAME] or [controllers.NAME]";
+        let by_name = position(name, &names, "network", missing);
         let by_router = || {
             let node = self.nodes.iter().position(|node| node.name == name)?;
             networks.members[node].map(|(network, _)| network)
