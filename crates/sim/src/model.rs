@@ -9,7 +9,7 @@ use link::{LinkCommand, LinkEnd, LinkTimer};
 use packet::{FlowId, Frame, Packets, Pcie, Why};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
 
-use crate::registry::registry;
+use plan::registry;
 
 macro_rules! models {
     (

@@ -9,6 +9,7 @@ use host::interrupts::VectorEntries;
 use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
 use link::PortParameters;
+use nvme::NvmeParameters;
 use protocol::{Bar, FunctionId, Generation};
 use transaction::{FunctionPlace, Functions};
 
@@ -91,6 +92,11 @@ impl NodePlan {
         self.kind.device()
     }
 
+    /// The parameters of the NVM Express drive, if the node is one.
+    pub fn drive(&self) -> Option<&NvmeParameters> {
+        self.kind.device()
+    }
+
     /// Whether a circuit takes the place of the node's model.
     pub fn is_circuit(&self) -> bool {
         matches!(&self.kind, NodeKind::Device(core, _) if core.circuit_width().is_some())
@@ -102,7 +108,7 @@ impl NodePlan {
     }
 
     /// Whether a circuit takes the place of the node's model, and answers reads of BAR 0 with Unsupported Request.
-    pub(crate) fn refuses_reads_as_circuit(&self) -> bool {
+    pub fn refuses_reads_as_circuit(&self) -> bool {
         self.circuit().is_some_and(|choice| choice.refuses_reads)
     }
 
@@ -154,12 +160,12 @@ impl NodePlan {
     }
 
     /// Bytes of registers at the beginning of BAR 0 of a device.
-    pub(crate) fn bar_registers(&self) -> u64 {
+    pub fn bar_registers(&self) -> u64 {
         self.kind.properties().bar_registers
     }
 
     /// Whether a FIFO of a device takes what is written to BAR 0.
-    pub(crate) fn has_fifo(&self) -> bool {
+    pub fn has_fifo(&self) -> bool {
         self.kind.properties().has_fifo
     }
 
@@ -200,7 +206,7 @@ impl NodePlan {
     }
 
     /// The entries of the MSI-X table of a device's physical function that its driver writes, if there are any.
-    pub(crate) fn vector_entries(&self) -> Option<VectorEntries> {
+    pub fn vector_entries(&self) -> Option<VectorEntries> {
         let entries = VectorEntries {
             address: self.vector_table()?,
             count: self.kind.properties().interrupts as u16,

@@ -171,7 +171,8 @@ const LARGEST_BAR: u64 = 1 << 40;
 /// The largest naturally aligned BAR that fits below 4 GiB beside memory.
 const LARGEST_32_BIT_BAR: u64 = 512 << 20;
 
-pub(crate) fn show(bytes: u64) -> String {
+/// `bytes` with its unit, as scenarios write it.
+pub fn show(bytes: u64) -> String {
     kernel::Quantity::show(&Bytes(bytes))
 }
 

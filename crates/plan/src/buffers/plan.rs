@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kernel::Bytes;
 
-use crate::plan::address::{Region, show};
-use crate::plan::allocator::Allocator;
-use crate::plan::tree::known;
+use crate::address::{Region, show};
+use crate::allocator::Allocator;
 use crate::scenario::{NodeKind, ScenarioError};
+use crate::tree::known;
 
 use super::BufferPlan;
 

@@ -60,7 +60,7 @@ impl BufferPlan {
 }
 
 /// The index of the buffer with this name.
-pub(crate) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
+pub fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
     let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
     position(name, &names, "buffer", &format!("write a [buffers.{name}]"))
 }

@@ -7,7 +7,7 @@ use kernel::Quantity;
 use ::scenario::{At, ScenarioError, Section};
 
 /// The position of the first of `ids` that was already used, and the error message for it.
-pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
+pub fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {
         let other = lines.insert(id.value.as_str(), id.line)?;
@@ -16,7 +16,7 @@ pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(us
 }
 
 /// The message that the id on `line` is already that of a table on line `other`.
-pub(crate) fn already(other: usize, line: usize) -> String {
+pub fn already(other: usize, line: usize) -> String {
     if other == line {
         "another table on this line has the same id; below each, write a variable in it, such as \"f{i}\"".to_owned()
     } else {
@@ -25,7 +25,7 @@ pub(crate) fn already(other: usize, line: usize) -> String {
 }
 
 /// The id of the table with this number, from 1, of a list; that of a table without one is made of the `noun` for it and its number.
-pub(crate) fn id_of(
+pub fn id_of(
     section: &mut Section<'_>,
     noun: &str,
     number: usize,
@@ -37,7 +37,7 @@ pub(crate) fn id_of(
 }
 
 /// The value of a key that a table must write: the name of `what`.
-pub(crate) fn need<T: Quantity>(
+pub fn need<T: Quantity>(
     section: &mut Section<'_>,
     key: &'static str,
     what: &str,

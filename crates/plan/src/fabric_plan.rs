@@ -50,7 +50,7 @@ pub struct FabricPlan {
 
 impl FabricPlan {
     /// The data pattern with this number.
-    pub(crate) fn pattern(&self, number: u32) -> Pattern {
+    pub fn pattern(&self, number: u32) -> Pattern {
         Pattern::new(self.seed, number)
     }
 
@@ -61,7 +61,7 @@ impl FabricPlan {
     }
 
     /// The node above `node`, and the position of the port to it among that node's ports.
-    pub(crate) fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
+    pub fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
         let link = self.nodes[node].upstream?;
         let above = &self.nodes[self.links[link].upstream.0];
         let port = above.downstream.iter().position(|port| port.link == link)?;
@@ -69,7 +69,7 @@ impl FabricPlan {
     }
 
     /// The node and all nodes below it, the upper ones first.
-    pub(crate) fn nodes_below(&self, node: usize) -> Vec<usize> {
+    pub fn nodes_below(&self, node: usize) -> Vec<usize> {
         let mut nodes = vec![node];
         let mut next = 0;
         while let Some(node) = nodes.get(next).copied() {
@@ -95,10 +95,11 @@ pub struct IoPortPlan {
 }
 
 /// The network interface controllers in each tree, by its root, in the order of their nodes.
-pub(crate) struct Attached(BTreeMap<usize, Vec<(usize, Attachment)>>);
+pub struct Attached(BTreeMap<usize, Vec<(usize, Attachment)>>);
 
 impl Attached {
-    pub(crate) fn of(nodes: &[NodePlan]) -> Self {
+    /// The network interface controllers among `nodes`.
+    pub fn of(nodes: &[NodePlan]) -> Self {
         let mut all: BTreeMap<usize, Vec<_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if let Some(attachment) = node.attachment {
@@ -115,7 +116,7 @@ impl Attached {
 
 /// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller of `from` that leads
 /// there: by network interface controllers of one controller, or of joined ones.
-pub(crate) fn window(
+pub fn window(
     nodes: &[NodePlan],
     attached: &Attached,
     controllers: &[ControllerPlan],

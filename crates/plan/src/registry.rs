@@ -5,6 +5,7 @@
 //! (`scenario/device.rs`), the dispatch of events (`model.rs`), and the construction of devices (`build/device.rs`).
 
 /// Expands the macro `$then` with all lines.
+#[macro_export]
 macro_rules! registry {
     ($then:ident) => {
         $then! {
@@ -29,5 +30,3 @@ macro_rules! registry {
         }
     };
 }
-
-pub(crate) use registry;

@@ -207,11 +207,7 @@ fn which(scenario: &FabricScenario, node: &Node) -> String {
 }
 
 /// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of such names.
-pub(crate) fn known(
-    scenario: &FabricScenario,
-    wanted: &str,
-    fits: impl Fn(&Node) -> bool,
-) -> String {
+pub fn known(scenario: &FabricScenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
     advice(wanted, &names)

@@ -38,7 +38,7 @@ pub struct ParameterEntry {
 
 impl ParameterEntry {
     /// A key for the structure of a scenario, in the section `place`.
-    pub(crate) fn of_form((place, key, default, help): Form<'_>) -> Self {
+    pub fn of_form((place, key, default, help): Form<'_>) -> Self {
         Self {
             place: place.to_owned(),
             key,
@@ -50,7 +50,7 @@ impl ParameterEntry {
     }
 
     /// The declared parameters of the section `place`.
-    pub(crate) fn of(place: &str, declarations: Vec<Declaration>) -> impl Iterator<Item = Self> {
+    pub fn of(place: &str, declarations: Vec<Declaration>) -> impl Iterator<Item = Self> {
         declarations.into_iter().map(move |one| Self {
             place: place.to_owned(),
             key: one.key,
@@ -63,9 +63,10 @@ impl ParameterEntry {
 }
 
 /// A key for the structure of a scenario: its section, its name, its default and its help.
-pub(crate) type Form<'a> = (&'a str, &'static str, &'static str, &'static str);
+pub type Form<'a> = (&'a str, &'static str, &'static str, &'static str);
 
 /// Declares keys for the structure of a scenario, by their sections: each with its help and its default.
+#[macro_export]
 macro_rules! structure {
     (
         $(#[$outer:meta])*
@@ -79,15 +80,13 @@ macro_rules! structure {
     };
 }
 
-pub(crate) use structure;
-
 /// The keys for the structure of a fabric.
-pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
+pub fn forms() -> impl Iterator<Item = ParameterEntry> {
     STRUCTURE.iter().copied().map(ParameterEntry::of_form)
 }
 
 /// The parameters of a fabric, with those of these models from outside.
-pub(crate) fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
+pub fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
     let mut parameters = Vec::new();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
         parameters.extend(ParameterEntry::of(place, declarations));
@@ -149,10 +148,10 @@ pub(super) fn keys_of_devices() -> Vec<&'static str> {
 }
 
 /// The sections of a fabric whose tables can be repeated: those with names, and lists.
-pub(crate) const REPEATED: &str =
+pub const REPEATED: &str =
     "profiles, hosts, io_ports, switches, devices, controllers, cables, networks, fibres, buffers";
 
-structure! {
+crate::structure! {
     /// The keys for the structure of a fabric.
     const STRUCTURE;
     "the scenario": {

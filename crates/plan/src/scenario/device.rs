@@ -6,7 +6,7 @@ use cosim::Missing;
 use device::{CircuitChoice, EndpointParameters, ForeignParameters, LeafParameters, Properties};
 use kernel::{Declaration, Parameters};
 
-use crate::registry::registry;
+use crate::registry;
 
 macro_rules! device_parameters {
     (

@@ -51,11 +51,12 @@ pub struct FibrePlan {
 
 /// All networks of a scenario.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Networks {
-    pub(crate) all: Vec<NetworkPlan>,
+pub struct Networks {
+    /// The networks, as written.
+    pub all: Vec<NetworkPlan>,
     pub(crate) fibres: Vec<FibrePlan>,
     /// The network of each node that is a router, and the router's number in it.
-    pub(crate) members: Vec<Option<(usize, u16)>>,
+    pub members: Vec<Option<(usize, u16)>>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -273,7 +274,7 @@ fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
 }
 
 /// The router port that leads to `node` by PCI Express, besides the other `targets`; none if there are too many targets.
-pub(crate) fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
+pub fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
     let known = targets.iter().position(|target| *target == node);
     let place = known.unwrap_or_else(|| {
         targets.push(node);

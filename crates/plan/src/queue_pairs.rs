@@ -9,11 +9,11 @@ use super::NodePlan;
 
 /// The allocated queue pairs of each node, and how many requests each may have outstanding.
 #[derive(Debug, Default)]
-pub(crate) struct QueuePairs(BTreeMap<usize, Vec<(QueuePairId, u32)>>);
+pub struct QueuePairs(BTreeMap<usize, Vec<(QueuePairId, u32)>>);
 
 impl QueuePairs {
     /// The most outstanding requests of each allocated queue pair of a function of `node`.
-    pub(crate) fn of(&self, node: usize, function: u8) -> impl Iterator<Item = u32> {
+    pub fn of(&self, node: usize, function: u8) -> impl Iterator<Item = u32> {
         let taken = self.0.get(&node).into_iter().flatten();
         taken
             .filter(move |(id, _)| id.function() == function)
@@ -22,7 +22,7 @@ impl QueuePairs {
 
     /// Allocates a free queue pair of `nic`, at `node`, in `function` if that is given, with so many outstanding requests. None if no
     /// function has room for that.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         node: usize,
         nic: &NodePlan,

@@ -21,7 +21,7 @@ impl AddressMaps {
     }
 
     /// The addresses from the first page table to the end of the last one.
-    pub(crate) fn tables(&self) -> Option<Range<u64>> {
+    pub fn tables(&self) -> Option<Range<u64>> {
         let processes = self.of_processes.iter().map(|(_, mapping)| mapping);
         let tables = self.of_functions.iter().chain(processes);
         let tables = tables.map(|mapping| mapping.tables.clone());

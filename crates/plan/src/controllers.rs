@@ -79,8 +79,9 @@ pub struct Attachment {
 }
 
 /// All controllers and cables, and the place of each node that is attached to a controller.
-pub(crate) struct Controllers {
-    pub(crate) all: Vec<ControllerPlan>,
+pub struct Controllers {
+    /// The controllers, as written.
+    pub all: Vec<ControllerPlan>,
     pub(crate) cables: Vec<CablePlan>,
     pub(crate) warnings: Vec<String>,
     /// The place of each node that is a network interface controller.

@@ -10,21 +10,20 @@ use super::claims::Claims;
 use super::node::NodePlan;
 
 /// The allocated bytes of memories, and what a fabric has in them.
-pub(crate) struct Memories {
-    pub(crate) claims: Claims,
-    pub(crate) buffers: Vec<BufferPlan>,
+pub struct Memories {
+    /// The allocated bytes.
+    pub claims: Claims,
+    /// The buffers, as written.
+    pub buffers: Vec<BufferPlan>,
     /// The page tables of each host, if it has any.
     pub(crate) page_tables: Vec<Option<Region>>,
     /// The mappings of each host, for the requests from below whose addresses it translates.
-    pub(crate) identities: Vec<AddressMaps>,
+    pub identities: Vec<AddressMaps>,
 }
 
 impl Memories {
     /// Allocates buffers, then page tables.
-    pub(crate) fn new(
-        scenario: &FabricScenario,
-        nodes: &[NodePlan],
-    ) -> Result<Self, ScenarioError> {
+    pub fn new(scenario: &FabricScenario, nodes: &[NodePlan]) -> Result<Self, ScenarioError> {
         let mut allocator = Allocator {
             scenario,
             nodes,

@@ -1,12 +1,12 @@
 //! The sections of a fabric as written, with line numbers for messages.
 //!
-//! Reading checks each value alone; making a [`Plan`](crate::setup::Plan) checks how the values fit together.
+//! Reading checks each value alone; making a plan checks how the values fit together.
 
 mod buffer;
 mod channels;
 mod controller;
 mod device;
-pub(crate) mod entries;
+pub mod entries;
 mod ids;
 mod link;
 mod measure;
@@ -21,7 +21,7 @@ pub use buffer::{Buffer, BufferParameters};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use device::{DeviceParameters, LEAVES, LeafModel};
-pub(crate) use ids::{already, id_of, need, taken};
+pub use ids::{already, id_of, need, taken};
 pub use link::{Lanes, LinkParameters, Speed};
 pub use models::Models;
 pub use network::{Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Sides};
@@ -69,7 +69,7 @@ pub struct FabricScenario {
 impl FabricScenario {
     /// Reads the sections of a fabric from the `root` of a scenario, whose devices may also have the models from outside; messages call
     /// the scenario `file`.
-    pub(crate) fn read<'a>(
+    pub fn read<'a>(
         root: &mut Section<'a>,
         file: &str,
         models: &'a Models,
@@ -115,7 +115,7 @@ impl FabricScenario {
     }
 
     /// An error in this scenario.
-    pub(crate) fn error(&self, line: usize, message: String) -> ScenarioError {
+    pub fn error(&self, line: usize, message: String) -> ScenarioError {
         ScenarioError {
             file: self.file.clone(),
             line: Some(line),

@@ -8,7 +8,7 @@ use super::Region;
 
 /// The allocated bytes of each node.
 #[derive(Debug)]
-pub(crate) struct Claims {
+pub struct Claims {
     /// Bytes allocated from the start of each node.
     used: Vec<u64>,
     /// Bytes allocated from the end of each host's memory.
@@ -28,7 +28,7 @@ impl Claims {
     }
 
     /// The end of the allocated bytes of `node`, rounded up to a page.
-    pub(crate) fn taken(&self, node: usize) -> u64 {
+    pub fn taken(&self, node: usize) -> u64 {
         self.used[node].next_multiple_of(PAGE)
     }
 
@@ -44,12 +44,12 @@ impl Claims {
 
     /// Allocates `size` bytes of `node` and returns their offset in its `region`. If too few bytes are left, the offset is 0, and other
     /// users share these bytes.
-    pub(crate) fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+    pub fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
         self.claim(node, region, size).unwrap_or(0)
     }
 
     /// Allocates `size` bytes of `node` and returns their offset in its `region`; none if too few bytes are left.
-    pub(crate) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+    pub fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         let free = self.first_free(node, self.taken(node), size);
         if free + size > region.size {
             return None;
@@ -60,7 +60,7 @@ impl Claims {
 
     /// Allocates `size` bytes of `node` within `range`, the memory of a socket, and returns their offset in its memory; none if too few
     /// bytes are left.
-    pub(crate) fn claim_in(&mut self, node: usize, range: Range<u64>, size: u64) -> Option<u64> {
+    pub fn claim_in(&mut self, node: usize, range: Range<u64>, size: u64) -> Option<u64> {
         let free = self.first_free(node, range.start.max(self.taken(node)), size);
         if free + size > range.end {
             return None;
@@ -88,7 +88,7 @@ impl Claims {
 
     /// Allocates `size` bytes for a driver's list and returns their offset in the memory `region` of the host `node`. Lists lie on
     /// pages at the end of memory, where no buffer is unless a scenario puts one there.
-    pub(crate) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+    pub fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         self.lists[node] += size.next_multiple_of(PAGE);
         let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
         let is_free = self.first_free(node, at, self.lists[node]) == at;

@@ -1,29 +1,31 @@
 //! The plan of a fabric: a scenario whose nodes have places, numbers and addresses, as firmware would give them.
 
-pub(crate) mod address;
+pub mod address;
 mod address_maps;
 mod allocator;
-pub(crate) mod buffers;
+pub mod buffers;
 mod cables;
 mod channels;
-pub(crate) mod claims;
+pub mod claims;
 mod controllers;
-pub(crate) mod fabric;
+pub mod fabric_plan;
 mod fibres;
 mod firmware;
 mod functions;
 mod io_port;
 mod iommu;
-pub(crate) mod memory;
-pub(crate) mod network;
+pub mod memory;
+pub mod network;
 mod node;
 mod payload;
-pub(crate) mod queue_pairs;
+pub mod queue_pairs;
+mod registry;
 mod room;
 mod routing;
+pub mod scenario;
 mod sharing;
 mod topology;
-pub(crate) mod tree;
+pub mod tree;
 
 use std::collections::BTreeSet;
 
@@ -36,7 +38,7 @@ pub use address::Region;
 pub use address_maps::AddressMaps;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
-pub use fabric::{FabricPlan, IoPortPlan};
+pub use fabric_plan::{FabricPlan, IoPortPlan};
 pub use network::{FibrePlan, NetworkPlan};
 pub use node::{DownstreamPort, LinkPlan, NodePlan};
 
@@ -49,7 +51,7 @@ use network::Networks;
 use tree::Tree;
 
 /// Checks that the parameters of each node fit together.
-pub(crate) fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
+pub fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
     let checks = [
         address::check_bar,
         payload::check_sizes,
@@ -65,14 +67,14 @@ pub(crate) fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
 }
 
 /// The places of all nodes: in their trees and networks, and at their controllers. No register has a value yet.
-pub(crate) struct Places {
+pub struct Places {
     tree: Tree,
     controllers: Controllers,
 }
 
 impl Places {
     /// Finds the place of every node of `scenario`.
-    pub(crate) fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
+    pub fn new(scenario: &FabricScenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
         let mut controllers = Controllers::new(scenario)?;
         room::measure(scenario, &mut controllers);
@@ -80,7 +82,7 @@ impl Places {
     }
 
     /// Checks that the parameters of nodes fit their places.
-    pub(crate) fn check(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
+    pub fn check(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         sharing::check(scenario, &self.tree)?;
         channels::check(scenario, &self.tree)?;
         room::for_messages(scenario, &self.controllers)
@@ -88,17 +90,22 @@ impl Places {
 }
 
 /// The nodes with their registers as firmware leaves them, and what joins them.
-pub(crate) struct Enumerated {
-    pub(crate) nodes: Vec<NodePlan>,
-    pub(crate) links: Vec<LinkPlan>,
-    pub(crate) networks: Networks,
-    pub(crate) controllers: Controllers,
-    pub(crate) io_ports: Vec<IoPortPlan>,
+pub struct Enumerated {
+    /// All nodes, in the order of the scenario.
+    pub nodes: Vec<NodePlan>,
+    /// The links of all trees.
+    pub links: Vec<LinkPlan>,
+    /// The networks of routers.
+    pub networks: Networks,
+    /// The controllers, with what is attached to them.
+    pub controllers: Controllers,
+    /// The I/O ports of controllers.
+    pub io_ports: Vec<IoPortPlan>,
 }
 
 impl Enumerated {
     /// Lets the firmware of every host enumerate its tree.
-    pub(crate) fn new(scenario: &FabricScenario, places: Places) -> Result<Self, ScenarioError> {
+    pub fn new(scenario: &FabricScenario, places: Places) -> Result<Self, ScenarioError> {
         let Places { tree, controllers } = places;
         let nodes = enumerated(scenario, &tree, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
@@ -114,7 +121,7 @@ impl Enumerated {
 
     /// Checks that the largest packets of every node fit the buffers on their way. `between_hosts` says whether hosts load from and
     /// store to each other.
-    pub(crate) fn check(
+    pub fn check(
         &self,
         scenario: &FabricScenario,
         between_hosts: bool,
@@ -129,7 +136,7 @@ impl Enumerated {
     }
 
     /// Makes the plan of the fabric, with all that is in its memories, and these warnings after its own.
-    pub(crate) fn make(
+    pub fn make(
         self,
         scenario: &FabricScenario,
         memories: Memories,
@@ -163,7 +170,7 @@ impl Enumerated {
 
 impl FabricPlan {
     /// Gives every register the value after reset, before any firmware ran.
-    pub(crate) fn reset(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
+    pub fn reset(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         let tree = Tree::new(scenario)?;
         for (index, node) in self.nodes.iter_mut().enumerate() {
             let window = functions::window(scenario, &tree.networks, &self.controllers, index);
