@@ -2,7 +2,8 @@
 //!
 //! A line gives a device model its help text, its name in scenarios, its type and the type of its parameters. A model whose
 //! construction needs the plan also names its builder after `built by`. The lines generate the parameters and the list of models
-//! (`scenario/device.rs`), the dispatch of events (`model.rs`), and the construction of devices (`build/device.rs`).
+//! (`scenario/device.rs`), and in `sim` the dispatch of events (`model.rs`) and the
+//! construction of devices (`build/device.rs`).
 
 /// Expands the macro `$then` with all lines.
 #[macro_export]
