@@ -18,6 +18,7 @@ pub mod memory;
 pub mod network;
 mod node;
 mod payload;
+pub mod ports;
 pub mod queue_pairs;
 mod registry;
 mod room;

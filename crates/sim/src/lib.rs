@@ -12,6 +12,7 @@ pub mod setup;
 pub mod workload;
 
 pub use ::plan;
+pub use capture::{Filter, FilterError, FilterOptions};
 pub use device::fpga_card::{
     Afu, AfuId, BITSTREAM_ID, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, Misuse,
     NoSuchMemory, NotAnAfuId, Shell, first_vector, management_alert, port_alert,
@@ -19,7 +20,6 @@ pub use device::fpga_card::{
 };
 pub use device::{Failure, ForeignModel, Maker, read_setting};
 pub use meters::latency::{Latency, LatencyHistogram};
-pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use plan::scenario::{self, Models};
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::Shares;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use protocol::Generation;
 use protocol::aurora::BLOCK_BYTES;
 
-use crate::plan::FabricPlan;
-use crate::setup::Plan;
+use plan::FabricPlan;
 
 use super::pcapng::Interface;
 
@@ -47,7 +46,7 @@ impl Medium {
 }
 
 /// Every link, fibre and cable of `plan`, by its name.
-pub(super) fn media(plan: &Plan) -> BTreeMap<String, Medium> {
+pub(super) fn media(plan: &FabricPlan) -> BTreeMap<String, Medium> {
     let node = |index: usize| plan.nodes[index].name.clone();
     let links = plan.links.iter().map(|link| {
         let ends = [link.upstream.0, link.downstream.0].map(node);

@@ -2,12 +2,16 @@
 //!
 //! A capture is a probe: it changes nothing of what is simulated, and without one nothing is observed in detail.
 
-pub mod event;
-pub mod fields;
-pub mod filter;
-pub mod kind;
-pub mod names;
+mod event;
+mod fields;
+mod filter;
+mod kind;
+mod names;
 mod output;
+mod pcap;
+mod perfetto;
+mod trace;
+mod vcd;
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -15,15 +19,19 @@ use std::io;
 use std::ops::Range;
 
 use kernel::{ComponentId, Observed, Time, World};
+use link::LinkEnd;
 use packet::{Observation, Packets, Pcie};
 
-use crate::model::Model;
-use crate::setup::Plan;
+use plan::FabricPlan;
 
 use event::{What, WireEvent};
 pub use filter::{Filter, FilterError, FilterOptions};
 use names::Names;
 pub use output::Output;
+pub use pcap::Pcap;
+pub use perfetto::Perfetto;
+pub use trace::Trace;
+pub use vcd::Vcd;
 
 /// A format of captures.
 pub trait Format: Debug + Send + Sync {
@@ -57,13 +65,22 @@ pub trait Format: Debug + Send + Sync {
     fn end(&mut self, _output: &mut Output) {}
 }
 
+/// The link ends of a component.
+pub trait Links: Debug {
+    /// Calls `visit` with each port that has a link end, and the link end.
+    fn each_link(&self, visit: &mut dyn FnMut(usize, &LinkEnd));
+
+    /// The link end at port `index`.
+    fn link(&self, index: usize) -> Option<&LinkEnd>;
+}
+
 /// A component that has just handled an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
     /// The component's number.
     pub id: ComponentId,
-    /// The component.
-    pub model: &'a Model,
+    /// Its link ends.
+    pub links: &'a dyn Links,
     /// The present time.
     pub now: Time,
     /// The observations during the event.
@@ -101,10 +118,10 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// No captures yet of a run of `plan`.
-    pub fn new(plan: &Plan) -> Self {
+    /// No captures yet of a run of `plan`; `parts` are the names of the workloads of all parts, by the numbers of the parts.
+    pub fn new(plan: &FabricPlan, parts: Vec<String>) -> Self {
         Captures {
-            names: Names::new(plan),
+            names: Names::new(plan, parts),
             all: Vec::new(),
             has_arrivals: false,
             seen: 0,
@@ -134,7 +151,7 @@ impl Captures {
     }
 
     /// Makes the records of an event that component `id` has just handled.
-    pub fn note_event(&mut self, id: ComponentId, model: &Model, world: &World<Pcie>) {
+    pub fn note_event(&mut self, id: ComponentId, links: &dyn Links, world: &World<Pcie>) {
         if world.now() > self.now {
             self.now = world.now();
             for capture in &mut self.all {
@@ -146,7 +163,7 @@ impl Captures {
         for capture in &mut self.all {
             capture.look(Look {
                 id,
-                model,
+                links,
                 now: world.now(),
                 observed: &world.observations[first..],
                 packets: &world.store,

@@ -4,8 +4,8 @@ use protocol::Class;
 
 use super::message::Message;
 use super::{PACKET, SEQUENCE, SEQUENCE_ID};
-use crate::observe::capture::fields;
-use crate::observe::capture::names::{DirectionId, Names};
+use crate::fields;
+use crate::names::{DirectionId, Names};
 
 /// A track of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

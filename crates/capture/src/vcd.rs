@@ -10,9 +10,9 @@ use std::io;
 use kernel::Time;
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
-use super::capture::event::{Content, Ticks, What, WireEvent, ticks};
-use super::capture::names::{DirectionId, Names};
-use super::capture::{Filter, Format, Output};
+use crate::event::{Content, Ticks, What, WireEvent, ticks};
+use crate::names::{DirectionId, Names};
+use crate::{Filter, Format, Output};
 
 /// The format of value change dumps.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use packet::{Block, Verdict};
 use protocol::lcrc;
 
 use super::pcapng::{PACKET_HEADER, begin_packet};
-use crate::observe::capture::event::{Arrival, OrderedSets};
+use crate::event::{Arrival, OrderedSets};
 
 /// The version of the layout.
 const VERSION: u8 = 1;
@@ -136,7 +136,7 @@ pub(super) fn emit_block(out: &mut Vec<u8>, block: Block) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::capture::event::Mark;
+    use crate::event::Mark;
 
     #[test]
     fn a_pseudo_header_has_its_fields_in_place() {

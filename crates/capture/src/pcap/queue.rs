@@ -10,8 +10,8 @@ use kernel::Time;
 
 use super::pcapng::PACKET_HEADER;
 use super::record::enter_arrival;
-use crate::observe::capture::event::{Arrival, Mark};
-use crate::observe::capture::names::DirectionId;
+use crate::event::{Arrival, Mark};
+use crate::names::DirectionId;
 
 /// Bytes that are collected before the queue looks for blocks to release: few enough for a cache.
 const BATCH: usize = 256 << 10;

@@ -4,10 +4,10 @@
 use packet::Verdict;
 use serde::Serialize;
 
-use super::capture::Format;
-use super::capture::event::{Arrival, Mark, What, WireEvent};
-use super::capture::fields::{Field, Fields, Value, hex};
-use super::capture::kind::Group;
+use crate::Format;
+use crate::event::{Arrival, Mark, What, WireEvent};
+use crate::fields::{Field, Fields, Value, hex};
+use crate::kind::Group;
 
 /// The format of the packet trace.
 #[derive(Debug)]

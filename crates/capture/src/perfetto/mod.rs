@@ -11,11 +11,11 @@ mod tracks;
 use packet::{Observation, Packets};
 use protocol::{Class, Dllp};
 
-use super::capture::event::{Ticks, What, WireEvent, ticks};
-use super::capture::fields::{Field, words};
-use super::capture::kind::Kind;
-use super::capture::names::{DirectionId, Names, WireEnd};
-use super::capture::{Filter, Format, Look};
+use crate::event::{Ticks, What, WireEvent, ticks};
+use crate::fields::{Field, words};
+use crate::kind::Kind;
+use crate::names::{DirectionId, Names, WireEnd};
+use crate::{Filter, Format, Look};
 use counters::Counters;
 use message::Message;
 use tracks::Track;
@@ -122,7 +122,7 @@ impl Format for Perfetto {
             return;
         }
         let counters = &mut self.counters;
-        look.model.each_link(|port, link| {
+        look.links.each_link(&mut |port, link| {
             if let Some(Some(direction)) = ports.get(port) {
                 counters.count_queues(*direction, link);
             }
@@ -130,7 +130,7 @@ impl Format for Perfetto {
         for told in look.observed {
             if let Some((port, class)) = credited(&told.what, look.packets)
                 && let Some(Some(direction)) = ports.get(port)
-                && let Some(link) = look.model.link(port)
+                && let Some(link) = look.links.link(port)
             {
                 counters.count_credit((*direction, class), link);
             }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::message::Message;
 use super::{PACKET, SEQUENCE, SEQUENCE_ID};
-use crate::observe::capture::fields::{Field, Fields, Value};
+use crate::fields::{Field, Fields, Value};
 
 /// The type of a track event.
 #[derive(Clone, Copy, Debug)]

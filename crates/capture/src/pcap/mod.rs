@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use kernel::Time;
 use protocol::Kind as Protocol;
 
-use crate::setup::Plan;
+use plan::FabricPlan;
 
-use super::capture::event::{Content, Departure, What, WireEvent};
-use super::capture::names::{DirectionId, Names};
-use super::capture::{Filter, Format, Output};
+use crate::event::{Content, Departure, What, WireEvent};
+use crate::names::{DirectionId, Names};
+use crate::{Filter, Format, Output};
 use interface::{Medium, media};
 use queue::Queue;
 use record::{Head, Kind, flags};
@@ -42,7 +42,7 @@ struct Direction {
 
 impl Pcap {
     /// A capture of a run of `plan`.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &FabricPlan) -> Self {
         Pcap {
             media: media(plan),
             directions: Vec::new(),

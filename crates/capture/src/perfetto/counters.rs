@@ -5,7 +5,7 @@ use std::mem;
 use link::LinkEnd;
 use protocol::Class;
 
-use crate::observe::capture::names::DirectionId;
+use crate::names::DirectionId;
 
 use super::tracks::{self, Track};
 

@@ -3,8 +3,7 @@
 use kernel::ComponentId;
 use packet::{FlowId, Packet};
 
-use crate::build;
-use crate::setup::Plan;
+use plan::{FabricPlan, ports};
 
 /// The number of one direction of a link, fibre or cable. Both directions of a wire have neighbouring numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,20 +43,18 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of `plan`.
-    pub fn new(plan: &Plan) -> Self {
+    /// The names of `plan`; `parts` are the names of the workloads of all parts, by the numbers of the parts.
+    pub fn new(plan: &FabricPlan, parts: Vec<String>) -> Self {
         let nodes = plan.nodes.iter().map(|node| &node.name);
         let controllers = plan.controllers.iter().map(|controller| &controller.name);
-        let flows = plan.workloads.iter();
-        let flows = flows.flat_map(|one| vec![one.id().to_owned(); one.own.parts.len()]);
         let mut names = Names {
             ends: vec![Vec::new(); plan.nodes.len() + plan.controllers.len()],
             directions: Vec::new(),
             components: nodes.chain(controllers).cloned().collect(),
-            flows: flows.collect(),
+            flows: parts,
         };
         for link in &plan.links {
-            let (upstream, downstream) = build::ends(plan, link);
+            let (upstream, downstream) = ports::ends(plan, link);
             let ends = [upstream, downstream].map(|(node, port)| (node.0 as usize, port));
             let host = Some(plan.nodes[link.downstream.0].root);
             let ways = ["down", "up"].map(str::to_owned);
@@ -66,12 +63,12 @@ impl Names {
         for fibre in &plan.fibres {
             let ends = fibre
                 .ends
-                .map(|(node, port)| (node, build::fibre_port(port)));
+                .map(|(node, port)| (node, ports::fibre_port(port)));
             let ways = names.ways(ends);
             names.join(ends, (&fibre.id, None, false), ways);
         }
         for cable in &plan.cables {
-            let ends = cable.ends.map(|end| build::cable_end(plan, end));
+            let ends = cable.ends.map(|end| ports::cable_end(plan, end));
             let ends = ends.map(|(component, port)| (component.0 as usize, port));
             let ways = names.ways(ends);
             names.join(ends, (&cable.id, None, true), ways);
