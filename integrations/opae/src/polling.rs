@@ -6,11 +6,12 @@
 
 use session::{Until, WaitEnd};
 
-use crate::faults::Fault;
-use crate::guard::{LINE, PAGE};
-use crate::lock::this_thread;
+use crate::memory::Touch;
+use crate::memory::faults::Fault;
+use crate::memory::guard::{LINE, PAGE};
 use crate::state::State;
-use crate::ticks;
+use crate::threads::lock::this_thread;
+use crate::threads::ticks;
 use crate::turns::is_alone;
 
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
@@ -21,15 +22,6 @@ const THREAD_STEP: u64 = 1_000_000_000;
 
 /// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
 const SKEW: u64 = 1_000_000_000;
-
-/// The first access to a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// A read.
-    Read,
-    /// A write.
-    Write,
-}
 
 impl State {
     /// Handles an access of the program to `address`; returns whether it is in a guarded buffer, so that it can be repeated.

@@ -31,7 +31,6 @@ fn charge_system_call(state: &mut State) -> u64 {
 }
 
 /// Sets the error number, like a system call that fails.
-#[expect(unsafe_code, reason = "the error number is the thread's own")]
 fn fail(error: std::ffi::c_int) -> std::ffi::c_int {
     // SAFETY: the pointer is to this thread's own error number.
     unsafe { *libc::__errno_location() = error };

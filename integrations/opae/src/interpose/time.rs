@@ -1,7 +1,5 @@
 //! The functions that read clocks.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_void};
 
 use libc::{clockid_t, time_t, timespec, timeval};

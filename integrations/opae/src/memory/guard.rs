@@ -1,8 +1,6 @@
 //! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is
 //! charged, and repeated accesses reveal a program that polls a word.
 
-#![expect(unsafe_code, reason = "pages are opened and closed by address")]
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,7 +45,6 @@ pub struct Buffers {
     closing: u64,
 }
 
-/// A buffer.
 #[derive(Debug)]
 pub struct Buffer {
     /// Its address in the program.
@@ -233,7 +230,6 @@ impl Buffers {
             .find(|buffer| buffer.owner == owner && buffer.wsid == wsid)
     }
 
-    /// Removes a buffer.
     pub fn remove(&mut self, base: usize) -> Option<Buffer> {
         self.by_base.remove(&base)
     }
