@@ -78,10 +78,7 @@ impl Server {
                 bytes,
             } => {
                 let address = self.register(client, handle, (offset, bytes.len() as u64))?;
-                let stored = self
-                    .thread
-                    .store(&mut self.simulation, address, &bytes, watch);
-                stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+                self.store(address, &bytes, watch).map(|()| Reply::Done)
             }
             Request::Pin { handle, size, page } => {
                 let object = self.handles.of(client, handle)?.object;
@@ -237,6 +234,18 @@ impl Server {
         set.map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }
 
+    /// Stores bytes at an address, as a core of the host does.
+    pub(crate) fn store(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        let (thread, simulation) = (&self.thread, &mut self.simulation);
+        let stored = thread.store(simulation, address, bytes, watch);
+        stored.map_err(|_| Failure::Exception)
+    }
+
     fn load(
         &mut self,
         client: u64,
@@ -356,9 +365,9 @@ fn is_eventfd(file: &OwnedFd) -> bool {
 
 /// The first `size` bytes of `file`; none if it is shorter, or no file. A process may change it meanwhile.
 fn read(file: &OwnedFd, size: u64) -> Option<Vec<u8>> {
-    let held = fstat(file).ok()?;
-    let is_file = FileType::from_raw_mode(held.st_mode) == FileType::RegularFile;
-    if !is_file || u64::try_from(held.st_size).ok()? < size {
+    let status = fstat(file).ok()?;
+    let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    if !is_file || u64::try_from(status.st_size).ok()? < size {
         return None;
     }
     let mut bytes = vec![0; size as usize];

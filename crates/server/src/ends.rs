@@ -58,11 +58,7 @@ impl Server {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<(), Failure> {
         let control = self.port_control(object)?;
-        let simulation = &mut self.simulation;
-        let stored = self
-            .thread
-            .store(simulation, control, &0_u64.to_le_bytes(), watch);
-        stored.map_err(|_| Failure::Exception)
+        self.store(control, &0_u64.to_le_bytes(), watch)
     }
 
     fn port_control(&self, object: Named) -> Result<u64, Failure> {
