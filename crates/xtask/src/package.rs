@@ -48,7 +48,7 @@ const WIRE_ORDER: &str = r"  // A header in the order of a stream's lanes: byte 
 pub fn package() -> String {
     let fields = fields().expect("the samples are correct headers");
     let values = values().expect("the samples are correct headers");
-    format!("{HEAD}\n{values}{fields}{WIRE_ORDER}\nendpackage\n")
+    format!("{HEAD}\n{values}\n{fields}{WIRE_ORDER}\nendpackage\n")
 }
 
 /// A list of constants, one a line.
@@ -56,8 +56,10 @@ pub fn package() -> String {
 struct Constants(String);
 
 impl Constants {
+    /// Begins a group of constants.
     fn title(&mut self, title: &str) {
-        let _ = writeln!(self.0, "  // {title}");
+        let space = if self.0.is_empty() { "" } else { "\n" };
+        let _ = writeln!(self.0, "{space}  // {title}");
     }
 
     fn bits(&mut self, name: &str, width: u32, value: impl Into<u64>, help: &str) {
@@ -72,10 +74,6 @@ impl Constants {
     fn number(&mut self, name: &str, value: impl Into<u64>, help: &str) {
         let value = value.into();
         let _ = writeln!(self.0, "  localparam int {name} = {value}; // {help}");
-    }
-
-    fn end(&mut self) {
-        self.0.push('\n');
     }
 }
 
@@ -97,6 +95,14 @@ const MESSAGE_MASK: u8 = 0b1011_1000;
 /// The bit of the type of a locked memory read and its completion (PCIe Base table 2-3).
 const LOCKED: u8 = 1;
 const REQUESTER: FunctionId = FunctionId(0);
+/// The function whose ID has all bits.
+const LAST: FunctionId = FunctionId(u16::MAX);
+const STATUSES: [Status; 4] = [
+    Status::Successful,
+    Status::UnsupportedRequest,
+    Status::ConfigurationRetry,
+    Status::CompleterAbort,
+];
 const WIDE: u64 = 1 << 32;
 
 fn read(tag: u16, address: u64, len: u32) -> Result<Header, TlpError> {
@@ -153,27 +159,18 @@ fn packets(list: &mut Constants) -> Result<(), TlpError> {
         TLP_SWAP[8] = kind(&atomic(AtomicOperation::Swap)?), "AtomicOp Swap, 12-byte header";
         TLP_COMPARE_AND_SWAP[8] = kind(&atomic(AtomicOperation::CompareAndSwap)?), "AtomicOp CAS, 12-byte header";
     }
-    list.end();
-
     list.title("Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).");
     let message = Header::message(REQUESTER, Message::Error(Severity::Correctable));
     add! { list:
         TLP_MESSAGE_MASK[8] = MESSAGE_MASK, "bits that all messages share";
         TLP_MESSAGE[8] = kind(&message) & MESSAGE_MASK, "a message";
     }
-    list.end();
     Ok(())
 }
 
 /// Completion statuses, and the results of requests that circuits report.
 fn results(list: &mut Constants) {
-    let [successful, unsupported, retry, abort] = [
-        Status::Successful,
-        Status::UnsupportedRequest,
-        Status::ConfigurationRetry,
-        Status::CompleterAbort,
-    ]
-    .map(Status::bits);
+    let [successful, unsupported, retry, abort] = STATUSES.map(Status::bits);
     list.title("Completion Status (PCIe Base table 2-34).");
     add! { list:
         STATUS_SUCCESSFUL[3] = successful, "the request was carried out";
@@ -181,8 +178,6 @@ fn results(list: &mut Constants) {
         STATUS_RETRY[3] = retry, "a configuration request came too early";
         STATUS_ABORT[3] = abort, "the completer could not carry it out";
     }
-    list.end();
-
     list.title("The result of a request in a circuit: a Completion Status, or one of four that no completer sends.");
     add! { list:
         RESULT_SUCCESSFUL[3] = successful, "all data came";
@@ -194,7 +189,6 @@ fn results(list: &mut Constants) {
         RESULT_TIMEOUT[3] = 6_u8, "no completion came in time";
         RESULT_DESCRIPTOR[3] = 7_u8, "a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more";
     }
-    list.end();
 }
 
 /// Errors that circuits report at their ports.
@@ -203,7 +197,6 @@ fn reported_errors(list: &mut Constants) {
     for (code, (name, help, _)) in CIRCUIT_ERRORS.into_iter().enumerate() {
         list.bits(&format!("ERROR_{name}"), 3, code as u64, help);
     }
-    list.end();
 }
 
 /// Sizes of headers, pages, payloads and credits.
@@ -220,7 +213,6 @@ fn sizes(list: &mut Constants) -> Result<(), TlpError> {
         CREDIT = lengths.last().unwrap_or(0), "bytes of a data credit (PCIe Base 2.6.1)";
         LEAST_PAYLOAD = Express::supported_in(0), "size that the value 0 of MPS and MRRS stands for";
     }
-    list.end();
     Ok(())
 }
 
@@ -254,7 +246,6 @@ fn configuration(list: &mut Constants) {
         MSIX_VECTOR_CONTROL = register::MSIX_VECTOR_CONTROL, "offset of Vector Control in an entry";
         MSIX_VECTOR_MASK_BIT = low(register::MSIX_VECTOR_MASK), "Mask Bit, in Vector Control";
     }
-    list.end();
 }
 
 fn engine(list: &mut Constants) {
@@ -300,7 +291,6 @@ fn engine(list: &mut Constants) {
         DMA_DESCRIPTOR = DESCRIPTOR, "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits";
         DMA_MOST_DESCRIPTORS = MOST_DESCRIPTORS, "most descriptors of a list in the engine";
     }
-    list.end();
 }
 
 /// The reasons for which a channel of the engine stops.
@@ -312,7 +302,6 @@ fn errors(list: &mut Constants) {
         DMA_ERROR_ADDRESS[3] = 2_u8, "a command whose range ends beyond 64 bits of address";
         DMA_ERROR_STOPPED[3] = 3_u8, "it was told to stop";
     }
-    list.end();
 }
 
 /// The positions of the fields: those of every header, of requests, of their two forms of addresses, and of completions.
@@ -340,20 +329,17 @@ fn common(header: Header) -> Vec<Field> {
         attributes: Attributes::from_bits(bits),
         ..header
     };
+    let poisoned = Header {
+        poisoned: true,
+        ..header
+    };
     let field = |name, help, sample| Field::new(name, help, [header, sample]);
     vec![
         Field::first_byte("kind", "format and type"),
         field("traffic_class", "traffic class", class(7)),
         field("id_ordering", "ID-based ordering", attribute(4)),
         field("ordering", "relaxed ordering and no snoop", attribute(3)),
-        field(
-            "poisoned",
-            "the data is poisoned (EP)",
-            Header {
-                poisoned: true,
-                ..header
-            },
-        ),
+        field("poisoned", "the data is poisoned (EP)", poisoned),
     ]
 }
 
@@ -361,94 +347,63 @@ fn common(header: Header) -> Vec<Field> {
 fn memory(base: u64, bits: u32) -> Result<Vec<Field>, TlpError> {
     let read = |tag, address, len| read(tag, base + address, len);
     let first = read(0, 0, 4)?;
-    let all =
-        |samples: Vec<Result<Header, TlpError>>| samples.into_iter().collect::<Result<Vec<_>, _>>();
     let request = MemoryRequest::new(REQUESTER, Tag(0), base, 8)?;
     let translation = MemoryRequest::translation((REQUESTER, Tag(0)), Page::of(base), 1, false)?;
     let types =
         [request, request.translated(), translation].map(|one| Kind::MemoryRead(one).into());
-    let requester = Header::memory_read(FunctionId(u16::MAX), Tag(0), base, 4)?;
+    let requester = Header::memory_read(LAST, Tag(0), base, 4)?;
     let addresses = (2..bits).map(|bit| match 1_u64.checked_shl(bit) {
         Some(address) if base & address == 0 => read(0, address, 4),
         _ => Header::memory_read(REQUESTER, Tag(0), base << 1, 4),
     });
-    let dwords = Field::new(
-        "dwords",
-        "length; 0 for 1024",
-        all((1..=1024)
-            .map(|n| Header::memory_write(REQUESTER, base, n * 4))
-            .skip(1)
-            .collect())?,
-    );
+    let addresses = [Ok(first)].into_iter().chain(addresses);
+    let writes = (2..=1024).map(|n| Header::memory_write(REQUESTER, base, n * 4));
+    let ends = (4..=8).map(|len| read(0, 0, len));
+    let beginnings = (0..=4).map(|len| read(0, 0, len));
+    let field = |name, help, sample| Field::new(name, help, [first, sample]);
+    let dwords = all("dwords", "length; 0 for 1024", writes)?;
     Ok(vec![
-        Field::new("tag_9", "bit 9 of the tag", [first, read(0x200, 0, 4)?]),
-        Field::new("tag_8", "bit 8 of the tag", [first, read(0x100, 0, 4)?]),
+        field("tag_9", "bit 9 of the tag", read(0x200, 0, 4)?),
+        field("tag_8", "bit 8 of the tag", read(0x100, 0, 4)?),
         Field::new("address_type", "address type (AT)", types),
-        Field::new("requester", "Requester ID", [first, requester]),
-        Field::new("tag", "bits 7 to 0 of the tag", [first, read(0xff, 0, 4)?]),
-        Field::new(
-            "last_be",
-            "byte enables of the last dword",
-            all((4..=8).map(|len| read(0, 0, len)).collect())?,
-        )
-        .outside(&dwords),
-        Field::new(
-            "first_be",
-            "byte enables of the first dword",
-            all((0..=4).map(|len| read(0, 0, len)).collect())?,
-        ),
+        field("requester", "Requester ID", requester),
+        field("tag", "bits 7 to 0 of the tag", read(0xff, 0, 4)?),
+        all("last_be", "byte enables of the last dword", ends)?.outside(&dwords),
+        all("first_be", "byte enables of the first dword", beginnings)?,
         dwords,
-        Field::new(
-            "address",
-            "address, in dwords",
-            all([Ok(first)].into_iter().chain(addresses).collect())?,
-        ),
+        all("address", "address, in dwords", addresses)?,
     ])
+}
+
+/// The field that alone differs among `samples`, all of which must be correct.
+fn all(
+    name: &'static str,
+    help: &'static str,
+    samples: impl Iterator<Item = Result<Header, TlpError>>,
+) -> Result<Field, TlpError> {
+    let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    Ok(Field::new(name, help, samples))
 }
 
 fn completion_fields() -> Vec<Field> {
     let plain = completion(|_| ());
-    let statuses = [
-        Status::Successful,
-        Status::UnsupportedRequest,
-        Status::ConfigurationRetry,
-        Status::CompleterAbort,
-    ];
-    let with = |change: fn(&mut Completion)| [plain, completion(change)];
+    let field = |name, help, change: fn(&mut Completion)| {
+        Field::new(name, help, [plain, completion(change)])
+    };
+    let lengths = (1..=1024).map(|n| completion(|c| c.dwords = n));
+    let statuses = STATUSES.map(|status| completion(|c| c.status = status));
+    let left = "bytes still to come, with those here; 0 for 4096";
+    let lowest = "bits 6 to 0 of the address of the first byte";
     vec![
-        Field::new("tag_9", "bit 9 of the tag", with(|c| c.tag = Tag(0x200))),
-        Field::new("tag_8", "bit 8 of the tag", with(|c| c.tag = Tag(0x100))),
-        Field::new(
-            "dwords",
-            "length; 0 for 1024",
-            (1..=1024).map(|n| completion(|c| c.dwords = n)),
-        ),
-        Field::new(
-            "completer",
-            "Completer ID",
-            with(|c| c.completer = FunctionId(u16::MAX)),
-        ),
-        Field::new(
-            "status",
-            "Completion Status",
-            statuses.map(|status| completion(|c| c.status = status)),
-        ),
-        Field::new(
-            "byte_count",
-            "bytes still to come, with those here; 0 for 4096",
-            with(|c| c.byte_count = 0xfff),
-        ),
-        Field::new(
-            "requester",
-            "Requester ID",
-            with(|c| c.requester = FunctionId(u16::MAX)),
-        ),
-        Field::new("tag", "bits 7 to 0 of the tag", with(|c| c.tag = Tag(0xff))),
-        Field::new(
-            "lower_address",
-            "bits 6 to 0 of the address of the first byte",
-            with(|c| c.lower_address = 0x7f),
-        ),
+        field("tag_9", "bit 9 of the tag", |c| c.tag = Tag(0x200)),
+        field("tag_8", "bit 8 of the tag", |c| c.tag = Tag(0x100)),
+        Field::new("dwords", "length; 0 for 1024", lengths),
+        field("completer", "Completer ID", |c| c.completer = LAST),
+        Field::new("status", "Completion Status", statuses),
+        field("byte_count", left, |c| c.byte_count = 0xfff),
+        field("requester", "Requester ID", |c| c.requester = LAST),
+        field("tag", "bits 7 to 0 of the tag", |c| c.tag = Tag(0xff)),
+        field("lower_address", lowest, |c| c.lower_address = 0x7f),
     ]
 }
 
