@@ -42,12 +42,12 @@ impl State {
         if touch == Touch::Write {
             self.settle();
         }
-        let epoch = self.buffers.epoch();
+        let epoch = self.buffers.epoch;
         let Some(buffer) = self.buffers.at(address) else {
             return false;
         };
         let is_new = buffer.charge(address, epoch);
-        let closing = self.buffers.closing();
+        let closing = self.buffers.closing;
         if is_new {
             self.charge_page(touch);
         } else if self.active()
@@ -55,7 +55,7 @@ impl State {
         {
             self.poll(&round);
         }
-        let closing = self.buffers.closing();
+        let closing = self.buffers.closing;
         let Some(buffer) = self.buffers.at(address) else {
             return false;
         };
@@ -71,7 +71,7 @@ impl State {
 
     /// Opens and charges the pages of a range that a system call will use.
     pub fn touch_range(&mut self, address: usize, len: usize, touch: Touch) {
-        let epoch = self.buffers.epoch();
+        let epoch = self.buffers.epoch;
         let mut at = address;
         let end = address.saturating_add(len);
         while at < end {
@@ -104,7 +104,7 @@ impl State {
                 Touch::Read => costs.read_byte,
                 Touch::Write => costs.written_byte,
             };
-            link.charge_copy(byte.saturating_mul(PAGE as u64));
+            link.charge(|work| &mut work.copies, byte.saturating_mul(PAGE as u64));
         }
     }
 
@@ -126,7 +126,7 @@ impl State {
         if why == WaitEnd::Happened
             && let Some(link) = self.timed()
         {
-            link.charge_look(link.welcome.costs.poll);
+            link.charge(|work| &mut work.looks, link.welcome.costs.poll);
         }
     }
 

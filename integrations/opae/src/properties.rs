@@ -137,10 +137,8 @@ impl Properties {
     }
 
     fn of_type(&self, objtype: u32) -> Result<(), Code> {
-        if self.objtype == Some(objtype) {
-            return Ok(());
-        }
-        Err(Code::InvalidParam)
+        let is_right = self.objtype == Some(objtype);
+        is_right.then_some(()).ok_or(Code::InvalidParam)
     }
 }
 

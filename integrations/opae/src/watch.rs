@@ -111,29 +111,13 @@ fn block_every_signal() {
 /// Requests short time slices from the scheduler, which come sooner: on the processor of a program that polls, the thread would otherwise wait
 /// until the time slice of the program has ended, some milliseconds. Systems before Linux 6.12 give every thread the same time slices.
 fn request_short_slices() {
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    // SAFETY: the calls read the attributes, which have the size that they say, and numbers.
+    // SAFETY: the attributes have numbers alone, for which zero is a value, and the size that they say; the calls read them and numbers.
     unsafe {
-        let attributes = Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: libc::SCHED_OTHER as u32,
-            flags: 0,
-            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
-            priority: 0,
-            runtime: SHORT_SLICE,
-            deadline: 0,
-            period: 0,
-        };
+        let mut attributes: libc::sched_attr = std::mem::zeroed();
+        attributes.size = size_of::<libc::sched_attr>() as u32;
+        attributes.sched_policy = libc::SCHED_OTHER as u32;
+        attributes.sched_nice = libc::getpriority(libc::PRIO_PROCESS, 0);
+        attributes.sched_runtime = SHORT_SLICE;
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
 }

@@ -36,13 +36,13 @@ pub fn may_touch(address: usize, len: usize) -> bool {
 pub struct Buffers {
     by_base: BTreeMap<usize, Buffer>,
     /// Number of stores and loads to devices so far.
-    epoch: u64,
+    pub epoch: u64,
     /// Number of system calls that use pages now.
     used: u32,
     /// Whether pages must be closed at the end of the last of these system calls.
     late: bool,
     /// Number of times that pages were closed.
-    closing: u64,
+    pub closing: u64,
 }
 
 #[derive(Debug)]
@@ -193,16 +193,6 @@ impl Buffers {
         LOW.fetch_min(buffer.base, Ordering::Relaxed);
         HIGH.fetch_max(buffer.base + buffer.len, Ordering::Relaxed);
         self.by_base.insert(buffer.base, buffer);
-    }
-
-    /// Number of stores and loads to devices so far.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// Number of times that pages were closed.
-    pub fn closing(&self) -> u64 {
-        self.closing
     }
 
     /// Whether a page is open that will be closed.

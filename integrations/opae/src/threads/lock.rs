@@ -62,10 +62,7 @@ impl<T> Lock<T> {
         let mask = block_unless_blocked();
         let mut tries = 0;
         while tries < TRIES {
-            let free = self
-                .word
-                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-            if free.is_ok() {
+            if self.take_free() {
                 self.owner.store(this_thread(), Ordering::Relaxed);
                 return Some(Guard { lock: self, mask });
             }
@@ -77,12 +74,16 @@ impl<T> Lock<T> {
         None
     }
 
+    /// Takes the lock if it is free.
+    fn take_free(&self) -> bool {
+        let word = &self.word;
+        let taken = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    }
+
     /// Locks without a guard, for example before a fork.
     pub fn acquire(&self) {
-        let free = self
-            .word
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        if free.is_err() {
+        if !self.take_free() {
             self.waiting.fetch_add(1, Ordering::SeqCst);
             while self.word.swap(WANTED, Ordering::SeqCst) != FREE {
                 futex_wait(&self.word, WANTED, None);
