@@ -219,7 +219,7 @@ impl Processor {
         self.orders.push_back(TranslationOrder { ticket, what });
     }
 
-    /// Lets a thread continue on its core after its load.
+    /// Lets a thread continue on its core, after its load or its pause.
     fn end_load(&mut self, thread: ThreadId, now: Time) {
         self.threads[thread.0].state = State::Working;
         self.timed.push(Reverse((now, thread)));
@@ -228,8 +228,7 @@ impl Processor {
     /// Lets a thread continue that has [paused](System::pause). Other threads are not affected.
     pub fn go_on(&mut self, thread: ThreadId, now: Time) {
         if self.threads[thread.0].state == State::Paused {
-            self.threads[thread.0].state = State::Working;
-            self.timed.push(Reverse((now, thread)));
+            self.end_load(thread, now);
         }
     }
 

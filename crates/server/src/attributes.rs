@@ -6,10 +6,7 @@ use sim::{AccessError, CardPlace};
 
 use crate::cards;
 use crate::handles::Named;
-use crate::server::Server;
-
-/// A function that allows the simulation to continue.
-type Watch<'w> = &'w mut dyn FnMut() -> bool;
+use crate::server::{Server, Watch};
 
 impl Server {
     pub(crate) fn load_attribute(

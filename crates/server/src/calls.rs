@@ -15,7 +15,7 @@ use sim::{SlotPlace, Woken};
 use crate::cards;
 use crate::handles::{Named, State};
 use crate::pages::expect_transfer;
-use crate::server::{Server, is_called};
+use crate::server::{Server, Watch, is_called};
 
 /// Real time of a wait after which calls of others are looked for, and served first.
 const SLICE: Duration = Duration::from_millis(10);
@@ -37,7 +37,7 @@ impl Server {
         place: usize,
         call: Call,
         file: Option<OwnedFd>,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let client = self.clients[place].number;
         if let Request::Hello { version } = call.request {
@@ -168,7 +168,7 @@ impl Server {
     }
 
     /// Lets time pass while a process works.
-    pub(crate) fn pass(&mut self, span: Span, watch: &mut dyn FnMut() -> bool) {
+    pub(crate) fn pass(&mut self, span: Span, watch: Watch<'_>) {
         // The only error is an interruption by `watch`; the work then ends before the next access.
         let _ = self.thread.work(&mut self.simulation, span, watch);
     }
@@ -211,7 +211,7 @@ impl Server {
         client: u64,
         handle: u64,
         hertz: u64,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let object = self.handles.of(client, handle)?.object;
         let slot = object.slot.ok_or(Failure::NotSupported)?;
@@ -239,7 +239,7 @@ impl Server {
         &mut self,
         address: u64,
         bytes: &[u8],
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<(), Failure> {
         let (thread, simulation) = (&self.thread, &mut self.simulation);
         let stored = thread.store(simulation, address, bytes, watch);
@@ -251,7 +251,7 @@ impl Server {
         client: u64,
         handle: u64,
         (offset, len): (u64, u32),
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let address = self.register(client, handle, (offset, len.into()))?;
         let loaded = self.thread.load(&mut self.simulation, address, len, watch);
@@ -263,7 +263,7 @@ impl Server {
         (client, handle): (u64, u64),
         (slot, how): (u32, How),
         (file, size): (&OwnedFd, u64),
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let Named { card, slot: None } = self.handles.of(client, handle)?.object else {
             return Err(Failure::NotSupported);
@@ -306,7 +306,7 @@ impl Server {
         client: u64,
         until: Until,
         limit: u64,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         // A limit beyond the largest time saturates.
         let limit = self.began + Span::from_fs(limit);

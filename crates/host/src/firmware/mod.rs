@@ -194,13 +194,12 @@ impl Vectors {
                 function: id,
                 first: self.next,
             });
-            self.next += msix.vectors;
+            self.next += msix.count;
             return Ok(());
         }
         let Some(msi) = &found.msi else { return Ok(()) };
-        let count = 1 << msi.capable;
-        let first = self.next.next_multiple_of(count);
-        if first + count > MSI_VECTORS {
+        let first = self.next.next_multiple_of(msi.count);
+        if first + msi.count > MSI_VECTORS {
             return Err(FirmwareError::NoVector(id));
         }
         registers
@@ -208,10 +207,10 @@ impl Vectors {
             .await;
         registers.write(id, msi.register + 2, 0).await;
         registers.write(id, msi.register + 3, first).await;
-        let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
+        let enable = register::MSI_ENABLE | msi.count.ilog2() << register::MSI_COUNT_SHIFT;
         let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
         registers.replace(id, msi.register, (field, enable)).await;
-        self.next = first + count;
+        self.next = first + msi.count;
         Ok(())
     }
 }
