@@ -518,7 +518,7 @@ def test_a_bench_names_the_defect_of_a_completion(defect: str, offset: int) -> N
 
 
 def test_a_defect_that_does_not_exist_is_an_error_with_those_that_do() -> None:
-    with pytest.raises(ModelError, match='"crc" is no defect of a completion; write one of "byte'):
+    with pytest.raises(ModelError, match='"crc" is no defect of a completion; write one of byte'):
         Bench(Wrong, defect="crc").read(0, 0)
 
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::slice;
 
 use crate::abi::{self, Model, Settings};
@@ -95,6 +95,17 @@ impl<'c> Events<'c> {
     }
 }
 
+/// Calls of the model with the instance: those that change it are `mut`.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($($mut:ident)? $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&$($mut)? self $(, $argument: $type)*) $(-> $result)? {
+            // SAFETY: the instance is of this model.
+            unsafe { (self.model.$name)(self.instance.as_ptr() $(, $argument)*) }
+        }
+    )*};
+}
+
 impl Circuit {
     /// The names of all circuits of this build, with the widths in bits for which they are built.
     pub fn all() -> Vec<(String, u32)> {
@@ -147,12 +158,6 @@ impl Circuit {
         })
     }
 
-    /// Resets the circuit, which forgets all TLPs.
-    pub fn reset(&mut self) {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.reset)(self.instance.as_ptr()) }
-    }
-
     /// Applies settings from the next cycle on.
     pub fn configure(&mut self, settings: Settings) {
         // SAFETY: the instance is of this model, and the settings are read during the call only.
@@ -183,24 +188,10 @@ impl Circuit {
         }
     }
 
-    /// Sets the number of TLPs that the circuit may begin to send; while there are none, its port is not ready.
-    pub fn allow(&mut self, tlps: u32) {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.allow)(self.instance.as_ptr(), tlps) }
-    }
-
     /// Runs the circuit up to cycle `until`, and returns what has happened at its ports.
     pub fn run(&mut self, until: u64) -> Result<Events<'_>, Failure> {
-        let mut seen = abi::Events {
-            first: ptr::null(),
-            count: 0,
-            bytes: ptr::null(),
-            size: 0,
-            headers: ptr::null(),
-            headers_size: 0,
-            cycle: 0,
-            stopped: ptr::null(),
-        };
+        // SAFETY: the structure has numbers and pointers alone, for which zero is a value.
+        let mut seen: abi::Events = unsafe { std::mem::zeroed() };
         // SAFETY: the instance is of this model, and the structure is written during the call only.
         unsafe { (self.model.run)(self.instance.as_ptr(), until, &raw mut seen) }
         self.cycle = seen.cycle;
@@ -243,33 +234,9 @@ impl Circuit {
         self.model.width as usize
     }
 
-    /// Whether the circuit has sent the first beat of a TLP, and not yet the last one.
-    pub fn is_sending(&self) -> bool {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.is_sending)(self.instance.as_ptr()) }
-    }
-
     /// Whether the circuit has ports for the function-level reset. Without them, [`reset`](Self::reset) resets its function.
     pub fn resets_function(&self) -> bool {
         self.model.resets_function
-    }
-
-    /// Whether the circuit has ended the function-level reset that its [settings](Settings::flr) have begun.
-    pub fn is_reset_done(&self) -> bool {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.is_reset_done)(self.instance.as_ptr()) }
-    }
-
-    /// Whether the circuit works although it is given nothing; if not, its clock stands still.
-    pub fn is_active(&self) -> bool {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.is_active)(self.instance.as_ptr()) }
-    }
-
-    /// The number of cycles in which units at rest were not evaluated.
-    pub fn short_cycles(&self) -> u64 {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.short_cycles)(self.instance.as_ptr()) }
     }
 
     /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on; nothing with [`Waves::Never`].
@@ -282,10 +249,21 @@ impl Circuit {
         Ok(())
     }
 
-    /// Ends the waveforms.
-    pub fn close_waves(&mut self) {
-        // SAFETY: the instance is of this model.
-        unsafe { (self.model.close_waves)(self.instance.as_ptr()) }
+    calls! {
+        /// Resets the circuit, which forgets all TLPs.
+        reset(mut);
+        /// Sets the number of TLPs that the circuit may begin to send; while there are none, its port is not ready.
+        allow(mut, tlps: u32);
+        /// Ends the waveforms.
+        close_waves(mut);
+        /// Whether the circuit has sent the first beat of a TLP, and not yet the last one.
+        is_sending() -> bool;
+        /// Whether the circuit has ended the function-level reset that its [settings](Settings::flr) have begun.
+        is_reset_done() -> bool;
+        /// Whether the circuit works although it is given nothing; if not, its clock stands still.
+        is_active() -> bool;
+        /// The number of cycles in which units at rest were not evaluated.
+        short_cycles() -> u64;
     }
 }
 

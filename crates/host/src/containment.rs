@@ -56,11 +56,7 @@ impl PortBelow {
         system.change_register(at, (reset, reset)).await;
         system.sleep(hold).await;
         system.change_register(at, (reset, 0)).await;
-        if restores {
-            self.set_up_below(system, costs).await;
-        } else {
-            finish(system, &self.drivers, false).await;
-        }
+        self.end(system, costs, restores).await;
     }
 
     /// Sets or clears Link Disable of the port; sets up what is below it again if `restores`.
@@ -71,20 +67,22 @@ impl PortBelow {
         is_disabled: bool,
         restores: bool,
     ) {
-        let at = (self.function, register::LINK_CONTROL);
-        let value = if is_disabled {
-            register::LINK_DISABLE
-        } else {
-            0
-        };
+        let (at, mask) = (
+            (self.function, register::LINK_CONTROL),
+            register::LINK_DISABLE,
+        );
+        let value = if is_disabled { mask } else { 0 };
         prepare(&system, &self.drivers).await;
-        system
-            .change_register(at, (register::LINK_DISABLE, value))
-            .await;
+        system.change_register(at, (mask, value)).await;
+        self.end(&system, &costs, restores).await;
+    }
+
+    /// Ends a reset of what is below the port: sets it up again if `restores`; otherwise tells the drivers that it does not work.
+    async fn end(&self, system: &System, costs: &DriverParameters, restores: bool) {
         if restores {
-            self.set_up_below(&system, &costs).await;
+            self.set_up_below(system, costs).await;
         } else {
-            finish(&system, &self.drivers, false).await;
+            finish(system, &self.drivers, false).await;
         }
     }
 

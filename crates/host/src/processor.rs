@@ -92,7 +92,6 @@ enum State {
     Locked,
     /// Waiting until that thread has ended, on no core.
     Joining(ThreadId),
-    /// Ended.
     Ended,
 }
 
@@ -149,15 +148,10 @@ impl Processor {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let thread = ThreadId(self.threads.len());
-        self.threads.push(Thread {
-            program: Program::new(|desk| program(System(desk))),
-            begun: false,
-            state: State::Asleep,
-            loaded: Vec::new(),
-            ran_at: start,
-            steps: 0,
-        });
+        let thread = self.add_thread();
+        let one = &mut self.threads[thread.0];
+        one.program = Program::new(|desk| program(System(desk)));
+        (one.begun, one.state, one.ran_at) = (false, State::Asleep, start);
         self.timed.push(Reverse((start, thread)));
         thread
     }
@@ -225,7 +219,7 @@ impl Processor {
         self.orders.push_back(TranslationOrder { ticket, what });
     }
 
-    /// Lets a thread continue on its core after its load.
+    /// Lets a thread continue on its core, after its load or its pause.
     fn end_load(&mut self, thread: ThreadId, now: Time) {
         self.threads[thread.0].state = State::Working;
         self.timed.push(Reverse((now, thread)));
@@ -234,8 +228,7 @@ impl Processor {
     /// Lets a thread continue that has [paused](System::pause). Other threads are not affected.
     pub fn go_on(&mut self, thread: ThreadId, now: Time) {
         if self.threads[thread.0].state == State::Paused {
-            self.threads[thread.0].state = State::Working;
-            self.timed.push(Reverse((now, thread)));
+            self.end_load(thread, now);
         }
     }
 

@@ -1,8 +1,5 @@
 //! A queue pair as a program uses it: descriptors and rings in memory, and registers across the fabric.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
@@ -121,9 +118,7 @@ pub struct QueuePair {
     costs: DriverParameters,
     place: QueuePairPlace,
     posted: u32,
-    /// The outstanding requests of this queue pair, and of all queue pairs of the function that are used together.
     outstanding: u32,
-    together: Arc<AtomicU32>,
     sent: Ring,
     arrived: Ring,
     /// The number of buffers given to the controller so far, and the buffers that will be given back next.
@@ -158,7 +153,6 @@ impl QueuePair {
             place,
             posted: 0,
             outstanding: 0,
-            together: Arc::default(),
             given: place.entries,
             returned: Vec::new(),
         }
@@ -186,7 +180,6 @@ impl QueuePair {
     pub async fn close(self) {
         let control = register(self.place.id.pair(), offset::CONTROL);
         self.store(self.place.page + control, 0).await;
-        self.together.fetch_sub(self.outstanding, Ordering::Relaxed);
     }
 
     /// Sends `bytes`, at most 2,048, into a buffer of the queue pair `to`, which must have the same key. The event at the end
@@ -237,26 +230,6 @@ impl QueuePair {
         }
     }
 
-    /// The queue pair at `place` of the same function. Both together have at most the outstanding requests of one function.
-    #[must_use]
-    pub fn beside(&self, system: System, place: QueuePairPlace) -> Self {
-        debug_assert_eq!(place.id.function(), self.place.id.function());
-        Self {
-            together: self.together.clone(),
-            ..Self::new(system, self.costs.clone(), place)
-        }
-    }
-
-    /// The system of the program that opened the queue pair.
-    pub fn system(&self) -> &System {
-        &self.system
-    }
-
-    /// The identity, the addresses and the limits of the queue pair.
-    pub fn place(&self) -> &QueuePairPlace {
-        &self.place
-    }
-
     /// The number of outstanding requests of this queue pair.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
@@ -292,7 +265,7 @@ impl QueuePair {
             return Err(RequestError::TooLong(bytes.len()));
         }
         let most = self.place.requests;
-        if self.together.load(Ordering::Relaxed) >= most {
+        if self.outstanding >= most {
             return Err(RequestError::TooMany(most));
         }
         let slot = u64::from(self.posted % REQUESTS);
@@ -300,7 +273,6 @@ impl QueuePair {
         self.keep(address, &bytes).await;
         self.posted += 1;
         self.outstanding += 1;
-        self.together.fetch_add(1, Ordering::Relaxed);
         let bell_at = self.place.page + register(self.place.id.pair(), offset::DOORBELL);
         let len = bytes.len() as u32;
         Ok((bell_at, Doorbell { address, len }))
@@ -309,10 +281,7 @@ impl QueuePair {
     /// Records the end of a request without an event in the ring of sent requests: a GET whose data has arrived.
     pub fn finish(&mut self) {
         // A doorbell that another program has rung directly has an event, too, although it was not counted.
-        if self.outstanding > 0 {
-            self.outstanding -= 1;
-            self.together.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.outstanding = self.outstanding.saturating_sub(1);
     }
 
     /// Waits for the next event of a sent request. The program polls for it.

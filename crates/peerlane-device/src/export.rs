@@ -209,14 +209,22 @@ fn said(payload: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "panicked".to_owned())
 }
 
-/// The device behind a pointer that [`make`] has returned.
+/// Calls a device that [`make`] has returned.
 ///
 /// # Safety
 ///
-/// The pointer must come from `make::<M>`, and nobody else may use the device during the call.
-unsafe fn device<'d, M>(device: *mut c_void) -> &'d mut M {
+/// `model` must come from `make::<M>`, and nobody else may use the device during this call. `shell` must be valid during this call.
+unsafe fn call_device<M, T>(
+    model: *mut c_void,
+    shell: *const RawShell,
+    otherwise: T,
+    work: impl FnOnce(&mut M, &mut Shell<'_>) -> T,
+) -> T {
     // SAFETY: the caller keeps to the rules of this function.
-    unsafe { &mut *device.cast() }
+    unsafe {
+        let model = &mut *model.cast();
+        call(shell, otherwise, |shell| work(model, shell))
+    }
 }
 
 unsafe extern "C" fn describe<M: Declare>() -> *const RawDescription {
@@ -302,10 +310,9 @@ unsafe extern "C" fn destroy<M: Declare>(model: *mut c_void) {
 }
 
 unsafe extern "C" fn reset<M: Declare>(model: *mut c_void, function: u32, shell: *const RawShell) {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, (), |shell| model.reset(function as u8, shell)) }
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.reset(function as u8, shell);
+    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time, and a shell that is valid meanwhile.
+    unsafe { call_device(model, shell, (), work) }
 }
 
 fn access(raw: &RawAccess) -> Access {
@@ -324,8 +331,6 @@ unsafe extern "C" fn read<M: Declare>(
     into: *mut u8,
     shell: *const RawShell,
 ) -> u32 {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
     // SAFETY: the access is valid during this call.
     let access = access(unsafe { &*raw });
     let into: &mut [u8] = if access.len == 0 {
@@ -334,9 +339,9 @@ unsafe extern "C" fn read<M: Declare>(
         // SAFETY: the simulator gives space for as many bytes as the access has, and does not use it during this call.
         unsafe { slice::from_raw_parts_mut(into, access.len as usize) }
     };
-    let work = |shell: &mut Shell<'_>| model.read(access, into, shell);
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, Answer::Abort, work) as u32 }
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.read(access, into, shell);
+    // SAFETY: as in `reset`.
+    unsafe { call_device(model, shell, Answer::Abort, work) as u32 }
 }
 
 unsafe extern "C" fn write<M: Declare>(
@@ -345,14 +350,13 @@ unsafe extern "C" fn write<M: Declare>(
     bytes: *const u8,
     shell: *const RawShell,
 ) {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
     // SAFETY: the access is valid during this call.
     let access = access(unsafe { &*raw });
     // SAFETY: the simulator gives as many bytes as the access has.
     let bytes = unsafe { list(bytes, access.len as usize) };
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, (), |shell| model.write(access, bytes, shell)) }
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.write(access, bytes, shell);
+    // SAFETY: as in `reset`.
+    unsafe { call_device(model, shell, (), work) }
 }
 
 unsafe extern "C" fn completed<M: Declare>(
@@ -363,30 +367,33 @@ unsafe extern "C" fn completed<M: Declare>(
     len: usize,
     shell: *const RawShell,
 ) {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
     // SAFETY: the simulator gives `len` bytes, which are valid during this call.
     let bytes = unsafe { list(bytes, len) };
     let outcome = failure.checked_sub(1).map_or(Ok(bytes), |number| {
         let failure = Failure::ALL.get(number as usize);
         Err(failure.copied().unwrap_or(Failure::Poisoned))
     });
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, (), |shell| model.completed(tag, outcome, shell)) }
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.completed(tag, outcome, shell);
+    // SAFETY: as in `reset`.
+    unsafe { call_device(model, shell, (), work) }
 }
 
 unsafe extern "C" fn sent<M: Declare>(model: *mut c_void, tag: u64, shell: *const RawShell) {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, (), |shell| model.sent(tag, shell)) }
+    // SAFETY: as in `reset`.
+    unsafe {
+        call_device(model, shell, (), |model: &mut M, shell| {
+            model.sent(tag, shell)
+        })
+    }
 }
 
 unsafe extern "C" fn expired<M: Declare>(model: *mut c_void, timer: u64, shell: *const RawShell) {
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
-    let model = unsafe { device::<M>(model) };
-    // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, (), |shell| model.expired(timer, shell)) }
+    // SAFETY: as in `reset`.
+    unsafe {
+        call_device(model, shell, (), |model: &mut M, shell| {
+            model.expired(timer, shell)
+        })
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ mod description;
 mod export;
 pub mod limits;
 mod model;
+mod numbered;
 mod shell;
 
 pub use bench::{Asked, Bench, Stalled};

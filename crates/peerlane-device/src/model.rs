@@ -1,7 +1,6 @@
 //! The contract of a model: the calls that it gets.
 
-use std::fmt;
-
+use crate::numbered::numbered;
 use crate::{Description, Settings, Shell, Ticket};
 
 /// A device model.
@@ -134,41 +133,19 @@ impl Answer {
     pub const ALL: [Self; 4] = [Self::Now, Self::Later, Self::Unsupported, Self::Abort];
 }
 
-/// The reason why a request of a model has no data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// No memory or device has the address: Unsupported Request.
-    Unsupported,
-    /// The completer could not carry out the request: Completer Abort.
-    Aborted,
-    /// No completion came in time.
-    TimedOut,
-    /// The data is poisoned.
-    Poisoned,
-    /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
-    NotEnabled,
-}
-
-impl Failure {
-    /// All reasons, in the order of their numbers in the C interface, from 1 on.
-    pub const ALL: [Self; 5] = [
-        Self::Unsupported,
-        Self::Aborted,
-        Self::TimedOut,
-        Self::Poisoned,
-        Self::NotEnabled,
-    ];
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Failure::Unsupported => "unsupported request",
-            Failure::Aborted => "completer abort",
-            Failure::TimedOut => "completion timeout",
-            Failure::Poisoned => "poisoned data",
-            Failure::NotEnabled => "atomic operations not enabled",
-        })
+numbered! {
+    /// The reason why a request of a model has no data.
+    Failure {
+        /// No memory or device has the address: Unsupported Request.
+        Unsupported = "unsupported request",
+        /// The completer could not carry out the request: Completer Abort.
+        Aborted = "completer abort",
+        /// No completion came in time.
+        TimedOut = "completion timeout",
+        /// The data is poisoned.
+        Poisoned = "poisoned data",
+        /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
+        NotEnabled = "atomic operations not enabled",
     }
 }
 

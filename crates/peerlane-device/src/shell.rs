@@ -1,8 +1,7 @@
 //! The requests of a model to the PCI Express core around it.
 
-use std::fmt;
-
 use crate::Defect;
+use crate::numbered::numbered;
 
 /// The core around a model, during one call.
 ///
@@ -177,59 +176,27 @@ impl Severity {
     pub const ALL: [Self; 3] = [Self::Correctable, Self::NonFatal, Self::Fatal];
 }
 
-/// The reason why the shell rejects a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
-    /// A request for no bytes, or for more than 16 MiB.
-    Length,
-    /// The bytes go beyond the last address.
-    Address,
-    /// An atomic operation on a value of another size, or at an address that is no multiple of it.
-    Operand,
-    /// The function has no such vector.
-    NoSuchVector,
-    /// The device has no such function.
-    NoSuchFunction,
-    /// No read of registers waits for an answer with this ticket.
-    NoSuchTicket,
-    /// The answer has another number of bytes than the read.
-    AnswerLength,
-    /// More than 65,536 requests, or 256 MiB of data, wait to be sent.
-    TooMany,
-    /// The time of a timer is beyond the end of simulated time.
-    TooLate,
-}
-
-impl Misuse {
-    /// All reasons, in the order of their numbers in the C interface, from 1 on.
-    pub const ALL: [Self; 9] = [
-        Self::Length,
-        Self::Address,
-        Self::Operand,
-        Self::NoSuchVector,
-        Self::NoSuchFunction,
-        Self::NoSuchTicket,
-        Self::AnswerLength,
-        Self::TooMany,
-        Self::TooLate,
-    ];
-}
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Misuse::Length => "a request is for 1 byte to 16 MiB",
-            Misuse::Address => "the request goes beyond the last address of 64 bits",
-            Misuse::Operand => {
-                "an atomic operation is on 4 or 8 bytes, a compare and swap also on 16, at a multiple of that, with as many bytes for each operand"
-            }
-            Misuse::NoSuchVector => "the function has no such interrupt vector; declare more, or use one from 0 on",
-            Misuse::NoSuchFunction => "the device has no such function now",
-            Misuse::NoSuchTicket => "no read waits for an answer with this ticket",
-            Misuse::AnswerLength => "an answer has as many bytes as the read asked for",
-            Misuse::TooMany => "more than 65,536 requests or 256 MiB wait to be sent; wait until some have gone",
-            Misuse::TooLate => "the timer is beyond the end of simulated time",
-        })
+numbered! {
+    /// The reason why the shell rejects a request.
+    Misuse {
+        /// A request for no bytes, or for more than 16 MiB.
+        Length = "a request is for 1 byte to 16 MiB",
+        /// The bytes go beyond the last address.
+        Address = "the request goes beyond the last address of 64 bits",
+        /// An atomic operation on a value of another size, or at an address that is no multiple of it.
+        Operand = "an atomic operation is on 4 or 8 bytes, a compare and swap also on 16, at a multiple of that, with as many bytes for each operand",
+        /// The function has no such vector.
+        NoSuchVector = "the function has no such interrupt vector; declare more, or use one from 0 on",
+        /// The device has no such function.
+        NoSuchFunction = "the device has no such function now",
+        /// No read of registers waits for an answer with this ticket.
+        NoSuchTicket = "no read waits for an answer with this ticket",
+        /// The answer has another number of bytes than the read.
+        AnswerLength = "an answer has as many bytes as the read asked for",
+        /// More than 65,536 requests, or 256 MiB of data, wait to be sent.
+        TooMany = "more than 65,536 requests or 256 MiB wait to be sent; wait until some have gone",
+        /// The time of a timer is beyond the end of simulated time.
+        TooLate = "the timer is beyond the end of simulated time",
     }
 }
 

@@ -7,32 +7,26 @@ use pyo3::prelude::*;
 
 use crate::wrong;
 
-/// Adds the constants and functions of this file to the module.
+/// Adds the constants of this file to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENVELOPE_BYTES", Envelope::BYTES)?;
     module.add("TLP_FRAMING_BYTES", TLP_FRAMING)?;
     module.add("FIBRE_BLOCK_BITS", aurora::BLOCK_BITS)?;
     let data_cycles = aurora::COMPENSATION_PERIOD - aurora::COMPENSATION_CYCLES;
     let share = data_cycles as f64 / aurora::COMPENSATION_PERIOD as f64;
-    module.add("COMPENSATED_SHARE", share)?;
-    module.add_function(wrap_pyfunction!(write_header_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(link_bytes_per_second, module)?)?;
-    module.add_function(wrap_pyfunction!(frame_cycles, module)?)?;
-    module.add_function(wrap_pyfunction!(read_size, module)?)?;
-    module.add_function(wrap_pyfunction!(read_bandwidth, module)?)?;
-    Ok(())
+    module.add("COMPENSATED_SHARE", share)
 }
 
 /// Returns the header size in bytes of a memory write to `address`.
 #[pyfunction]
-fn write_header_bytes(address: u64) -> PyResult<usize> {
+pub fn write_header_bytes(address: u64) -> PyResult<usize> {
     let header = Header::memory_write(FunctionId::default(), address, 1);
     Ok(header.map_err(wrong)?.header_len())
 }
 
 /// Returns the bytes per second of a link: headers and framing are included, the overhead of the line coding is not.
 #[pyfunction]
-fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
+pub fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
     let extended = [Generation::Gen4At20, Generation::Gen4At25];
     let generation = Generation::ALL
         .into_iter()
@@ -48,7 +42,7 @@ fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
 
 /// Returns the cycles that a frame of `length` bytes takes on a fibre with `lanes` lanes.
 #[pyfunction]
-fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
+pub fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
     if lanes == 0 {
         return Err(PyValueError::new_err(
             "0 is not a number of lanes; write 1 or more",
@@ -59,7 +53,7 @@ fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
 
 /// Converts a text such as "4 KiB" to bytes.
 #[pyfunction]
-fn read_size(text: &str) -> PyResult<u64> {
+pub fn read_size(text: &str) -> PyResult<u64> {
     Bytes::read(&Value::Text(text))
         .map(|Bytes(bytes)| bytes)
         .map_err(PyValueError::new_err)
@@ -67,7 +61,7 @@ fn read_size(text: &str) -> PyResult<u64> {
 
 /// Converts a text such as "1 GB/s" to bytes per second.
 #[pyfunction]
-fn read_bandwidth(text: &str) -> PyResult<u64> {
+pub fn read_bandwidth(text: &str) -> PyResult<u64> {
     Bandwidth::read(&Value::Text(text))
         .map(|Bandwidth(rate)| rate)
         .map_err(PyValueError::new_err)

@@ -7,8 +7,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use sim::job::{self, Call, Done, Letter, Number, Operator, Spot, Wanted};
 
-use sim::scenario::advice;
-
+use crate::numbers::named;
 use crate::{ScenarioError, Simulation, access_error, unless_failed, watched, wrong};
 
 /// The ranks of a job on hosts of a simulation.
@@ -104,8 +103,8 @@ impl Job {
         data: &[u8],
     ) -> PyResult<u32> {
         let call = Call::AllReduce {
-            number: named("type", number, &Number::NAMES)?,
-            operator: named("operator", operator, &Operator::NAMES)?,
+            number: named("type of numbers", number, Number::NAMES).map_err(wrong)?,
+            operator: named("operator", operator, Operator::NAMES).map_err(wrong)?,
             bytes: data,
         };
         self.call(rank, call)
@@ -225,14 +224,4 @@ fn letter(to: usize, tag: u32, bytes: &[u8]) -> Letter<'_> {
 
 fn wanted(from: Option<usize>, tag: Option<u32>, room: u64) -> Wanted {
     Wanted { from, tag, room }
-}
-
-/// Returns the one of `names` called `name`.
-fn named<T: Copy>(what: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
-    let found = names.iter().find(|(known, _)| *known == name);
-    found.map(|(_, one)| *one).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
-        let advice = advice(name, &known);
-        PyValueError::new_err(format!("{what} {name:?} is not known; {advice}"))
-    })
 }

@@ -161,18 +161,15 @@ impl Simulation {
     }
 
     fn tree(&self) -> PyResult<String> {
-        let this = &mut *self.idle()?;
-        json(&Tree::of(this.0.plan()))
+        json(&Tree::of(self.idle()?.0.plan()))
     }
 
     fn warnings(&self) -> PyResult<Vec<String>> {
-        let this = &mut *self.idle()?;
-        Ok(this.0.plan().warnings.clone())
+        Ok(self.idle()?.0.plan().warnings.clone())
     }
 
     fn measure_ns(&self) -> PyResult<Option<(f64, f64)>> {
-        let this = &mut *self.idle()?;
-        let window = this.0.plan().measure;
+        let window = self.idle()?.0.plan().measure;
         Ok(window.map(|(from, until)| (from.as_ns(), until.as_ns())))
     }
 
@@ -224,8 +221,7 @@ impl Simulation {
             let message = "caches are checked after some events; give 1 or more";
             return Err(PyValueError::new_err(message));
         };
-        let this = &mut *self.idle()?;
-        if this.0.watch_coherence(every) {
+        if self.idle()?.0.watch_coherence(every) {
             return Ok(());
         }
         let message =
@@ -234,8 +230,7 @@ impl Simulation {
     }
 
     fn watch_waits(&self) -> PyResult<()> {
-        let this = &mut *self.idle()?;
-        this.0.watch_waits();
+        self.idle()?.0.watch_waits();
         Ok(())
     }
 
@@ -298,8 +293,7 @@ impl Simulation {
     }
 
     fn wires(&self) -> PyResult<String> {
-        let this = &mut *self.idle()?;
-        json(&this.0.wires())
+        json(&self.idle()?.0.wires())
     }
 
     fn step(&self) -> PyResult<bool> {
@@ -310,13 +304,11 @@ impl Simulation {
 
     #[getter]
     fn now_ns(&self) -> PyResult<f64> {
-        let this = &mut *self.idle()?;
-        Ok(this.0.now().as_ns())
+        Ok(self.idle()?.0.now().as_ns())
     }
 
     fn write(&self, requester: &str, address: Address, data: Data) -> PyResult<()> {
-        let this = &mut *self.idle()?;
-        let written = this.0.write(requester, address.0, data.0);
+        let written = self.idle()?.0.write(requester, address.0, data.0);
         written.map_err(access_error)
     }
 
@@ -327,16 +319,15 @@ impl Simulation {
         address: Address,
         length: Length,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let this = &mut *self.idle()?;
-        let bytes = this.access(py, |simulation, watch| {
+        let bytes = self.idle()?.access(py, |simulation, watch| {
             simulation.read_back(requester, address.0, length.0, watch)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn window(&self, host: &str, to: &str) -> PyResult<u64> {
-        let this = &mut *self.idle()?;
-        this.0.window(host, to).map_err(access_error)
+        let window = self.idle()?.0.window(host, to);
+        window.map_err(access_error)
     }
 
     fn memory<'py>(
@@ -351,38 +342,33 @@ impl Simulation {
     }
 
     fn fill(&self, node: &str, address: Address, data: &[u8]) -> PyResult<()> {
-        let this = &mut *self.idle()?;
-        let filled = this.0.fill(node, address.0, data);
+        let filled = self.idle()?.0.fill(node, address.0, data);
         filled.map_err(access_error)
     }
 
     fn allocate(&self, host: &str, size: Length, alignment: Length) -> PyResult<u64> {
         let (size, alignment) = (size.0, alignment.0);
-        let this = &mut *self.idle()?;
         if !alignment.is_power_of_two() || size == 0 {
             return Err(PyValueError::new_err(
                 "size or alignment is not possible; give at least 1 byte and a power of two",
             ));
         }
-        let allocated = this.0.allocate_aligned(host, size, alignment);
+        let allocated = self.idle()?.0.allocate_aligned(host, size, alignment);
         allocated.map_err(access_error)
     }
 
     fn free(&self, host: &str, address: Address, size: Length) -> PyResult<()> {
-        let this = &mut *self.idle()?;
-        let freed = this.0.free(host, address.0, size.0);
+        let freed = self.idle()?.0.free(host, address.0, size.0);
         freed.map_err(access_error)
     }
 
     fn interrupts(&self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
-        let this = &mut *self.idle()?;
-        let taken = this.0.take_interrupts(host).map_err(access_error)?;
-        Ok(taken.into_iter().collect())
+        let taken = self.idle()?.0.take_interrupts(host);
+        Ok(taken.map_err(access_error)?.into_iter().collect())
     }
 
     fn vector(&self, device: &str, number: u32, function: u8) -> PyResult<(u64, u64, u32, u32)> {
-        let this = &mut *self.idle()?;
-        let vector = this.0.vector(device, number, function);
+        let vector = self.idle()?.0.vector(device, number, function);
         let vector = vector.map_err(access_error)?;
         Ok((vector.entry, vector.pending, vector.bit, vector.message))
     }
@@ -395,9 +381,8 @@ impl Simulation {
         offset: Offset,
         size: Length,
     ) -> PyResult<u32> {
-        let this = &mut *self.idle()?;
         let function = function_id(function)?;
-        this.access(py, |simulation, watch| {
+        self.idle()?.access(py, |simulation, watch| {
             simulation.config_read(host, function, offset.0, size.0, watch)
         })
     }
@@ -411,27 +396,23 @@ impl Simulation {
         value: Register,
         size: Length,
     ) -> PyResult<()> {
-        let this = &mut *self.idle()?;
         let function = function_id(function)?;
-        this.access(py, |simulation, watch| {
+        self.idle()?.access(py, |simulation, watch| {
             simulation.config_write(host, function, (offset.0, size.0), value.0, watch)
         })
     }
 
     fn lspci(&self) -> PyResult<String> {
-        let this = &mut *self.idle()?;
-        Ok(this.0.lspci())
+        Ok(self.idle()?.0.lspci())
     }
 
     fn result(&self) -> PyResult<String> {
-        let this = &mut *self.idle()?;
-        json(&this.0.result())
+        json(&self.idle()?.0.result())
     }
 
     /// The incidents so far that software may notice, as JSON.
     fn noticeable_incidents(&self) -> PyResult<String> {
-        let this = &mut *self.idle()?;
-        json(&this.0.noticeable_incidents())
+        json(&self.idle()?.0.noticeable_incidents())
     }
 }
 
@@ -574,50 +555,41 @@ fn access_error(error: AccessError) -> PyErr {
 }
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
-    module.add("UnitError", module.py().get_type::<UnitError>())?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD_PROFILE", env!("BUILD_PROFILE"))?;
-    module.add_class::<Simulation>()?;
-    module.add_class::<host_thread::HostThread>()?;
-    module.add_class::<job::Job>()?;
-    module.add_class::<session::Session>()?;
-    module.add("ModelError", module.py().get_type::<ModelError>())?;
-    module.add_class::<afu::Shell>()?;
-    module.add_class::<DeviceModel>()?;
-    module.add_class::<models::ModelBench>()?;
-    module.add_class::<models::ModelShell>()?;
-    module.add_function(wrap_pyfunction!(models::load_model, module)?)?;
-    module.add_function(wrap_pyfunction!(models::register_model, module)?)?;
-    module.add_function(wrap_pyfunction!(models::parameter_value, module)?)?;
-    module.add_function(wrap_pyfunction!(session::afus, module)?)?;
-    module.add_function(wrap_pyfunction!(session::begins_bitstream, module)?)?;
-    module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
-    module.add_function(wrap_pyfunction!(session::write_bitstream, module)?)?;
-    module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
-    module.add_function(wrap_pyfunction!(session::cards, module)?)?;
-    module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
-    outside::add(module)?;
-    module.add_function(wrap_pyfunction!(job::nics, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue, module)?)?;
-    module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
-    module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(written_out, module)?)?;
-    module.add_function(wrap_pyfunction!(workload_lists, module)?)?;
-    module.add_function(wrap_pyfunction!(nearest, module)?)?;
-    module.add_function(wrap_pyfunction!(advice, module)?)?;
-    module.add_function(wrap_pyfunction!(pattern, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_fabric, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_device, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_network, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_shape, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_shapes, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::bench_access, module)?)?;
-    module.add_function(wrap_pyfunction!(session::bench_socket, module)?)?;
-    module.add_function(wrap_pyfunction!(session::send_back, module)?)?;
-    module.add_function(wrap_pyfunction!(session::real_time, module)?)?;
-    module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
-    arithmetic::add(module)
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::arithmetic::{
+        frame_cycles, link_bytes_per_second, read_bandwidth, read_size, write_header_bytes,
+    };
+    #[pymodule_export]
+    use super::bench::{
+        bench_access, bench_device, bench_fabric, bench_messages, bench_network, bench_shape,
+        bench_shapes,
+    };
+    #[pymodule_export]
+    use super::models::{ModelBench, ModelShell, load_model, parameter_value, register_model};
+    #[pymodule_export]
+    use super::outside::{advance_to, begin_read, begin_write, call_model, notice, take_outcomes};
+    #[pymodule_export]
+    use super::session::{
+        Session, afus, begins_bitstream, bench_socket, cards, load_image, read_bitstream,
+        real_time, send_back, write_bitstream,
+    };
+    #[pymodule_export]
+    use super::{
+        DeviceModel, ModelError, ScenarioError, Simulation, UnitError, advice, catalogue,
+        histogram_buckets, histogram_quantile, nearest, pattern, workload_lists, written_out,
+    };
+    #[pymodule_export]
+    use super::{afu::Shell, host_thread::HostThread, host_thread::advance, wire::pack_tlp};
+    #[pymodule_export]
+    use super::{job::Job, job::nics};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("BUILD_PROFILE", env!("BUILD_PROFILE"))?;
+        super::arithmetic::add(module)
+    }
 }

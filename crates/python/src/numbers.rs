@@ -1,8 +1,11 @@
-//! Numbers and bytes among the arguments of calls, each refused with what it should be.
+//! Numbers, names and bytes among the arguments of calls, each refused with what it should be.
+
+use std::fmt::Display;
 
 use kernel::Span;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use sim::scenario::advice;
 
 /// Declares whole numbers from 0 on.
 macro_rules! numbers {
@@ -23,17 +26,11 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// An address.
     Address(u64) is "an address";
-    /// A number of bytes.
     Length(u64) is "a number of bytes";
-    /// The offset of a register.
     Offset(u64) is "the offset of a register";
-    /// The value of a register of 4 bytes.
     Register(u32) is "the value of a register of 4 bytes";
-    /// The message of an interrupt.
     Message(u32) is "the message of an interrupt";
-    /// A number of events.
     Events(u64) is "a number of events";
 }
 
@@ -53,6 +50,24 @@ pub fn span(ns: f64, what: &str) -> PyResult<Span> {
     Err(PyValueError::new_err(format!(
         "{ns} ns is not a possible time {what}; give 0 to 1e13 ns"
     )))
+}
+
+/// The one of `all` that has the name `given`; `what` is what the names are for, such as "severity".
+pub fn named<N: Display, T>(
+    what: &str,
+    given: &str,
+    all: impl IntoIterator<Item = (N, T)>,
+) -> Result<T, String> {
+    let mut names = Vec::new();
+    for (name, one) in all {
+        let name = name.to_string();
+        if name == given {
+            return Ok(one);
+        }
+        names.push(name);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Err(format!("{given:?} is no {what}; {}", advice(given, &names)))
 }
 
 /// The bytes of a write.

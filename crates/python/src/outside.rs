@@ -20,7 +20,7 @@ type Ended<'py> = (u32, f64, Bound<'py, PyBytes>, Option<PyErr>);
 
 /// Begins a read, and returns its number.
 #[pyfunction]
-fn begin_read(
+pub fn begin_read(
     simulation: &Bound<'_, Simulation>,
     requester: &str,
     address: Address,
@@ -33,7 +33,7 @@ fn begin_read(
 
 /// Begins a write, and returns its number.
 #[pyfunction]
-fn begin_write(
+pub fn begin_write(
     simulation: &Bound<'_, Simulation>,
     requester: &str,
     address: Address,
@@ -46,7 +46,7 @@ fn begin_write(
 
 /// Takes the outcomes of the accesses that have ended.
 #[pyfunction]
-fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> Vec<Ended<'py>> {
+pub fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> Vec<Ended<'py>> {
     // A callback sees the outcomes later.
     let Ok(mut simulation) = simulation.get().idle() else {
         return Vec::new();
@@ -65,7 +65,7 @@ fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> V
 /// Advances simulated time, at most to `until_ns`, until an access has ended, one of `threads` is done, or `notice` was called. Returns
 /// false if nothing is left to happen before.
 #[pyfunction]
-fn advance_to(
+pub fn advance_to(
     py: Python<'_>,
     simulation: &Bound<'_, Simulation>,
     threads: Vec<Py<HostThread>>,
@@ -87,7 +87,7 @@ fn advance_to(
 
 /// Calls the model from outside of a device now, as a timer with this number does.
 #[pyfunction]
-fn call_model(
+pub fn call_model(
     py: Python<'_>,
     simulation: &Bound<'_, Simulation>,
     device: &str,
@@ -102,15 +102,6 @@ fn call_model(
 
 /// Ends the current `advance_to` at the time that has come.
 #[pyfunction]
-fn notice() {
+pub fn notice() {
     NOTICED.set(true);
-}
-
-pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(begin_read, module)?)?;
-    module.add_function(wrap_pyfunction!(begin_write, module)?)?;
-    module.add_function(wrap_pyfunction!(take_outcomes, module)?)?;
-    module.add_function(wrap_pyfunction!(advance_to, module)?)?;
-    module.add_function(wrap_pyfunction!(call_model, module)?)?;
-    module.add_function(wrap_pyfunction!(notice, module)?)
 }

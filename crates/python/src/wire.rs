@@ -10,6 +10,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
+use crate::numbers::named;
+
 /// A packet as described in JSON.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -144,6 +146,11 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
     let dllp = |dllp: Dllp| Ok(dllp.emit().to_vec());
     let message = |message| Header::message(requester, message);
     let mut data = Vec::new();
+    let mut atomic = |operands: Operands, operation: AtomicOperation| {
+        data = bytes_of(&operands.data)?;
+        let width = (data.len() / operation.operands()) as u32;
+        Header::atomic((requester, tag), operation, operands.address, width).map_err(said)
+    };
     let mut header = match description {
         Description::MemoryRead { address, length } => {
             Header::memory_read(requester, tag, address, length).map_err(said)?
@@ -157,18 +164,9 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
             data[lead..lead + bytes.len()].copy_from_slice(&bytes);
             header
         }
-        Description::FetchAdd(operands) => {
-            data = bytes_of(&operands.data)?;
-            operands.request((requester, tag), AtomicOperation::FetchAdd, &data)?
-        }
-        Description::Swap(operands) => {
-            data = bytes_of(&operands.data)?;
-            operands.request((requester, tag), AtomicOperation::Swap, &data)?
-        }
-        Description::CompareAndSwap(operands) => {
-            data = bytes_of(&operands.data)?;
-            operands.request((requester, tag), AtomicOperation::CompareAndSwap, &data)?
-        }
+        Description::FetchAdd(operands) => atomic(operands, AtomicOperation::FetchAdd)?,
+        Description::Swap(operands) => atomic(operands, AtomicOperation::Swap)?,
+        Description::CompareAndSwap(operands) => atomic(operands, AtomicOperation::CompareAndSwap)?,
         Description::Completion {
             completer,
             status,
@@ -181,7 +179,7 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
                 completer: FunctionId(completer),
                 requester,
                 tag,
-                status: status_of(&status)?,
+                status: named("completion status", &status, STATUSES)?,
                 byte_count,
                 lower_address,
                 dwords: (data.len() / 4) as u16,
@@ -251,12 +249,7 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
         } => message(Message::PageGroupResponse {
             target: FunctionId(target),
             group: page_group(group)?,
-            response: match response.as_str() {
-                "success" => PageResponse::Success,
-                "invalid-request" => PageResponse::InvalidRequest,
-                "failure" => PageResponse::Failure,
-                other => return Err(format!("{other:?} is not a response to page requests")),
-            },
+            response: named("response to page requests", &response, PAGE_RESPONSES)?,
         }),
         Description::Ack { sequence } => return dllp(Dllp::Ack { sequence }),
         Description::Nak { sequence } => return dllp(Dllp::Nak { sequence }),
@@ -288,18 +281,6 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
     Ok([&bytes[..len], &data].concat())
 }
 
-impl Operands {
-    fn request(
-        &self,
-        transaction: (FunctionId, Tag),
-        operation: AtomicOperation,
-        data: &[u8],
-    ) -> Result<Header, String> {
-        let width = (data.len() / operation.operands()) as u32;
-        Header::atomic(transaction, operation, self.address, width).map_err(said)
-    }
-}
-
 impl Config {
     fn request(&self, requester: FunctionId, tag: Tag) -> Result<ConfigRequest, String> {
         let kind = match self.r#type {
@@ -324,23 +305,13 @@ impl Config {
 
 impl Limits {
     fn credit(&self) -> Result<Credit, String> {
-        let class = match self.class.as_str() {
-            "posted" => Class::Posted,
-            "non-posted" => Class::NonPosted,
-            "completion" => Class::Completion,
-            other => {
-                return Err(format!(
-                    "{other:?} is not a flow-control class; write posted, non-posted or completion"
-                ));
-            }
-        };
         let [header_scale, data_scale] = match self.scale {
             None => [Scale::Unscaled; 2],
             Some([headers, data]) => [scale(headers)?, scale(data)?],
         };
         Ok(Credit {
             channel: self.channel,
-            class,
+            class: named("flow-control class", &self.class, CLASSES)?,
             headers: self.headers,
             data: self.data,
             header_scale,
@@ -367,17 +338,22 @@ fn said(error: protocol::TlpError) -> String {
     error.to_string()
 }
 
-fn status_of(name: &str) -> Result<Status, String> {
-    match name {
-        "successful" => Ok(Status::Successful),
-        "unsupported-request" => Ok(Status::UnsupportedRequest),
-        "configuration-retry" => Ok(Status::ConfigurationRetry),
-        "completer-abort" => Ok(Status::CompleterAbort),
-        other => Err(format!(
-            "{other:?} is not a completion status; write successful, unsupported-request, configuration-retry or completer-abort"
-        )),
-    }
-}
+const STATUSES: [(&str, Status); 4] = [
+    ("successful", Status::Successful),
+    ("unsupported-request", Status::UnsupportedRequest),
+    ("configuration-retry", Status::ConfigurationRetry),
+    ("completer-abort", Status::CompleterAbort),
+];
+const PAGE_RESPONSES: [(&str, PageResponse); 3] = [
+    ("success", PageResponse::Success),
+    ("invalid-request", PageResponse::InvalidRequest),
+    ("failure", PageResponse::Failure),
+];
+const CLASSES: [(&str, Class); 3] = [
+    ("posted", Class::Posted),
+    ("non-posted", Class::NonPosted),
+    ("completion", Class::Completion),
+];
 
 fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
     let pairs = (0..hex.len()).step_by(2).map(|at| hex.get(at..at + 2));

@@ -6,10 +6,7 @@ use sim::{AccessError, CardPlace};
 
 use crate::cards;
 use crate::handles::Named;
-use crate::server::Server;
-
-/// A function that allows the simulation to continue.
-type Watch<'w> = &'w mut dyn FnMut() -> bool;
+use crate::server::{Server, Watch};
 
 impl Server {
     pub(crate) fn load_attribute(
@@ -39,7 +36,8 @@ impl Server {
             Attribute::IsCounting(port) => Ok(u64::from(control.port() == port)),
             Attribute::Counter(counter, port) if control.port() == port => {
                 let selected = control.with_event(event(counter)).0;
-                self.store_register(management + registers::FABRIC_CONTROL, selected, watch)?;
+                let control = management + registers::FABRIC_CONTROL;
+                self.store(control, &selected.to_le_bytes(), watch)?;
                 let value = self.load_register(management + registers::FABRIC_COUNTER, watch)?;
                 Ok(value & registers::COUNT)
             }
@@ -58,7 +56,7 @@ impl Server {
         if let Attribute::Error(register) = attribute {
             let address = self.error_register(object, register)?;
             self.pass(self.thread.costs().system_call, watch);
-            self.store_register(address, value, watch)?;
+            self.store(address, &value.to_le_bytes(), watch)?;
             return Ok(Reply::Done);
         }
         let address = self.management(object, attribute)? + registers::FABRIC_CONTROL;
@@ -71,7 +69,7 @@ impl Server {
             Attribute::IsCounting(port) => control.with_port(port),
             _ => return Err(Failure::NotSupported),
         };
-        self.store_register(address, control.0, watch)?;
+        self.store(address, &control.0.to_le_bytes(), watch)?;
         Ok(Reply::Done)
     }
 
@@ -87,18 +85,6 @@ impl Server {
     fn load_register(&mut self, address: u64, watch: Watch<'_>) -> Result<u64, Failure> {
         let loaded = self.thread.load_word(&mut self.simulation, address, watch);
         loaded.map_err(|_: AccessError| Failure::Exception)
-    }
-
-    fn store_register(
-        &mut self,
-        address: u64,
-        value: u64,
-        watch: Watch<'_>,
-    ) -> Result<(), Failure> {
-        let bytes = value.to_le_bytes();
-        let simulation = &mut self.simulation;
-        let stored = self.thread.store(simulation, address, &bytes, watch);
-        stored.map_err(|_| Failure::Exception)
     }
 
     /// The address of the management engine of a device that has the attribute.
@@ -121,7 +107,6 @@ impl Server {
     }
 }
 
-/// The event of a counter.
 fn event(counter: Counter) -> CounterEvent {
     match counter {
         Counter::LinkRead => CounterEvent::LinkRead,

@@ -132,7 +132,6 @@ impl Buffers {
         Ok((self.last, address))
     }
 
-    /// The buffer `number`.
     pub(crate) fn find(&self, number: u64) -> Result<&Buffer, Failure> {
         self.all.get(&number).ok_or(Failure::NotFound)
     }

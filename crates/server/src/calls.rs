@@ -15,7 +15,7 @@ use sim::{SlotPlace, Woken};
 use crate::cards;
 use crate::handles::{Named, State};
 use crate::pages::expect_transfer;
-use crate::server::{Server, is_called};
+use crate::server::{Server, Watch, is_called};
 
 /// Real time of a wait after which calls of others are looked for, and served first.
 const SLICE: Duration = Duration::from_millis(10);
@@ -37,7 +37,7 @@ impl Server {
         place: usize,
         call: Call,
         file: Option<OwnedFd>,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let client = self.clients[place].number;
         if let Request::Hello { version } = call.request {
@@ -78,10 +78,7 @@ impl Server {
                 bytes,
             } => {
                 let address = self.register(client, handle, (offset, bytes.len() as u64))?;
-                let stored = self
-                    .thread
-                    .store(&mut self.simulation, address, &bytes, watch);
-                stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+                self.store(address, &bytes, watch).map(|()| Reply::Done)
             }
             Request::Pin { handle, size, page } => {
                 let object = self.handles.of(client, handle)?.object;
@@ -171,7 +168,7 @@ impl Server {
     }
 
     /// Lets time pass while a process works.
-    pub(crate) fn pass(&mut self, span: Span, watch: &mut dyn FnMut() -> bool) {
+    pub(crate) fn pass(&mut self, span: Span, watch: Watch<'_>) {
         // The only error is an interruption by `watch`; the work then ends before the next access.
         let _ = self.thread.work(&mut self.simulation, span, watch);
     }
@@ -214,7 +211,7 @@ impl Server {
         client: u64,
         handle: u64,
         hertz: u64,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let object = self.handles.of(client, handle)?.object;
         let slot = object.slot.ok_or(Failure::NotSupported)?;
@@ -237,12 +234,24 @@ impl Server {
         set.map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }
 
+    /// Stores bytes at an address, as a core of the host does.
+    pub(crate) fn store(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        watch: Watch<'_>,
+    ) -> Result<(), Failure> {
+        let (thread, simulation) = (&self.thread, &mut self.simulation);
+        let stored = thread.store(simulation, address, bytes, watch);
+        stored.map_err(|_| Failure::Exception)
+    }
+
     fn load(
         &mut self,
         client: u64,
         handle: u64,
         (offset, len): (u64, u32),
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let address = self.register(client, handle, (offset, len.into()))?;
         let loaded = self.thread.load(&mut self.simulation, address, len, watch);
@@ -254,7 +263,7 @@ impl Server {
         (client, handle): (u64, u64),
         (slot, how): (u32, How),
         (file, size): (&OwnedFd, u64),
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         let Named { card, slot: None } = self.handles.of(client, handle)?.object else {
             return Err(Failure::NotSupported);
@@ -297,7 +306,7 @@ impl Server {
         client: u64,
         until: Until,
         limit: u64,
-        watch: &mut dyn FnMut() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Reply, Failure> {
         // A limit beyond the largest time saturates.
         let limit = self.began + Span::from_fs(limit);
@@ -356,9 +365,9 @@ fn is_eventfd(file: &OwnedFd) -> bool {
 
 /// The first `size` bytes of `file`; none if it is shorter, or no file. A process may change it meanwhile.
 fn read(file: &OwnedFd, size: u64) -> Option<Vec<u8>> {
-    let held = fstat(file).ok()?;
-    let is_file = FileType::from_raw_mode(held.st_mode) == FileType::RegularFile;
-    if !is_file || u64::try_from(held.st_size).ok()? < size {
+    let status = fstat(file).ok()?;
+    let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    if !is_file || u64::try_from(status.st_size).ok()? < size {
         return None;
     }
     let mut bytes = vec![0; size as usize];

@@ -112,7 +112,7 @@ impl Card {
     }
 }
 
-/// Bits of an object's number that tell the objects of a card apart.
+/// Bits of an object's number that distinguish the objects of a card.
 const OBJECT_BITS: u32 = 3;
 
 /// The objects of all cards.

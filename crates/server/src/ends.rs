@@ -8,7 +8,7 @@ use sim::{AccessError, FpgaCard};
 
 use crate::buffers::{Released, Which};
 use crate::handles::{Named, State};
-use crate::server::Server;
+use crate::server::{Server, Watch};
 
 /// Bits of the port's control register: the reset request, and its acknowledgement.
 const IN_RESET: u64 = 1;
@@ -19,11 +19,7 @@ const RESET_LOOKS: u32 = 1000;
 
 impl Server {
     /// Puts the port of an accelerator into reset and releases it, as its driver does.
-    pub(crate) fn reset(
-        &mut self,
-        object: Named,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Failure> {
+    pub(crate) fn reset(&mut self, object: Named, watch: Watch<'_>) -> Result<(), Failure> {
         self.pass(self.thread.costs().system_call, watch);
         // If the port has not acknowledged the reset, it is taken out of reset all the same.
         let begun = self.begin_reset(object, watch);
@@ -32,11 +28,7 @@ impl Server {
 
     /// Puts the port of an accelerator into reset, and waits for its acknowledgement, which comes when no response is outstanding. All
     /// earlier writes of the accelerator have then reached memory, because the completion of the read does not pass them.
-    pub(crate) fn begin_reset(
-        &mut self,
-        object: Named,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Failure> {
+    pub(crate) fn begin_reset(&mut self, object: Named, watch: Watch<'_>) -> Result<(), Failure> {
         let control = self.port_control(object)?;
         let (thread, simulation) = (&self.thread, &mut self.simulation);
         let mut begin = || {
@@ -52,17 +44,9 @@ impl Server {
         begin().map_err(|_: AccessError| Failure::Exception)
     }
 
-    pub(crate) fn end_reset(
-        &mut self,
-        object: Named,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Failure> {
+    pub(crate) fn end_reset(&mut self, object: Named, watch: Watch<'_>) -> Result<(), Failure> {
         let control = self.port_control(object)?;
-        let simulation = &mut self.simulation;
-        let stored = self
-            .thread
-            .store(simulation, control, &0_u64.to_le_bytes(), watch);
-        stored.map_err(|_| Failure::Exception)
+        self.store(control, &0_u64.to_le_bytes(), watch)
     }
 
     fn port_control(&self, object: Named) -> Result<u64, Failure> {

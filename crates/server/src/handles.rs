@@ -20,13 +20,11 @@ pub(crate) struct OpenHandle {
 /// An object of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// The card.
     pub(crate) card: usize,
     /// The slot with the accelerator, unless the object is the device.
     pub(crate) slot: Option<usize>,
 }
 
-/// All open handles.
 #[derive(Debug, Default)]
 pub(crate) struct OpenHandles {
     all: BTreeMap<u64, OpenHandle>,
@@ -97,7 +95,6 @@ impl OpenHandles {
         }
     }
 
-    /// All open handles.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OpenHandle> {
         self.all.values()
     }
@@ -135,8 +132,8 @@ impl OpenHandle {
 
     /// Ends the subscription to an event of a card with `slots` slots.
     pub(crate) fn ignore(&mut self, event: Event, slots: usize) -> Result<(), Failure> {
-        let heard = self.listening.remove(&self.vector(event, slots)?);
-        heard.map(drop).ok_or(Failure::NotFound)
+        let removed = self.listening.remove(&self.vector(event, slots)?);
+        removed.map(drop).ok_or(Failure::NotFound)
     }
 
     /// The interrupt vector of an event.

@@ -116,24 +116,24 @@ fn take() -> Option<Box<MemoryPage>> {
 
 /// Makes pages whenever there are few, until no session is open.
 fn make_pages() {
-    let mut held = stock();
-    while held.sessions > 0 {
-        if held.pages.len() < MOST {
-            drop(held);
+    let mut kept = stock();
+    while kept.sessions > 0 {
+        if kept.pages.len() < MOST {
+            drop(kept);
             let page = touched_page();
-            held = stock();
-            if held.sessions > 0 {
-                held.pages.extend(page);
+            kept = stock();
+            if kept.sessions > 0 {
+                kept.pages.extend(page);
             }
             continue;
         }
-        held.state = State::Waits;
-        held = CHANGED
-            .wait_while(held, |stock| stock.sessions > 0 && stock.pages.len() > FEW)
+        kept.state = State::Waits;
+        kept = CHANGED
+            .wait_while(kept, |stock| stock.sessions > 0 && stock.pages.len() > FEW)
             .unwrap_or_else(PoisonError::into_inner);
-        held.state = State::Works;
+        kept.state = State::Works;
     }
-    held.state = State::Absent;
+    kept.state = State::Absent;
 }
 
 fn touched_page() -> Option<Box<MemoryPage>> {

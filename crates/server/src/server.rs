@@ -51,6 +51,9 @@ pub struct Settings {
     pub monotonic: u64,
 }
 
+/// A function that allows the simulation to continue.
+pub(crate) type Watch<'w> = &'w mut dyn FnMut() -> bool;
+
 /// A host on which processes run.
 #[derive(Debug)]
 pub struct Server {
@@ -182,7 +185,7 @@ impl Server {
     }
 
     /// Serves calls while `watch`, which is called regularly, returns true, and until a model or a circuit cannot go on.
-    pub fn serve(&mut self, watch: &mut dyn FnMut() -> bool) -> Result<(), ServerError> {
+    pub fn serve(&mut self, watch: Watch<'_>) -> Result<(), ServerError> {
         while watch() && !self.simulation.has_stopped() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
             let patience = if is_moving { &AT_ONCE } else { &LOOK };
@@ -225,7 +228,7 @@ impl Server {
 
     /// Serves the calls of a process that follow soon. They are awaited without a sleep if that [pays](session::Pace), as to be woken takes longer than
     /// a call; then, if there is no other process, without a look at others before each.
-    fn linger(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+    fn linger(&mut self, number: u64, watch: Watch<'_>) {
         let mut served = 0;
         while watch() && !self.simulation.has_stopped() {
             let begins = |client: &mut Client| !client.looks() && client.pace.begins();
@@ -252,7 +255,7 @@ impl Server {
 
     /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep. On its only core the server does not wait:
     /// the process may need it.
-    fn await_awake(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+    fn await_awake(&mut self, number: u64, watch: Watch<'_>) {
         let mut last = Instant::now();
         let mut served = 0;
         let may_wait = !has_one_core();
@@ -279,12 +282,7 @@ impl Server {
     }
 
     /// Serves the call of a process, or removes the process; returns whether there was a call.
-    fn serve_client(
-        &mut self,
-        number: u64,
-        patience: Patience,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> bool {
+    fn serve_client(&mut self, number: u64, patience: Patience, watch: Watch<'_>) -> bool {
         let Some(place) = self
             .clients
             .iter()
@@ -324,7 +322,7 @@ impl Server {
             return false;
         }
         let answer = Response {
-            now: self.now(),
+            now: self.elapsed().as_fs(),
             active: !self.simulation.is_at_rest(),
             outcome,
         };
@@ -352,10 +350,6 @@ impl Server {
             }
             card.said = model.missing().len();
         }
-    }
-
-    fn now(&self) -> u64 {
-        self.elapsed().as_fs()
     }
 
     /// Removes a process, with its handles.

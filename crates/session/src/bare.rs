@@ -16,7 +16,7 @@ const PACKET: [u8; 32] = [0; 32];
 /// nanoseconds.
 pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
     let socket = Channel::connect(path)?;
-    let turn = || -> Result<u64, Errno> {
+    let round_trip = || -> Result<u64, Errno> {
         let mut bytes = PACKET;
         let began = real_time();
         send(socket.as_fd(), &bytes, SendFlags::NOSIGNAL)?;
@@ -24,8 +24,8 @@ pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
         Ok(real_time() - began)
     };
     // The first packet is not measured: it may wait for the other process to accept the connection.
-    turn()?;
-    let times: Result<_, Errno> = (0..count).map(|_| turn()).collect();
+    round_trip()?;
+    let times: Result<_, Errno> = (0..count).map(|_| round_trip()).collect();
     Ok(times?)
 }
 

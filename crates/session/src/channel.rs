@@ -1,6 +1,6 @@
 //! The socket between a process and the simulation: ordered messages, each with at most one file.
 //!
-//! A message is a packet, whose first byte tells whether a second packet with the file follows. Nearly all messages have none, and a
+//! A message is a packet. Its first byte is 1 if a second packet with the file follows. Nearly all messages have none, and a
 //! packet without space for a file takes less of the system's time.
 
 use std::io::{IoSlice, IoSliceMut};

@@ -114,7 +114,7 @@ impl<In, Out> Exchange<In, Out> {
         matches!(state, LOOKS | SLEEPS)
     }
 
-    /// Tells a reader that looks for a message that it is in the socket.
+    /// Notes that the message is in the socket, for a reader that looks for it here.
     pub fn point_to_socket(&self) {
         self.pass(IN_SOCKET);
     }

@@ -47,9 +47,9 @@ impl SharedMemory {
 
     /// Maps the first `size` bytes of `file`, which must not be shorter, and stay so.
     pub fn map(file: impl AsFd, size: u64) -> Result<Self, Errno> {
-        let held = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
+        let len = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
         let size = usize::try_from(size).map_err(|_| Errno::NOMEM)?;
-        if size == 0 || held < size as u64 {
+        if size == 0 || len < size as u64 {
             return Err(Errno::INVAL);
         }
         let all = ProtFlags::READ | ProtFlags::WRITE;

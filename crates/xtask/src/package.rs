@@ -48,7 +48,7 @@ const WIRE_ORDER: &str = r"  // A header in the order of a stream's lanes: byte 
 pub fn package() -> String {
     let fields = fields().expect("the samples are correct headers");
     let values = values().expect("the samples are correct headers");
-    format!("{HEAD}\n{values}{fields}{WIRE_ORDER}\nendpackage\n")
+    format!("{HEAD}\n{values}\n{fields}{WIRE_ORDER}\nendpackage\n")
 }
 
 /// A list of constants, one a line.
@@ -56,12 +56,14 @@ pub fn package() -> String {
 struct Constants(String);
 
 impl Constants {
+    /// Begins a group of constants.
     fn title(&mut self, title: &str) {
-        let _ = writeln!(self.0, "  // {title}");
+        let space = if self.0.is_empty() { "" } else { "\n" };
+        let _ = writeln!(self.0, "{space}  // {title}");
     }
 
-    fn bits(&mut self, name: &str, width: u32, value: u64, help: &str) {
-        let digits = width.div_ceil(4) as usize;
+    fn bits(&mut self, name: &str, width: u32, value: impl Into<u64>, help: &str) {
+        let (digits, value) = (width.div_ceil(4) as usize, value.into());
         let _ = writeln!(
             self.0,
             "  localparam logic [{}:0] {name} = {width}'h{value:0digits$x}; // {help}",
@@ -69,20 +71,38 @@ impl Constants {
         );
     }
 
-    fn number(&mut self, name: &str, value: u64, help: &str) {
+    fn number(&mut self, name: &str, value: impl Into<u64>, help: &str) {
+        let value = value.into();
         let _ = writeln!(self.0, "  localparam int {name} = {value}; // {help}");
-    }
-
-    fn end(&mut self) {
-        self.0.push('\n');
     }
 }
 
+/// Adds constants to a list: numbers with so many bits (`NAME[8] = value`) and others (`NAME = value`), each with its help.
+macro_rules! add {
+    ($list:ident: $($name:ident $([$width:literal])? = $value:expr, $help:literal;)*) => {
+        $(add!(one $list $name $([$width])? = $value, $help);)*
+    };
+    (one $list:ident $name:ident [$width:literal] = $value:expr, $help:literal) => {
+        $list.bits(stringify!($name), $width, $value, $help);
+    };
+    (one $list:ident $name:ident = $value:expr, $help:literal) => {
+        $list.number(stringify!($name), $value, $help);
+    };
+}
+
 /// The bits of format and type that all messages share.
-const MESSAGE_MASK: u64 = 0b1011_1000;
+const MESSAGE_MASK: u8 = 0b1011_1000;
 /// The bit of the type of a locked memory read and its completion (PCIe Base table 2-3).
-const LOCKED: u64 = 1;
+const LOCKED: u8 = 1;
 const REQUESTER: FunctionId = FunctionId(0);
+/// The function whose ID has all bits.
+const LAST: FunctionId = FunctionId(u16::MAX);
+const STATUSES: [Status; 4] = [
+    Status::Successful,
+    Status::UnsupportedRequest,
+    Status::ConfigurationRetry,
+    Status::CompleterAbort,
+];
 const WIDE: u64 = 1 << 32;
 
 fn read(tag: u16, address: u64, len: u32) -> Result<Header, TlpError> {
@@ -116,164 +136,59 @@ fn values() -> Result<String, TlpError> {
 }
 
 fn packets(list: &mut Constants) -> Result<(), TlpError> {
-    let kind = |header: &Header| u64::from(header.emit().0[0]);
-    let [low, high] = [0, WIDE].map(|address| read(0, address, 4));
-    let [low_write, high_write] =
-        [0, WIDE].map(|address| Header::memory_write(REQUESTER, address, 4));
-    let (low, high) = (low?, high?);
+    let kind = |header: &Header| header.emit().0[0];
+    let write = |address| Header::memory_write(REQUESTER, address, 4);
+    let atomic = |operation| Header::atomic((REQUESTER, Tag(0)), operation, 0, 4);
+    let [low, high] = [kind(&read(0, 0, 4)?), kind(&read(0, WIDE, 4)?)];
+    let [low_write, high_write] = [kind(&write(0)?), kind(&write(WIDE)?)];
+    let [done, data] = [completion(|c| c.dwords = 0), completion(|_| ())].map(|one| kind(&one));
     list.title("Format and type, the first byte of a packet (PCIe Base 2.2.1).");
-    let kinds = [
-        ("TLP_MEMORY_READ", low, "memory read, 12-byte header"),
-        ("TLP_MEMORY_READ_WIDE", high, "memory read, 16-byte header"),
-        (
-            "TLP_MEMORY_WRITE",
-            low_write?,
-            "memory write, 12-byte header",
-        ),
-        (
-            "TLP_MEMORY_WRITE_WIDE",
-            high_write?,
-            "memory write, 16-byte header",
-        ),
-        (
-            "TLP_COMPLETION",
-            completion(|c| c.dwords = 0),
-            "completion without data",
-        ),
-        (
-            "TLP_COMPLETION_DATA",
-            completion(|_| ()),
-            "completion with data",
-        ),
-    ];
-    for (name, header, help) in &kinds {
-        list.bits(name, 8, kind(header), help);
+    add! { list:
+        TLP_MEMORY_READ[8] = low, "memory read, 12-byte header";
+        TLP_MEMORY_READ_WIDE[8] = high, "memory read, 16-byte header";
+        TLP_MEMORY_WRITE[8] = low_write, "memory write, 12-byte header";
+        TLP_MEMORY_WRITE_WIDE[8] = high_write, "memory write, 16-byte header";
+        TLP_COMPLETION[8] = done, "completion without data";
+        TLP_COMPLETION_DATA[8] = data, "completion with data";
+        TLP_WIDE[8] = high ^ low, "the bit of a 16-byte header";
+        TLP_DATA[8] = low_write ^ low, "the bit of a packet with data";
+        TLP_MEMORY_READ_LOCKED[8] = low | LOCKED, "locked memory read, 12-byte header";
+        TLP_COMPLETION_LOCKED[8] = done | LOCKED, "completion of a locked read without data";
+        TLP_COMPLETION_LOCKED_DATA[8] = data | LOCKED, "completion of a locked read with data";
+        TLP_FETCH_ADD[8] = kind(&atomic(AtomicOperation::FetchAdd)?), "AtomicOp FetchAdd, 12-byte header";
+        TLP_SWAP[8] = kind(&atomic(AtomicOperation::Swap)?), "AtomicOp Swap, 12-byte header";
+        TLP_COMPARE_AND_SWAP[8] = kind(&atomic(AtomicOperation::CompareAndSwap)?), "AtomicOp CAS, 12-byte header";
     }
-    let wide = kind(&high) ^ kind(&low);
-    list.bits("TLP_WIDE", 8, wide, "the bit of a 16-byte header");
-    let data = kind(&kinds[2].1) ^ kind(&low);
-    list.bits("TLP_DATA", 8, data, "the bit of a packet with data");
-    for (name, of, help) in [
-        (
-            "TLP_MEMORY_READ_LOCKED",
-            &kinds[0].1,
-            "locked memory read, 12-byte header",
-        ),
-        (
-            "TLP_COMPLETION_LOCKED",
-            &kinds[4].1,
-            "completion of a locked read without data",
-        ),
-        (
-            "TLP_COMPLETION_LOCKED_DATA",
-            &kinds[5].1,
-            "completion of a locked read with data",
-        ),
-    ] {
-        list.bits(name, 8, kind(of) | LOCKED, help);
-    }
-    for (name, operation, help) in [
-        (
-            "TLP_FETCH_ADD",
-            AtomicOperation::FetchAdd,
-            "AtomicOp FetchAdd, 12-byte header",
-        ),
-        (
-            "TLP_SWAP",
-            AtomicOperation::Swap,
-            "AtomicOp Swap, 12-byte header",
-        ),
-        (
-            "TLP_COMPARE_AND_SWAP",
-            AtomicOperation::CompareAndSwap,
-            "AtomicOp CAS, 12-byte header",
-        ),
-    ] {
-        let request = Header::atomic((REQUESTER, Tag(0)), operation, 0, 4)?;
-        list.bits(name, 8, kind(&request), help);
-    }
-    list.end();
-
     list.title("Messages have these bits in this form; the others say how they are routed and whether they have data (PCIe Base table 2-3).");
     let message = Header::message(REQUESTER, Message::Error(Severity::Correctable));
-    list.bits(
-        "TLP_MESSAGE_MASK",
-        8,
-        MESSAGE_MASK,
-        "bits that all messages share",
-    );
-    list.bits("TLP_MESSAGE", 8, kind(&message) & MESSAGE_MASK, "a message");
-    list.end();
+    add! { list:
+        TLP_MESSAGE_MASK[8] = MESSAGE_MASK, "bits that all messages share";
+        TLP_MESSAGE[8] = kind(&message) & MESSAGE_MASK, "a message";
+    }
     Ok(())
 }
 
 /// Completion statuses, and the results of requests that circuits report.
 fn results(list: &mut Constants) {
+    let [successful, unsupported, retry, abort] = STATUSES.map(Status::bits);
     list.title("Completion Status (PCIe Base table 2-34).");
-    for (name, status, help) in [
-        (
-            "STATUS_SUCCESSFUL",
-            Status::Successful,
-            "the request was carried out",
-        ),
-        (
-            "STATUS_UNSUPPORTED",
-            Status::UnsupportedRequest,
-            "no function serves the request",
-        ),
-        (
-            "STATUS_RETRY",
-            Status::ConfigurationRetry,
-            "a configuration request came too early",
-        ),
-        (
-            "STATUS_ABORT",
-            Status::CompleterAbort,
-            "the completer could not carry it out",
-        ),
-    ] {
-        list.bits(name, 3, u64::from(status.bits()), help);
+    add! { list:
+        STATUS_SUCCESSFUL[3] = successful, "the request was carried out";
+        STATUS_UNSUPPORTED[3] = unsupported, "no function serves the request";
+        STATUS_RETRY[3] = retry, "a configuration request came too early";
+        STATUS_ABORT[3] = abort, "the completer could not carry it out";
     }
-    list.end();
-
     list.title("The result of a request in a circuit: a Completion Status, or one of four that no completer sends.");
-    for (name, value, help) in [
-        (
-            "RESULT_SUCCESSFUL",
-            Status::Successful.bits(),
-            "all data came",
-        ),
-        (
-            "RESULT_UNSUPPORTED",
-            Status::UnsupportedRequest.bits(),
-            "a completion with Unsupported Request or a reserved status",
-        ),
-        (
-            "RESULT_RETRY",
-            Status::ConfigurationRetry.bits(),
-            "a completion with Configuration Request Retry Status",
-        ),
-        (
-            "RESULT_ABORT",
-            Status::CompleterAbort.bits(),
-            "a completion with Completer Abort",
-        ),
-        ("RESULT_POISONED", 3, "all data came, some of it poisoned"),
-        (
-            "RESULT_MALFORMED",
-            5,
-            "a completion that does not fit its request, or whose beats end early",
-        ),
-        ("RESULT_TIMEOUT", 6, "no completion came in time"),
-        (
-            "RESULT_DESCRIPTOR",
-            7,
-            "a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more",
-        ),
-    ] {
-        list.bits(name, 3, u64::from(value), help);
+    add! { list:
+        RESULT_SUCCESSFUL[3] = successful, "all data came";
+        RESULT_UNSUPPORTED[3] = unsupported, "a completion with Unsupported Request or a reserved status";
+        RESULT_RETRY[3] = retry, "a completion with Configuration Request Retry Status";
+        RESULT_ABORT[3] = abort, "a completion with Completer Abort";
+        RESULT_POISONED[3] = 3_u8, "all data came, some of it poisoned";
+        RESULT_MALFORMED[3] = 5_u8, "a completion that does not fit its request, or whose beats end early";
+        RESULT_TIMEOUT[3] = 6_u8, "no completion came in time";
+        RESULT_DESCRIPTOR[3] = 7_u8, "a descriptor or a command whose range ends beyond 64 bits of address, or a command of 4 GiB or more";
     }
-    list.end();
 }
 
 /// Errors that circuits report at their ports.
@@ -282,49 +197,22 @@ fn reported_errors(list: &mut Constants) {
     for (code, (name, help, _)) in CIRCUIT_ERRORS.into_iter().enumerate() {
         list.bits(&format!("ERROR_{name}"), 3, code as u64, help);
     }
-    list.end();
 }
 
 /// Sizes of headers, pages, payloads and credits.
 fn sizes(list: &mut Constants) -> Result<(), TlpError> {
-    let (short, wide) = (read(0, 0, 4)?, read(0, WIDE, 4)?);
+    let header_len = |address| Ok(read(0, address, 4)?.header_len() as u64);
+    let (short, wide) = (header_len(0)?, header_len(WIDE)?);
+    let lengths = (1..=4096_u32).take_while(|bytes| write_credits(*bytes) == 1);
     list.title("Sizes in bytes.");
-    list.number(
-        "HEADER_SHORT",
-        short.header_len() as u64,
-        "a header with a 32-bit address, or of a completion",
-    );
-    list.number(
-        "HEADER_WIDE",
-        wide.header_len() as u64,
-        "a header with a 64-bit address",
-    );
-    list.number(
-        "PAGE",
-        MemoryRequest::room_at(0),
-        "no request crosses a multiple (PCIe Base 2.2.7)",
-    );
-    let most = u64::from(MemoryRequest::MAX_DWORDS) * 4;
-    list.number(
-        "MOST_PAYLOAD",
-        most,
-        "largest payload and largest read request",
-    );
-    let credit = (1..=4096)
-        .take_while(|bytes| write_credits(*bytes) == 1)
-        .last();
-    list.number(
-        "CREDIT",
-        u64::from(credit.unwrap_or(0)),
-        "bytes of a data credit (PCIe Base 2.6.1)",
-    );
-    let least = u64::from(Express::supported_in(0));
-    list.number(
-        "LEAST_PAYLOAD",
-        least,
-        "size that the value 0 of MPS and MRRS stands for",
-    );
-    list.end();
+    add! { list:
+        HEADER_SHORT = short, "a header with a 32-bit address, or of a completion";
+        HEADER_WIDE = wide, "a header with a 64-bit address";
+        PAGE = MemoryRequest::room_at(0), "no request crosses a multiple (PCIe Base 2.2.7)";
+        MOST_PAYLOAD = u64::from(MemoryRequest::MAX_DWORDS) * 4, "largest payload and largest read request";
+        CREDIT = lengths.last().unwrap_or(0), "bytes of a data credit (PCIe Base 2.6.1)";
+        LEAST_PAYLOAD = Express::supported_in(0), "size that the value 0 of MPS and MRRS stands for";
+    }
     Ok(())
 }
 
@@ -333,262 +221,87 @@ fn write_credits(len: u32) -> u16 {
     Header::memory_write(REQUESTER, 0, len).map_or(0, |header| header.data_credits())
 }
 
-/// Position and width of the bits of a mask.
-fn position(mask: u32) -> (u64, u64) {
-    (
-        u64::from(mask.trailing_zeros()),
-        u64::from(mask.count_ones()),
-    )
-}
-
 fn configuration(list: &mut Constants) {
-    list.title("Registers of the configuration space: byte offsets, and bits of a dword.");
     let offset = |number: u16| u64::from(number) * 4;
-    list.bits(
-        "CFG_COMMAND",
-        12,
-        offset(register::COMMAND),
-        "Command and Status",
-    );
-    list.bits(
-        "CFG_DEVICE_CONTROL",
-        12,
-        offset(register::DEVICE_CONTROL),
-        "Device Control and Status",
-    );
-    list.bits(
-        "CFG_MSI",
-        12,
-        offset(register::MSI),
-        "MSI capability, Message Control",
-    );
-    list.bits(
-        "CFG_MSIX",
-        12,
-        offset(register::MSIX),
-        "MSI-X capability, Message Control",
-    );
-    for (name, mask, help) in [
-        (
-            "CFG_MEMORY_SPACE",
-            register::MEMORY_SPACE,
-            "Memory Space Enable, in Command",
-        ),
-        (
-            "CFG_BUS_MASTER",
-            register::BUS_MASTER,
-            "Bus Master Enable, in Command",
-        ),
-        (
-            "CFG_MAX_PAYLOAD",
-            Express::max_payload_field(128).0,
-            "Max_Payload_Size, in Device Control",
-        ),
-        (
-            "CFG_MAX_READ",
-            Express::max_read_request_field(128).0,
-            "Max_Read_Request_Size, in Device Control",
-        ),
-        (
-            "CFG_MSI_ENABLE",
-            register::MSI_ENABLE,
-            "MSI Enable, in the dword of Message Control",
-        ),
-        (
-            "CFG_MSIX_ENABLE",
-            register::MSIX_ENABLE,
-            "MSI-X Enable, in the dword of Message Control",
-        ),
-        (
-            "CFG_MSIX_MASK",
-            register::MSIX_FUNCTION_MASK,
-            "Function Mask, in the dword of Message Control",
-        ),
-    ] {
-        let (low, width) = position(mask);
-        list.number(&format!("{name}_BIT"), low, help);
-        if width > 1 {
-            list.number(&format!("{name}_WIDTH"), width, "bits of the field");
-        }
+    let low = u32::trailing_zeros;
+    let payload = Express::max_payload_field(128).0;
+    let read = Express::max_read_request_field(128).0;
+    list.title("Registers of the configuration space: byte offsets, and bits of a dword.");
+    add! { list:
+        CFG_COMMAND[12] = offset(register::COMMAND), "Command and Status";
+        CFG_DEVICE_CONTROL[12] = offset(register::DEVICE_CONTROL), "Device Control and Status";
+        CFG_MSI[12] = offset(register::MSI), "MSI capability, Message Control";
+        CFG_MSIX[12] = offset(register::MSIX), "MSI-X capability, Message Control";
+        CFG_MEMORY_SPACE_BIT = low(register::MEMORY_SPACE), "Memory Space Enable, in Command";
+        CFG_BUS_MASTER_BIT = low(register::BUS_MASTER), "Bus Master Enable, in Command";
+        CFG_MAX_PAYLOAD_BIT = low(payload), "Max_Payload_Size, in Device Control";
+        CFG_MAX_PAYLOAD_WIDTH = payload.count_ones(), "bits of the field";
+        CFG_MAX_READ_BIT = low(read), "Max_Read_Request_Size, in Device Control";
+        CFG_MAX_READ_WIDTH = read.count_ones(), "bits of the field";
+        CFG_MSI_ENABLE_BIT = low(register::MSI_ENABLE), "MSI Enable, in the dword of Message Control";
+        CFG_MSIX_ENABLE_BIT = low(register::MSIX_ENABLE), "MSI-X Enable, in the dword of Message Control";
+        CFG_MSIX_MASK_BIT = low(register::MSIX_FUNCTION_MASK), "Function Mask, in the dword of Message Control";
+        CFG_MSI_COUNT_BIT = register::MSI_COUNT_SHIFT, "Multiple Message Enable, in the dword of Message Control";
+        MSIX_ENTRY = register::MSIX_ENTRY, "bytes of an entry of the MSI-X table";
+        MSIX_VECTOR_CONTROL = register::MSIX_VECTOR_CONTROL, "offset of Vector Control in an entry";
+        MSIX_VECTOR_MASK_BIT = low(register::MSIX_VECTOR_MASK), "Mask Bit, in Vector Control";
     }
-    let count = u64::from(register::MSI_COUNT_SHIFT);
-    list.number(
-        "CFG_MSI_COUNT_BIT",
-        count,
-        "Multiple Message Enable, in the dword of Message Control",
-    );
-    list.number(
-        "MSIX_ENTRY",
-        register::MSIX_ENTRY,
-        "bytes of an entry of the MSI-X table",
-    );
-    list.number(
-        "MSIX_VECTOR_CONTROL",
-        register::MSIX_VECTOR_CONTROL,
-        "offset of Vector Control in an entry",
-    );
-    list.number(
-        "MSIX_VECTOR_MASK_BIT",
-        position(register::MSIX_VECTOR_MASK).0,
-        "Mask Bit, in Vector Control",
-    );
-    list.end();
 }
 
 fn engine(list: &mut Constants) {
     list.title("The DMA engine's registers in BAR 2. A unit's registers begin at its base.");
-    list.number("DMA_SIZE", SIZE, "bytes of the BAR");
+    add! { list:
+        DMA_SIZE = SIZE, "bytes of the BAR";
+    }
     for unit in Unit::ALL {
-        let name = format!("{unit:?}").to_uppercase();
-        list.bits(
-            &format!("DMA_{name}"),
-            18,
-            unit.base(),
-            "base of the unit's registers",
-        );
+        let name = format!("DMA_{}", format!("{unit:?}").to_uppercase());
+        list.bits(&name, 18, unit.base(), "base of the unit's registers");
         if unit != Unit::Peer {
-            list.bits(
-                &format!("DMA_{name}_LIST"),
-                18,
-                unit.list(),
-                "its descriptors",
-            );
+            let name = format!("{name}_LIST");
+            list.bits(&name, 18, unit.list(), "its descriptors");
         }
-        list.number(
-            &format!("DMA_{name}_VECTOR"),
-            u64::from(unit.vector()),
-            "its interrupt vector",
-        );
+        let name = format!("{name}_VECTOR");
+        list.number(&name, unit.vector(), "its interrupt vector");
     }
-    unit_registers(list);
-    list.bits(
-        "DMA_CROSSED",
-        18,
-        CROSSED,
-        "bit 0 crosses the interconnect matrix",
-    );
-    list.bits(
-        "DMA_REPLY",
-        18,
-        REPLY,
-        "address to which a reflector sends, 64 bits",
-    );
-    list.bits(
-        "DMA_ROUND_TRIP",
-        18,
-        ROUND_TRIP,
-        "cycles that the peer timer has measured",
-    );
-    list.bits(
-        "DMA_TIME_PEER",
-        18,
-        TIME_PEER,
-        "bit 0 lets the peer timer measure the next peer transfer",
-    );
-    list.bits(
-        "DMA_COUNTERS",
-        18,
-        COUNTERS,
-        "the counters, 64 bits each, in the order of DMA_COUNTER",
-    );
-    list.number(
-        "DMA_COUNTERS_END",
-        CIRCUIT_COUNTERS.len() as u64,
-        "number of counters",
-    );
-    for (number, (name, help)) in CIRCUIT_COUNTERS.into_iter().enumerate() {
-        list.number(&format!("DMA_COUNTER_{name}"), number as u64, help);
+    add! { list:
+        DMA_ADDRESS[6] = offset::ADDRESS, "address of the list, or of the target, 64 bits";
+        DMA_LENGTH[6] = offset::LENGTH, "number of descriptors, or of bytes, 64 bits";
+        DMA_PAYLOAD[6] = offset::PAYLOAD, "largest payload of a packet in bytes";
+        DMA_START[6] = offset::START, "a write begins a transfer";
+        DMA_STATUS[6] = offset::STATUS, "status of the transfer";
+        DMA_TIMER[6] = offset::TIMER, "duration of the transfer in cycles";
+        DMA_CLASS[6] = offset::CLASS, "traffic class of the requests for the data";
+        DMA_ERROR[6] = offset::ERROR, "error that ended the transfer, of RESULT";
+        DMA_PATTERN[6] = offset::PATTERN, "first word of the source's data, 64 bits";
+        DMA_CROSSED[18] = CROSSED, "bit 0 crosses the interconnect matrix";
+        DMA_REPLY[18] = REPLY, "address to which a reflector sends, 64 bits";
+        DMA_ROUND_TRIP[18] = ROUND_TRIP, "cycles that the peer timer has measured";
+        DMA_TIME_PEER[18] = TIME_PEER, "bit 0 lets the peer timer measure the next peer transfer";
+        DMA_COUNTERS[18] = COUNTERS, "the counters, 64 bits each, in the order of DMA_COUNTER";
+        DMA_COUNTERS_END = CIRCUIT_COUNTERS.len() as u64, "number of counters";
     }
-    for (name, status) in [
-        ("RUNNING", Transfer::Running),
-        ("DONE", Transfer::Done),
-        ("FAILED", Transfer::Failed),
-    ] {
-        list.number(
-            &format!("DMA_STATUS_{name}"),
-            status as u64,
-            "value of DMA_STATUS",
-        );
+    for (number, (name, help)) in (0_u64..).zip(CIRCUIT_COUNTERS) {
+        list.number(&format!("DMA_COUNTER_{name}"), number, help);
     }
-    list.bits(
-        "PATTERN_STEP",
-        64,
-        Pattern::STEP,
-        "step from a word of a source's data to the next one",
-    );
-    list.number(
-        "DMA_DESCRIPTOR",
-        DESCRIPTOR,
-        "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits",
-    );
-    list.number(
-        "DMA_MOST_DESCRIPTORS",
-        u64::from(MOST_DESCRIPTORS),
-        "most descriptors of a list in the engine",
-    );
-    list.end();
-}
-
-/// The offsets of a unit's registers from its base.
-fn unit_registers(list: &mut Constants) {
-    for (name, at, help) in [
-        (
-            "ADDRESS",
-            offset::ADDRESS,
-            "address of the list, or of the target, 64 bits",
-        ),
-        (
-            "LENGTH",
-            offset::LENGTH,
-            "number of descriptors, or of bytes, 64 bits",
-        ),
-        (
-            "PAYLOAD",
-            offset::PAYLOAD,
-            "largest payload of a packet in bytes",
-        ),
-        ("START", offset::START, "a write begins a transfer"),
-        ("STATUS", offset::STATUS, "status of the transfer"),
-        ("TIMER", offset::TIMER, "duration of the transfer in cycles"),
-        (
-            "CLASS",
-            offset::CLASS,
-            "traffic class of the requests for the data",
-        ),
-        (
-            "ERROR",
-            offset::ERROR,
-            "error that ended the transfer, of RESULT",
-        ),
-        (
-            "PATTERN",
-            offset::PATTERN,
-            "first word of the source's data, 64 bits",
-        ),
-    ] {
-        list.bits(&format!("DMA_{name}"), 6, at, help);
+    add! { list:
+        DMA_STATUS_RUNNING = Transfer::Running as u64, "value of DMA_STATUS";
+        DMA_STATUS_DONE = Transfer::Done as u64, "value of DMA_STATUS";
+        DMA_STATUS_FAILED = Transfer::Failed as u64, "value of DMA_STATUS";
+        PATTERN_STEP[64] = Pattern::STEP, "step from a word of a source's data to the next one";
+        DMA_DESCRIPTOR = DESCRIPTOR, "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits";
+        DMA_MOST_DESCRIPTORS = MOST_DESCRIPTORS, "most descriptors of a list in the engine";
     }
 }
 
 /// The reasons for which a channel of the engine stops.
 fn errors(list: &mut Constants) {
     list.title("Why a channel of the DMA engine stopped.");
-    for (number, (name, help)) in [
-        ("NONE", "it has not stopped"),
-        ("LENGTH", "a command with a length of 0"),
-        (
-            "ADDRESS",
-            "a command whose range ends beyond 64 bits of address",
-        ),
-        ("STOPPED", "it was told to stop"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let name = format!("DMA_ERROR_{name}");
-        list.bits(&name, 3, number as u64, help);
+    add! { list:
+        DMA_ERROR_NONE[3] = 0_u8, "it has not stopped";
+        DMA_ERROR_LENGTH[3] = 1_u8, "a command with a length of 0";
+        DMA_ERROR_ADDRESS[3] = 2_u8, "a command whose range ends beyond 64 bits of address";
+        DMA_ERROR_STOPPED[3] = 3_u8, "it was told to stop";
     }
-    list.end();
 }
 
 /// The positions of the fields: those of every header, of requests, of their two forms of addresses, and of completions.
@@ -616,20 +329,17 @@ fn common(header: Header) -> Vec<Field> {
         attributes: Attributes::from_bits(bits),
         ..header
     };
+    let poisoned = Header {
+        poisoned: true,
+        ..header
+    };
     let field = |name, help, sample| Field::new(name, help, [header, sample]);
     vec![
         Field::first_byte("kind", "format and type"),
         field("traffic_class", "traffic class", class(7)),
         field("id_ordering", "ID-based ordering", attribute(4)),
         field("ordering", "relaxed ordering and no snoop", attribute(3)),
-        field(
-            "poisoned",
-            "the data is poisoned (EP)",
-            Header {
-                poisoned: true,
-                ..header
-            },
-        ),
+        field("poisoned", "the data is poisoned (EP)", poisoned),
     ]
 }
 
@@ -637,94 +347,63 @@ fn common(header: Header) -> Vec<Field> {
 fn memory(base: u64, bits: u32) -> Result<Vec<Field>, TlpError> {
     let read = |tag, address, len| read(tag, base + address, len);
     let first = read(0, 0, 4)?;
-    let all =
-        |samples: Vec<Result<Header, TlpError>>| samples.into_iter().collect::<Result<Vec<_>, _>>();
     let request = MemoryRequest::new(REQUESTER, Tag(0), base, 8)?;
     let translation = MemoryRequest::translation((REQUESTER, Tag(0)), Page::of(base), 1, false)?;
     let types =
         [request, request.translated(), translation].map(|one| Kind::MemoryRead(one).into());
-    let requester = Header::memory_read(FunctionId(u16::MAX), Tag(0), base, 4)?;
+    let requester = Header::memory_read(LAST, Tag(0), base, 4)?;
     let addresses = (2..bits).map(|bit| match 1_u64.checked_shl(bit) {
         Some(address) if base & address == 0 => read(0, address, 4),
         _ => Header::memory_read(REQUESTER, Tag(0), base << 1, 4),
     });
-    let dwords = Field::new(
-        "dwords",
-        "length; 0 for 1024",
-        all((1..=1024)
-            .map(|n| Header::memory_write(REQUESTER, base, n * 4))
-            .skip(1)
-            .collect())?,
-    );
+    let addresses = [Ok(first)].into_iter().chain(addresses);
+    let writes = (2..=1024).map(|n| Header::memory_write(REQUESTER, base, n * 4));
+    let ends = (4..=8).map(|len| read(0, 0, len));
+    let beginnings = (0..=4).map(|len| read(0, 0, len));
+    let field = |name, help, sample| Field::new(name, help, [first, sample]);
+    let dwords = all("dwords", "length; 0 for 1024", writes)?;
     Ok(vec![
-        Field::new("tag_9", "bit 9 of the tag", [first, read(0x200, 0, 4)?]),
-        Field::new("tag_8", "bit 8 of the tag", [first, read(0x100, 0, 4)?]),
+        field("tag_9", "bit 9 of the tag", read(0x200, 0, 4)?),
+        field("tag_8", "bit 8 of the tag", read(0x100, 0, 4)?),
         Field::new("address_type", "address type (AT)", types),
-        Field::new("requester", "Requester ID", [first, requester]),
-        Field::new("tag", "bits 7 to 0 of the tag", [first, read(0xff, 0, 4)?]),
-        Field::new(
-            "last_be",
-            "byte enables of the last dword",
-            all((4..=8).map(|len| read(0, 0, len)).collect())?,
-        )
-        .outside(&dwords),
-        Field::new(
-            "first_be",
-            "byte enables of the first dword",
-            all((0..=4).map(|len| read(0, 0, len)).collect())?,
-        ),
+        field("requester", "Requester ID", requester),
+        field("tag", "bits 7 to 0 of the tag", read(0xff, 0, 4)?),
+        all("last_be", "byte enables of the last dword", ends)?.outside(&dwords),
+        all("first_be", "byte enables of the first dword", beginnings)?,
         dwords,
-        Field::new(
-            "address",
-            "address, in dwords",
-            all([Ok(first)].into_iter().chain(addresses).collect())?,
-        ),
+        all("address", "address, in dwords", addresses)?,
     ])
+}
+
+/// The field that alone differs among `samples`, all of which must be correct.
+fn all(
+    name: &'static str,
+    help: &'static str,
+    samples: impl Iterator<Item = Result<Header, TlpError>>,
+) -> Result<Field, TlpError> {
+    let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    Ok(Field::new(name, help, samples))
 }
 
 fn completion_fields() -> Vec<Field> {
     let plain = completion(|_| ());
-    let statuses = [
-        Status::Successful,
-        Status::UnsupportedRequest,
-        Status::ConfigurationRetry,
-        Status::CompleterAbort,
-    ];
-    let with = |change: fn(&mut Completion)| [plain, completion(change)];
+    let field = |name, help, change: fn(&mut Completion)| {
+        Field::new(name, help, [plain, completion(change)])
+    };
+    let lengths = (1..=1024).map(|n| completion(|c| c.dwords = n));
+    let statuses = STATUSES.map(|status| completion(|c| c.status = status));
+    let left = "bytes still to come, with those here; 0 for 4096";
+    let lowest = "bits 6 to 0 of the address of the first byte";
     vec![
-        Field::new("tag_9", "bit 9 of the tag", with(|c| c.tag = Tag(0x200))),
-        Field::new("tag_8", "bit 8 of the tag", with(|c| c.tag = Tag(0x100))),
-        Field::new(
-            "dwords",
-            "length; 0 for 1024",
-            (1..=1024).map(|n| completion(|c| c.dwords = n)),
-        ),
-        Field::new(
-            "completer",
-            "Completer ID",
-            with(|c| c.completer = FunctionId(u16::MAX)),
-        ),
-        Field::new(
-            "status",
-            "Completion Status",
-            statuses.map(|status| completion(|c| c.status = status)),
-        ),
-        Field::new(
-            "byte_count",
-            "bytes still to come, with those here; 0 for 4096",
-            with(|c| c.byte_count = 0xfff),
-        ),
-        Field::new(
-            "requester",
-            "Requester ID",
-            with(|c| c.requester = FunctionId(u16::MAX)),
-        ),
-        Field::new("tag", "bits 7 to 0 of the tag", with(|c| c.tag = Tag(0xff))),
-        Field::new(
-            "lower_address",
-            "bits 6 to 0 of the address of the first byte",
-            with(|c| c.lower_address = 0x7f),
-        ),
+        field("tag_9", "bit 9 of the tag", |c| c.tag = Tag(0x200)),
+        field("tag_8", "bit 8 of the tag", |c| c.tag = Tag(0x100)),
+        Field::new("dwords", "length; 0 for 1024", lengths),
+        field("completer", "Completer ID", |c| c.completer = LAST),
+        Field::new("status", "Completion Status", statuses),
+        field("byte_count", left, |c| c.byte_count = 0xfff),
+        field("requester", "Requester ID", |c| c.requester = LAST),
+        field("tag", "bits 7 to 0 of the tag", |c| c.tag = Tag(0xff)),
+        field("lower_address", lowest, |c| c.lower_address = 0x7f),
     ]
 }
 

@@ -1,7 +1,5 @@
 //! The C interface: result codes, results, and the conversion of panics into errors.
 
-#![expect(unsafe_code, reason = "programs pass raw pointers")]
-
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

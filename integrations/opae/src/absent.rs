@@ -1,8 +1,6 @@
 //! Features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the system's drivers that
 //! hand a device over to a program (UIO and VFIO).
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Code, entry, user_pointer};

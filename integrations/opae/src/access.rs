@@ -1,20 +1,17 @@
 //! `fpgaOpen`, `fpgaClose` and other functions for handles.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_int;
 
 use session::{Kind, Object, Reply, Request};
 
-use crate::abi::{Code, entry, user_pointer};
-use crate::enter::{perform, with};
+use crate::abi::Code;
+use crate::enter::{answer, perform};
 use crate::state::State;
 use crate::token::Token;
 
 const SHARED: c_int = 1;
 const HAS_PARENT: c_int = 2;
 
-/// An open handle.
 #[derive(Clone, Debug)]
 pub struct OpenHandle {
     /// The handle in the session.
@@ -41,7 +38,6 @@ impl OpenHandle {
 }
 
 impl State {
-    /// The open handle with the name `name`.
     pub fn handle(&self, name: usize) -> Result<&OpenHandle, Code> {
         self.objects.find(name)
     }
@@ -49,30 +45,25 @@ impl State {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
-    entry(|| {
-        let result = user_pointer(handle)?;
+    answer(handle, |state| {
         if flags & HAS_PARENT != 0 {
             return Err(Code::NotSupported);
         }
         if flags & !SHARED != 0 {
             return Err(Code::InvalidParam);
         }
-        let name = with(|state| {
-            let token = state.token(token)?;
-            let (mut objects, place) = state.object(token)?;
-            let request = Request::Open {
-                object: place as u32,
-                shared: flags & SHARED != 0,
-            };
-            let Reply::Opened { handle } = state.call(request, None)? else {
-                return Err(Code::Exception);
-            };
-            let object = objects.swap_remove(place);
-            let opened = OpenHandle { handle, object };
-            state.objects.insert(opened)
-        })?;
-        result.put(name);
-        Ok(())
+        let token = state.token(token)?;
+        let (mut objects, place) = state.object(token)?;
+        let request = Request::Open {
+            object: place as u32,
+            shared: flags & SHARED != 0,
+        };
+        let Reply::Opened { handle } = state.call(request, None)? else {
+            return Err(Code::Exception);
+        };
+        let object = objects.swap_remove(place);
+        let opened = OpenHandle { handle, object };
+        state.objects.insert(opened)
     })
 }
 
@@ -80,7 +71,7 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
 extern "C" fn fpgaClose(handle: usize) -> u32 {
     perform(|state| {
         let opened = state.objects.remove::<OpenHandle>(handle)?;
-        state.windows.forget(handle);
+        state.mappings.forget(handle);
         state.buffers.forget(handle);
         state.forget_events(handle);
         let handle = opened.handle;
@@ -104,10 +95,5 @@ extern "C" fn fpgaGetChildren(
     _children: *mut usize,
     num_children: *mut u32,
 ) -> u32 {
-    entry(|| {
-        let result = user_pointer(num_children)?;
-        with(|state| state.handle(handle).map(drop))?;
-        result.put(0);
-        Ok(())
-    })
+    answer(num_children, |state| state.handle(handle).map(|_| 0))
 }

@@ -7,7 +7,6 @@ use crate::abi::Code;
 use crate::state::State;
 use crate::token::Token;
 
-/// An attribute.
 #[derive(Debug)]
 pub struct Attribute {
     /// The path of the attribute, relative to the object.

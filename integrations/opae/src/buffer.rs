@@ -1,7 +1,5 @@
 //! `fpgaPrepareBuffer` and other functions for buffers.
 
-#![expect(unsafe_code, reason = "functions of the C interface, which map memory")]
-
 use std::ffi::c_int;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -14,7 +12,7 @@ use session::{Reply, Request, SharedMemory};
 use crate::abi::{Code, entry, user_pointer};
 use crate::absent::absent;
 use crate::enter::{answer, perform, with};
-use crate::guard::{Buffer, PAGE, Pages};
+use crate::memory::guard::{Buffer, PAGE, Pages};
 use crate::registry::is_any_mapping;
 use crate::state::{Mode, State, known_mode};
 use crate::{fault, valgrind};

@@ -1,7 +1,5 @@
 //! The way into the library: the first call connects to the session, and every call gets the state of the library.
 
-#![expect(unsafe_code, reason = "the linker calls a function at the start")]
-
 use std::any::Any;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -9,8 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::abi::{Code, entry, user_pointer};
 #[cfg(target_arch = "x86_64")]
 use crate::late;
-use crate::link::Link;
 use crate::state::{Mode, State, known_mode, lock, ready, set_ready, socket};
+use crate::time::link::Link;
 use crate::turns::give_way;
 use crate::{real, watch};
 
@@ -74,7 +72,7 @@ fn connect(state: &mut State) {
     }
     // Objects may have been loaded since this library was.
     adopt();
-    crate::lock::find_handlers();
+    crate::threads::lock::find_handlers();
     let link = socket().and_then(Link::connect);
     state.join(link.map(|link| {
         let began = beginning(&link);

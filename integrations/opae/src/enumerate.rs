@@ -1,7 +1,5 @@
 //! `fpgaInitialize`, `fpgaEnumerate`, and the functions for tokens.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_char;
 
 use crate::abi::{Code, entry, user_pointer};

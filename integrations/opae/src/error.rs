@@ -1,7 +1,5 @@
 //! The errors of an object by number.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use crate::abi::{Code, text};
 use crate::attributes::{Attribute, errors};
 use crate::enter::{answer, perform};

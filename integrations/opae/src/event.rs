@@ -1,7 +1,5 @@
 //! Events: an `eventfd` signals an interrupt of an accelerator, or an error of an accelerator or a device.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};

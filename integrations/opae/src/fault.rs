@@ -1,32 +1,26 @@
 //! The handler of SIGSEGV: it executes the program's accesses to registers, and opens closed pages of buffers. Other faults go to
 //! the program's previous handler.
 
-#![expect(unsafe_code, reason = "a signal handler gets pointers")]
-
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::context::Context;
-use crate::guard;
-use crate::lock::{Lock, deferrable, note_handler};
+#[cfg(target_arch = "x86_64")]
+use crate::dispatch::dispatch;
 use crate::real;
-use crate::state::lock;
+use crate::registers::context::Context;
+use crate::threads::lock::{Lock, deferrable, note_handler};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS: Lock<Option<libc::sigaction>> = Lock::new(None);
 
 /// Prepares the execution of accesses to mapped registers, if this processor type is supported.
-#[cfg(target_arch = "x86_64")]
 pub fn prepare() -> Option<()> {
-    crate::execute::prepare()
-}
-
-/// Not supported on this processor type.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn prepare() -> Option<()> {
+    #[cfg(target_arch = "x86_64")]
+    return crate::registers::instructions::prepare();
+    #[cfg(not(target_arch = "x86_64"))]
     None
 }
 
@@ -100,29 +94,9 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     note_handler(before);
 }
 
-#[cfg(target_arch = "x86_64")]
-fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
-    if crate::execute::finish(address, context) {
-        return true;
-    }
-    if guard::may_touch(address, 1) {
-        let Some(mut state) = lock() else {
-            return false;
-        };
-        let touched = state.touch(address, context.instruction(), context.touch());
-        drop(state);
-        if touched {
-            crate::strings::restart(context);
-            return true;
-        }
-    }
-    let known = lock().is_some_and(|state| state.windows.stretch(address).0);
-    known && crate::execute::begin(context)
-}
-
+/// Handles no fault: this processor type is not supported.
 #[cfg(not(target_arch = "x86_64"))]
 fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
-    let _ = (guard::may_touch(0, 0), lock().is_some());
     false
 }
 

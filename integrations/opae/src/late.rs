@@ -1,11 +1,6 @@
 //! A library that a program loads late (`dlopen`, `ctypes`) comes after the C library, which its objects are bound to already: the
 //! addresses that they call through are set to the functions of this library.
 
-#![expect(
-    unsafe_code,
-    reason = "tables of the dynamic linker are read and changed"
-)]
-
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -85,7 +80,6 @@ pub fn adopt() {
     }
 }
 
-/// The object that has this address.
 fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the result is a local variable, which the call fills if it succeeds.

@@ -1,10 +1,5 @@
 //! `opae_print`: messages of programs, by level.
 
-#![expect(
-    unsafe_code,
-    reason = "a function of the C interface with any number of arguments"
-)]
-
 use std::ffi::{c_char, c_int, c_void};
 
 use libc::FILE;

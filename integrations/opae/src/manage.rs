@@ -1,7 +1,5 @@
 //! `fpgaReconfigureSlot`, and other functions for devices.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_int;
 use std::os::fd::AsFd;
 
@@ -11,7 +9,7 @@ use crate::abi::{Code, entry, user_pointer};
 use crate::absent::{absent, any};
 use crate::buffer::copy_out;
 use crate::enter::{perform, with};
-use crate::polling::Touch;
+use crate::memory::Touch;
 
 const FORCE: c_int = 1;
 const SKIP_USER_CLOCK: c_int = 2;

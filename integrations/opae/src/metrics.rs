@@ -3,8 +3,6 @@
 //! A device's metrics are its attributes below `dperf`. An accelerator's are those of a building block in its list of features; its
 //! registers are groups of counters.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_char;
 
 use session::Kind;
@@ -12,8 +10,8 @@ use session::Kind;
 use crate::abi::{Code, copy_text, entry, text, user_pointer};
 use crate::attributes::{Attribute, metrics};
 use crate::enter::{answer, with};
+use crate::registers::mappings::Register;
 use crate::state::State;
-use crate::windows::Register;
 
 /// Size of a text in bytes, with the final zero.
 const TEXT: usize = 256;
@@ -47,7 +45,6 @@ pub struct MetricValue {
     is_valid: bool,
 }
 
-/// A metric.
 struct Metric {
     qualifier: String,
     group: String,

@@ -1,14 +1,12 @@
-//! Registers: access by calls, and by pointers to unmapped memory, where `fault.rs` executes the program's accesses.
-
-#![expect(unsafe_code, reason = "functions of the C interface")]
+//! Registers: access by calls, and by pointers to unmapped memory, where the library executes the program's accesses (`registers/`).
 
 use session::{Reply, Request};
 
 use crate::abi::{Code, bytes, entry, user_pointer};
 use crate::enter::{answer, perform, with};
 use crate::fault;
+use crate::registers::mappings::Register;
 use crate::state::State;
-use crate::windows::Register;
 
 /// Widest access in bytes.
 const LINE: u64 = 64;
@@ -185,12 +183,12 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
         let base = with(|state| {
             let register = state.register(handle, mmio_num, 0, 1)?;
             fault::prepare().ok_or(Code::NotSupported)?;
-            if let Some(base) = state.windows.base(handle) {
+            if let Some(base) = state.mappings.base(handle) {
                 return Ok(base);
             }
             fault::install();
             let size = state.handle(handle)?.object.mmio_size;
-            state.windows.map(handle, register.handle, size)
+            state.mappings.map(handle, register.handle, size)
         })?;
         user_pointer(mmio_ptr)?.put(base);
         Ok(())
@@ -202,7 +200,7 @@ extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
     perform(|state| {
         state.register(handle, mmio_num, 0, 1)?;
         // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
-        state.windows.forget(handle);
+        state.mappings.forget(handle);
         Ok(())
     })
 }

@@ -6,11 +6,12 @@
 
 use session::{Until, WaitEnd};
 
-use crate::faults::Fault;
-use crate::guard::{LINE, PAGE};
-use crate::lock::this_thread;
+use crate::memory::Touch;
+use crate::memory::faults::Fault;
+use crate::memory::guard::{LINE, PAGE};
 use crate::state::State;
-use crate::ticks;
+use crate::threads::lock::this_thread;
+use crate::threads::ticks;
 use crate::turns::is_alone;
 
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
@@ -21,15 +22,6 @@ const THREAD_STEP: u64 = 1_000_000_000;
 
 /// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
 const SKEW: u64 = 1_000_000_000;
-
-/// The first access to a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// A read.
-    Read,
-    /// A write.
-    Write,
-}
 
 impl State {
     /// Handles an access of the program to `address`; returns whether it is in a guarded buffer, so that it can be repeated.
@@ -50,12 +42,12 @@ impl State {
         if touch == Touch::Write {
             self.settle();
         }
-        let epoch = self.buffers.epoch();
+        let epoch = self.buffers.epoch;
         let Some(buffer) = self.buffers.at(address) else {
             return false;
         };
         let is_new = buffer.charge(address, epoch);
-        let closing = self.buffers.closing();
+        let closing = self.buffers.closing;
         if is_new {
             self.charge_page(touch);
         } else if self.active()
@@ -63,7 +55,7 @@ impl State {
         {
             self.poll(&round);
         }
-        let closing = self.buffers.closing();
+        let closing = self.buffers.closing;
         let Some(buffer) = self.buffers.at(address) else {
             return false;
         };
@@ -79,7 +71,7 @@ impl State {
 
     /// Opens and charges the pages of a range that a system call will use.
     pub fn touch_range(&mut self, address: usize, len: usize, touch: Touch) {
-        let epoch = self.buffers.epoch();
+        let epoch = self.buffers.epoch;
         let mut at = address;
         let end = address.saturating_add(len);
         while at < end {
@@ -112,7 +104,7 @@ impl State {
                 Touch::Read => costs.read_byte,
                 Touch::Write => costs.written_byte,
             };
-            link.charge_copy(byte.saturating_mul(PAGE as u64));
+            link.charge(|work| &mut work.copies, byte.saturating_mul(PAGE as u64));
         }
     }
 
@@ -134,7 +126,7 @@ impl State {
         if why == WaitEnd::Happened
             && let Some(link) = self.timed()
         {
-            link.charge_look(link.welcome.costs.poll);
+            link.charge(|work| &mut work.looks, link.welcome.costs.poll);
         }
     }
 

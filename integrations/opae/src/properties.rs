@@ -3,8 +3,6 @@
 //! A getter returns `FPGA_NOT_FOUND` for a field that is not set, and `FPGA_INVALID_PARAM` for a field that the object's type does
 //! not have.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_char;
 
 use session::{Kind, Object};
@@ -139,10 +137,8 @@ impl Properties {
     }
 
     fn of_type(&self, objtype: u32) -> Result<(), Code> {
-        if self.objtype == Some(objtype) {
-            return Ok(());
-        }
-        Err(Code::InvalidParam)
+        let is_right = self.objtype == Some(objtype);
+        is_right.then_some(()).ok_or(Code::InvalidParam)
     }
 }
 

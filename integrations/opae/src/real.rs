@@ -1,6 +1,5 @@
 //! The real functions, from the libraries that are searched after this one.
 
-#![expect(unsafe_code, reason = "functions are looked up by name")]
 #![allow(
     clippy::too_many_arguments,
     reason = "functions of the C library have as many"

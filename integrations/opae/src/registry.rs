@@ -107,7 +107,6 @@ pub fn is_any_mapping(is_it: impl Fn(Range<usize>, &str) -> bool) -> bool {
 }
 
 /// Reserves unmapped address space.
-#[expect(unsafe_code, reason = "mappings are made through raw pointers")]
 pub fn reserve(size: usize) -> Option<usize> {
     let none = ProtFlags::empty();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;

@@ -1,10 +1,5 @@
 //! The state of the library, protected by one lock, and its connection to a session.
 
-#![expect(
-    unsafe_code,
-    reason = "the environment is read, and handlers are set, through C"
-)]
-
 use std::ffi::{CStr, OsStr};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -14,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use session::{Clock, Reply, Request, SOCKET, Until, WaitEnd};
 
 use crate::abi::Code;
-use crate::faults::Faults;
-use crate::guard::Buffers;
-use crate::link::Link;
-use crate::lock::{Guard, Lock, deferrable, this_thread};
+use crate::memory::faults::Faults;
+use crate::memory::guard::Buffers;
+use crate::registers::mappings::Mappings;
 use crate::registry::Registry;
-use crate::ticks;
-use crate::waiter::Waiter;
-use crate::windows::Windows;
+use crate::threads::lock::{Guard, Lock, deferrable, this_thread};
+use crate::threads::ticks;
+use crate::time::link::Link;
+use crate::time::waiters::Waiters;
 
 /// Number of consecutive clock reads after which the cost of further ones doubles, and the most doublings: up to a factor of 512.
 const LOOKS: u32 = 4096;
@@ -35,11 +30,11 @@ pub struct State {
     /// The memory shared with devices.
     pub buffers: Buffers,
     /// The mapped registers.
-    pub windows: Windows,
+    pub mappings: Mappings,
     /// The last faults of threads.
     pub faults: Faults,
     /// The waiting threads.
-    pub waiters: Vec<Waiter>,
+    pub waiters: Waiters,
     /// The number of the last buffer.
     pub last_wsid: u64,
     /// Number of consecutive clock reads while no operation is outstanding.
@@ -73,9 +68,9 @@ static STATE: Lock<State> = Lock::new(State {
     link: None,
     objects: Registry::new(),
     buffers: Buffers::new(),
-    windows: Windows::new(),
+    mappings: Mappings::new(),
     faults: Faults::new(),
-    waiters: Vec::new(),
+    waiters: Waiters::new(),
     last_wsid: 0,
     idle_looks: 0,
 });
@@ -277,7 +272,7 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: this thread has taken the lock before the fork.
     let state = unsafe { STATE.held() };
     state.buffers.open_for_good();
-    state.waiters.clear();
+    state.waiters.0.clear();
     // If the parent was not connected, the child may connect itself.
     if let Some(link) = &mut state.link {
         MODE.store(Mode::None as u8, Ordering::Relaxed);

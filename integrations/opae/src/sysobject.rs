@@ -1,7 +1,5 @@
 //! System objects: the attributes of an object as files in directories.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -52,7 +50,6 @@ enum Content {
 }
 
 impl Owner {
-    /// The attribute at `path`.
     fn attribute(self, path: &str) -> Option<&'static Attribute> {
         attributes(self.kind, self.slots).find(|one| one.path == path)
     }

@@ -13,7 +13,6 @@ pub struct Token {
 }
 
 impl State {
-    /// The token with the name `name`.
     pub fn token(&self, name: usize) -> Result<Token, Code> {
         self.objects.find(name).copied()
     }
@@ -36,7 +35,6 @@ impl State {
         Ok((objects, place))
     }
 
-    /// A new token.
     pub fn new_token(&mut self, object_id: u64) -> Result<usize, Code> {
         self.objects.insert(Token { object_id })
     }

@@ -9,13 +9,14 @@ use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+use rustix::time::Timespec;
 use session::{Until, WaitEnd};
 
-use crate::lock::{futex, futex_for};
 use crate::state::{State, is_wanted, reported_time, with_state};
-use crate::ticks::{is_watch, thread_number, ticks, work, work_of_program};
+use crate::threads::lock::{futex_wait, futex_wake};
+use crate::threads::ticks::{is_watch, thread_number, ticks, work, work_of_program};
+use crate::time::waiters::{Choice, May, Waiter, Waiters};
 use crate::valgrind;
-use crate::waiter::Waiter;
 
 /// The end of a wait.
 pub enum WaitOutcome {
@@ -61,7 +62,7 @@ static PASSING: AtomicI64 = AtomicI64::new(0);
 
 fn announce_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
-    futex(&CHANGES, libc::FUTEX_WAKE, u32::MAX >> 1);
+    futex_wake(&CHANGES, u32::MAX >> 1);
 }
 
 /// Waits until `limit` at most. `rest` takes a short real time, and returns whether the thread's event has happened.
@@ -86,7 +87,7 @@ pub fn wait_in_turn(
         due: None,
     };
     with_state(|state| {
-        state.waiters.push(waiter);
+        state.waiters.0.push(waiter);
         state.publish_first_limit();
     });
     let mut patience = Patience::new();
@@ -102,7 +103,7 @@ pub fn wait_in_turn(
         let changes = CHANGES.load(Ordering::Relaxed);
         let may = May { is_deputy, is_sure };
         let turn = with_state(|state| state.turn((until, limit), may, &mut patience));
-        is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Idle));
+        is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Rests(Choice::Idle)));
         match turn {
             // This is a signal handler that has interrupted the holder of the lock: it cannot wait.
             None => break WaitOutcome::Passed(WaitEnd::Quiet),
@@ -112,16 +113,12 @@ pub fn wait_in_turn(
                 is_found = rest();
             }
             Some(_) if kind != Rest::Sleeps => is_found = rest(),
-            Some(Turn::Next | Turn::Idle) => _ = nap(changes, REST),
-            Some(Turn::Other) => is_deputy = nap(changes, LONG_REST),
+            Some(Turn::Rests(Choice::Other)) => is_deputy = nap(changes, LONG_REST),
+            Some(Turn::Rests(_)) => _ = nap(changes, REST),
         }
     };
     with_state(|state| {
-        let own = |waiter: &Waiter| waiter.thread == thread;
-        // The last entry, because a handler may wait while its thread does.
-        if let Some(place) = state.waiters.iter().rposition(own) {
-            state.waiters.remove(place);
-        }
+        state.waiters.remove(thread);
         state.publish_first_limit();
     });
     announce_change();
@@ -133,8 +130,9 @@ pub fn wait_in_turn(
 pub fn give_way() {
     while reported_time() >= FIRST.load(Ordering::Relaxed) {
         let changes = CHANGES.load(Ordering::Relaxed);
-        let goes_on = with_state(|state| state.is_any_due(thread_number())).unwrap_or(false);
-        if !goes_on {
+        let own = (thread_number(), reported_time());
+        let is_any_due = with_state(|state| state.waiters.is_any_due(own, goes_on));
+        if !is_any_due.unwrap_or(false) {
             return;
         }
         nap(changes, REST);
@@ -143,7 +141,11 @@ pub fn give_way() {
 
 /// Rests for `span` nanoseconds, or until the number of changes differs from `changes`; returns whether there was no change.
 fn nap(changes: u32, span: i64) -> bool {
-    futex_for(&CHANGES, changes, span * scale());
+    let span = Timespec {
+        tv_sec: 0,
+        tv_nsec: span * scale(),
+    };
+    futex_wait(&CHANGES, changes, Some(span));
     CHANGES.load(Ordering::Relaxed) == changes
 }
 
@@ -152,78 +154,45 @@ pub fn sleep_in_turn(limit: u64) {
     wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
 }
 
-/// The rights of a thread in its turn.
-#[derive(Clone, Copy)]
-struct May {
-    /// It may let time pass although another thread is the next to continue.
-    is_deputy: bool,
-    /// It may let time pass at once.
-    is_sure: bool,
-}
-
 /// The result of a turn.
 enum Turn {
     /// The wait has ended.
     Over(WaitEnd),
     /// Time has passed, but the wait has not ended.
     Passed,
-    /// No thread has anything to do: time may pass if this is still so at the next check.
-    Idle,
-    /// It is this thread's turn when other threads have nothing to do.
-    Next,
-    /// It is another thread's turn.
-    Other,
+    /// The thread rests.
+    Rests(Choice),
 }
 
-impl Waiter {
-    /// Whether the thread will continue now that its limit has come; otherwise it needs something that another thread has.
-    fn goes_on(&mut self) -> bool {
-        let now = real_time();
-        now - *self.due.get_or_insert(now) < STUCK * scale() || runs(self.thread)
-    }
+/// Whether a thread will continue now that its limit has come; otherwise it needs something that another thread has.
+fn goes_on(waiter: &mut Waiter) -> bool {
+    let now = real_time();
+    now - *waiter.due.get_or_insert(now) < STUCK * scale() || runs(waiter.thread)
 }
 
 impl State {
     /// The first limit of a waiting thread that has not come yet.
     pub fn horizon(&self) -> u64 {
-        let limits = self.waiters.iter().map(|waiter| waiter.limit);
-        let to_come = limits.filter(|limit| *limit > reported_time());
-        to_come.min().unwrap_or(u64::MAX)
+        self.waiters.limit_after(reported_time())
     }
 
     fn publish_first_limit(&self) {
-        let first = self.waiters.iter().map(|waiter| waiter.limit).min();
-        FIRST.store(first.unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// Whether a thread other than `own` has reached its limit and will continue.
-    fn is_any_due(&mut self, own: i32) -> bool {
-        let now = reported_time();
-        let others = self.waiters.iter_mut();
-        let mut due = others.filter(|waiter| waiter.thread != own && waiter.limit <= now);
-        due.any(Waiter::goes_on)
+        let limits = self.waiters.0.iter().map(|waiter| waiter.limit);
+        FIRST.store(limits.min().unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Lets time pass if this is possible now, for a thread that waits `until` an event or to `limit`.
     fn turn(&mut self, (until, limit): (Until, u64), may: May, patience: &mut Patience) -> Turn {
-        let now = reported_time();
-        if now >= limit {
-            return Turn::Over(WaitEnd::Limit);
-        }
-        let horizon = self.horizon();
-        let is_next = horizon == limit;
-        let may_act = (is_next || may.is_deputy) && !self.is_any_due(0);
-        if !may_act || patience.has_work_to_wait_for(&self.waiters) {
-            return if is_next { Turn::Next } else { Turn::Other };
-        }
-        if !may.is_sure {
-            return Turn::Idle;
-        }
-        let waits_for_interrupt = |waiter: &Waiter| waiter.until == Until::Interrupt;
-        let until_any = if self.waiters.iter().any(waits_for_interrupt) {
-            Until::Interrupt
-        } else {
-            Until::Limit
+        let work = |waiters: &Waiters| patience.has_work_to_wait_for(waiters);
+        let times = (reported_time(), limit);
+        let (until_any, horizon, is_next) = match self.waiters.choose(times, may, goes_on, work) {
+            Choice::Over => return Turn::Over(WaitEnd::Limit),
+            Choice::Pass {
+                until,
+                limit,
+                is_next,
+            } => (until, limit, is_next),
+            rest => return Turn::Rests(rest),
         };
         let began = real_time();
         let why = self.wait(until_any, horizon);
@@ -273,7 +242,7 @@ impl Patience {
     }
 
     /// Whether another thread works, and has not done so for too long.
-    fn has_work_to_wait_for(&mut self, waiters: &[Waiter]) -> bool {
+    fn has_work_to_wait_for(&mut self, waiters: &Waiters) -> bool {
         let work = work_of_program();
         let worked = work - std::mem::replace(&mut self.last_work, work);
         let ticks = ticks();
@@ -302,17 +271,13 @@ fn real_time() -> i64 {
 }
 
 /// Whether another thread of the program runs, or would run if a processor were free.
-fn others_run(waiters: &[Waiter]) -> bool {
+fn others_run(waiters: &Waiters) -> bool {
     let own = thread_number();
-    let sleeps = |thread| {
-        let mut waiters = waiters.iter();
-        waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)
-    };
     let Ok(threads) = read_dir("/proc/self/task") else {
         return false;
     };
     let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
-    let is_other = |thread: &i32| *thread != own && !is_watch(*thread) && !sleeps(*thread);
+    let is_other = |thread: &i32| *thread != own && !is_watch(*thread) && !waiters.sleeps(*thread);
     numbers.filter(is_other).any(runs)
 }
 

@@ -1,7 +1,5 @@
 //! The user clock of an accelerator: the clock at which the simulated unit runs.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_int;
 
 use session::{Attribute, Request, USER_CLOCK};

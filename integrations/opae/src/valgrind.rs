@@ -21,7 +21,6 @@ const DISCARD_TRANSLATIONS: usize = 0x1002;
 const RUNNING_ON_VALGRIND: usize = 0x1001;
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "the request is a sequence of instructions")]
 fn request(arguments: [usize; 6]) -> usize {
     let mut result = 0;
     // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. No register changes except the

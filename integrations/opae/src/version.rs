@@ -1,7 +1,5 @@
 //! The version of the interface, and the names of its result codes.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{CStr, c_char};
 
 use crate::abi::{Code, entry, user_pointer};

@@ -4,17 +4,15 @@
 //! process at its ticks, some milliseconds apart, while another thread runs; that of one thread it gives at once. So the thread that has
 //! opened a page is measured alone, too, as it is nearly always the one that polls.
 
-#![expect(
-    unsafe_code,
-    reason = "clocks are read, and signals are blocked, through C"
-)]
-
 use std::{ptr, thread};
 
-use crate::guard::has_open_pages;
-use crate::lock::{block_signals, unblock_signals};
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
+
+use crate::memory::guard::has_open_pages;
 use crate::state::lock;
-use crate::ticks::{self, sleep_unless};
+use crate::threads::lock::{block_signals, unblock_signals};
+use crate::threads::ticks::{self, sleep_unless};
 use crate::valgrind;
 
 /// Processor time, in nanoseconds, that a program may use open pages before they are closed.
@@ -32,7 +30,7 @@ pub fn start() {
 
 fn watch() {
     block_every_signal();
-    ask_for_short_turns();
+    request_short_slices();
     ticks::note_watch();
     let patience = if valgrind::is_there() {
         PATIENCE_OF_VALGRIND
@@ -93,18 +91,11 @@ impl Worked {
 
 /// Sleeps for `span` nanoseconds of real time, without the library's own sleep, which would let simulated time pass.
 fn rest(span: i64) {
-    let span = libc::timespec {
+    let span = Timespec {
         tv_sec: 0,
         tv_nsec: span,
     };
-    // SAFETY: the span is only read.
-    unsafe {
-        libc::syscall(
-            libc::SYS_nanosleep,
-            &raw const span,
-            ptr::null_mut::<libc::timespec>(),
-        )
-    };
+    let _ = nanosleep(&span);
 }
 
 /// Blocks all signals, so that no handler of the program runs on this thread.
@@ -117,35 +108,19 @@ fn block_every_signal() {
     }
 }
 
-/// Asks the system for short turns on a processor, which come sooner: on that of a program that polls, the thread would otherwise wait until
-/// the program's turn has ended, some milliseconds. Systems before Linux 6.12 give every thread the same turns.
-fn ask_for_short_turns() {
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    // SAFETY: the calls read the attributes, which have the size that they say, and numbers.
+/// Requests short time slices from the scheduler, which come sooner: on the processor of a program that polls, the thread would otherwise wait
+/// until the time slice of the program has ended, some milliseconds. Systems before Linux 6.12 give every thread the same time slices.
+fn request_short_slices() {
+    // SAFETY: the attributes have numbers alone, for which zero is a value, and the size that they say; the calls read them and numbers.
     unsafe {
-        let attributes = Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: libc::SCHED_OTHER as u32,
-            flags: 0,
-            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
-            priority: 0,
-            runtime: SHORT_TURN,
-            deadline: 0,
-            period: 0,
-        };
+        let mut attributes: libc::sched_attr = std::mem::zeroed();
+        attributes.size = size_of::<libc::sched_attr>() as u32;
+        attributes.sched_policy = libc::SCHED_OTHER as u32;
+        attributes.sched_nice = libc::getpriority(libc::PRIO_PROCESS, 0);
+        attributes.sched_runtime = SHORT_SLICE;
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
 }
 
-/// The shortest turn that the system gives, in nanoseconds.
-const SHORT_TURN: u64 = 100_000;
+/// The shortest time slice that the system gives, in nanoseconds.
+const SHORT_SLICE: u64 = 100_000;

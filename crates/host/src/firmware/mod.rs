@@ -194,13 +194,12 @@ impl Vectors {
                 function: id,
                 first: self.next,
             });
-            self.next += msix.vectors;
+            self.next += msix.count;
             return Ok(());
         }
         let Some(msi) = &found.msi else { return Ok(()) };
-        let count = 1 << msi.capable;
-        let first = self.next.next_multiple_of(count);
-        if first + count > MSI_VECTORS {
+        let first = self.next.next_multiple_of(msi.count);
+        if first + msi.count > MSI_VECTORS {
             return Err(FirmwareError::NoVector(id));
         }
         registers
@@ -208,10 +207,10 @@ impl Vectors {
             .await;
         registers.write(id, msi.register + 2, 0).await;
         registers.write(id, msi.register + 3, first).await;
-        let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
+        let enable = register::MSI_ENABLE | msi.count.ilog2() << register::MSI_COUNT_SHIFT;
         let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
         registers.replace(id, msi.register, (field, enable)).await;
-        self.next = first + count;
+        self.next = first + msi.count;
         Ok(())
     }
 }
@@ -219,7 +218,6 @@ impl Vectors {
 /// Message Data of MSI has 16 bits (PCIe Base 7.7.1.6), that of MSI-X 32.
 const MSI_VECTORS: u32 = 1 << 16;
 
-/// Enables the virtual functions of a function.
 async fn enable_virtual_functions(
     registers: &Registers,
     one: &FoundFunction,
@@ -239,21 +237,21 @@ async fn enable_virtual_functions(
 
 /// Clears errors that the scan has caused: accesses to functions that do not exist are unsupported requests.
 async fn forget_errors(registers: &Registers, one: &FoundFunction) {
-    let status = register::COMMAND;
-    registers
-        .write_bytes(one.id, status, u32::MAX, 0b1100)
-        .await;
-    if one.is_bridge {
-        let status = register::SECONDARY_STATUS;
+    let secondary = one.is_bridge.then_some(register::SECONDARY_STATUS);
+    let express = one.express.as_ref();
+    let device = express.map(|it| it.register + (register::DEVICE_CONTROL - register::EXPRESS));
+    for register in [Some(register::COMMAND), secondary, device]
+        .into_iter()
+        .flatten()
+    {
+        let status = 0b1100;
         registers
-            .write_bytes(one.id, status, u32::MAX, 0b1100)
+            .write_bytes(one.id, register, u32::MAX, status)
             .await;
     }
-    let Some(express) = &one.express else { return };
-    let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
-    registers
-        .write_bytes(one.id, control, u32::MAX, 0b1100)
-        .await;
+    if express.is_none() {
+        return;
+    }
     if let Some(errors) = registers.extended(one.id, register::AER_ID).await {
         for status in [errors + 1, errors + 4] {
             registers.write(one.id, status, u32::MAX).await;

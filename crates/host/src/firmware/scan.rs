@@ -42,25 +42,18 @@ pub(super) struct FoundExpress {
     port: Option<PortType>,
 }
 
-/// The MSI capability of a function. It can use two to the power of `capable` vectors.
+/// A capability of a function for interrupts, with the number of vectors that it can use.
 #[derive(Clone, Debug)]
-pub(super) struct FoundMsi {
+pub(super) struct FoundVectors {
     pub(super) register: u16,
-    pub(super) capable: u32,
-}
-
-/// The MSI-X capability of a function.
-#[derive(Clone, Debug)]
-pub(super) struct FoundMsix {
-    pub(super) register: u16,
-    pub(super) vectors: u32,
+    pub(super) count: u32,
 }
 
 /// The ways in which a function can signal interrupts.
 #[derive(Clone, Debug)]
 pub(super) struct FoundMessages {
-    pub(super) msi: Option<FoundMsi>,
-    pub(super) msix: Option<FoundMsix>,
+    pub(super) msi: Option<FoundVectors>,
+    pub(super) msix: Option<FoundVectors>,
 }
 
 /// A bus during the scan.
@@ -221,28 +214,24 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
 }
 
 pub(super) async fn messages(registers: &Registers, id: FunctionId) -> FoundMessages {
+    let msi = |control| 1_u32 << (control >> register::MSI_CAPABLE_SHIFT & 7);
+    let msix = |control| (control >> register::MSIX_SIZE_SHIFT & 0x7ff) + 1;
     FoundMessages {
-        msi: msi(registers, id).await,
-        msix: msix(registers, id).await,
+        msi: vectors(registers, id, register::MSI_ID, msi).await,
+        msix: vectors(registers, id, register::MSIX_ID, msix).await,
     }
 }
 
-async fn msix(registers: &Registers, id: FunctionId) -> Option<FoundMsix> {
-    let at = registers.capability(id, register::MSIX_ID).await?;
-    let size = registers.read(id, at).await >> register::MSIX_SIZE_SHIFT & 0x7ff;
-    Some(FoundMsix {
-        register: at,
-        vectors: size + 1,
-    })
-}
-
-async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
-    let at = registers.capability(id, register::MSI_ID).await?;
-    let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
-    Some(FoundMsi {
-        register: at,
-        capable,
-    })
+/// The capability `capability` of a function, whose register Message Control has the number of vectors.
+async fn vectors(
+    registers: &Registers,
+    id: FunctionId,
+    capability: u8,
+    count: impl Fn(u32) -> u32,
+) -> Option<FoundVectors> {
+    let register = registers.capability(id, capability).await?;
+    let count = count(registers.read(id, register).await);
+    Some(FoundVectors { register, count })
 }
 
 impl FoundFunction {

@@ -57,92 +57,79 @@ pub enum Setting {
     EgressControl(u8, bool),
 }
 
+/// The place of the register with the field that a setting changes.
+#[derive(Clone, Copy)]
+enum Place {
+    /// In the header.
+    Header(u16),
+    /// In the PCI Express capability, at the offset that the register has in [`register`].
+    Express(u16),
+    /// Behind the header of the extended capability of Access Control Services.
+    AccessControl(u16),
+}
+
 /// A program that makes each change, in order, if the function has the capability.
 pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
     let registers = Registers(desk);
     for (function, setting) in settings {
-        match setting {
-            Setting::ReportErrors => registers.report_errors(function).await,
-            Setting::Ecrc => registers.enable_ecrc(function).await,
-            Setting::HotPlug => registers.enable_hot_plug(function).await,
-            Setting::AddressSpaces(on) => registers.enable_address_spaces(function, on).await,
-            Setting::BandwidthNotification => {
-                registers.enable_bandwidth_notification(function).await;
-            }
-            Setting::Containment(non_fatal) => {
-                registers.enable_containment(function, non_fatal).await;
-            }
-            _ => registers.make(function, setting).await,
-        }
+        registers.apply(function, setting).await;
     }
 }
 
 impl Registers {
-    async fn make(&self, function: FunctionId, setting: Setting) {
-        if let Setting::Channels(setting) = setting {
-            return self.make_channels(function, setting).await;
-        }
-        let register = match setting {
-            Setting::MaxPayload(_)
-            | Setting::MaxReadRequest(_)
-            | Setting::RelaxedOrdering(_)
-            | Setting::NoSnoop(_) => self.express(function, register::DEVICE_CONTROL).await,
-            Setting::CompletionTimeout(_)
-            | Setting::TenBitTags(_)
-            | Setting::IdOrdering(_)
-            | Setting::CompletionsById(_)
-            | Setting::BlockPrefixes
-            | Setting::BlockAtomics => self.express(function, register::DEVICE_CONTROL_2).await,
-            Setting::MemoryEnable(_) => Some(register::COMMAND),
-            Setting::EnterL0s | Setting::EnterL1 => {
-                self.express(function, register::LINK_CONTROL).await
+    async fn apply(&self, function: FunctionId, setting: Setting) {
+        let control = Place::Express(register::DEVICE_CONTROL);
+        let control_2 = Place::Express(register::DEVICE_CONTROL_2);
+        let link = Place::Express(register::LINK_CONTROL);
+        let (place, field) = match setting {
+            Setting::Channels(setting) => return self.make_channels(function, setting).await,
+            Setting::ReportErrors => return self.report_errors(function).await,
+            Setting::Ecrc => return self.enable_ecrc(function).await,
+            Setting::HotPlug => return self.enable_hot_plug(function).await,
+            Setting::AddressSpaces(on) => return self.enable_address_spaces(function, on).await,
+            Setting::BandwidthNotification => {
+                return self.enable_bandwidth_notification(function).await;
             }
-            Setting::Channels(_)
-            | Setting::ReportErrors
-            | Setting::Ecrc
-            | Setting::HotPlug
-            | Setting::AddressSpaces(_)
-            | Setting::BandwidthNotification
-            | Setting::Containment(_) => None,
-            Setting::Access(..) => self.access_control(function).await,
-            Setting::EgressControl(number, _) => {
-                let access_control = self.access_control(function).await;
-                access_control.map(|at| at + 1 + u16::from(number / 32))
+            Setting::Containment(non_fatal) => {
+                return self.enable_containment(function, non_fatal).await;
+            }
+            Setting::MaxPayload(bytes) => (control, Express::max_payload_field(bytes)),
+            Setting::MaxReadRequest(bytes) => (control, Express::max_read_request_field(bytes)),
+            Setting::RelaxedOrdering(on) => (control, flag(register::RELAXED_ORDERING_ENABLE, on)),
+            Setting::NoSnoop(on) => (control, flag(register::NO_SNOOP_ENABLE, on)),
+            Setting::CompletionTimeout(time) => {
+                (control_2, Express::completion_timeout_field(time.as_fs()))
+            }
+            Setting::TenBitTags(on) => {
+                (control_2, flag(register::TEN_BIT_TAG_REQUESTER_ENABLE, on))
+            }
+            Setting::IdOrdering(on) => (control_2, flag(register::IDO_REQUEST_ENABLE, on)),
+            Setting::CompletionsById(on) => (control_2, flag(register::IDO_COMPLETION_ENABLE, on)),
+            Setting::BlockPrefixes => (control_2, flag(register::PREFIX_BLOCKING, true)),
+            Setting::BlockAtomics => (control_2, flag(register::ATOMIC_EGRESS_BLOCKING, true)),
+            Setting::EnterL0s => (link, flag(register::L0S_ENABLE, true)),
+            Setting::EnterL1 => (link, flag(register::L1_ENABLE, true)),
+            Setting::MemoryEnable(on) => (
+                Place::Header(register::COMMAND),
+                flag(register::MEMORY_SPACE, on),
+            ),
+            Setting::Access(service, on) => (Place::AccessControl(1), flag(service.control(), on)),
+            Setting::EgressControl(number, on) => {
+                let vector = Place::AccessControl(2 + u16::from(number / 32));
+                (vector, flag(1 << (number % 32), on))
             }
         };
-        let field = match setting {
-            Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
-            Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
-            Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
-            Setting::CompletionTimeout(time) => Express::completion_timeout_field(time.as_fs()),
-            Setting::TenBitTags(on) => flag(register::TEN_BIT_TAG_REQUESTER_ENABLE, on),
-            Setting::RelaxedOrdering(on) => flag(register::RELAXED_ORDERING_ENABLE, on),
-            Setting::NoSnoop(on) => flag(register::NO_SNOOP_ENABLE, on),
-            Setting::IdOrdering(on) => flag(register::IDO_REQUEST_ENABLE, on),
-            Setting::CompletionsById(on) => flag(register::IDO_COMPLETION_ENABLE, on),
-            Setting::BlockPrefixes => flag(register::PREFIX_BLOCKING, true),
-            Setting::BlockAtomics => flag(register::ATOMIC_EGRESS_BLOCKING, true),
-            Setting::EnterL0s => flag(register::L0S_ENABLE, true),
-            Setting::EnterL1 => flag(register::L1_ENABLE, true),
-            Setting::Channels(_)
-            | Setting::ReportErrors
-            | Setting::Ecrc
-            | Setting::HotPlug
-            | Setting::AddressSpaces(_)
-            | Setting::BandwidthNotification
-            | Setting::Containment(_) => (0, 0),
-            Setting::Access(service, on) => flag(service.control(), on),
-            Setting::EgressControl(number, on) => flag(1 << (number % 32), on),
+        let register = match place {
+            Place::Header(register) => Some(register),
+            Place::Express(register) => self.express(function, register).await,
+            Place::AccessControl(offset) => {
+                let capability = self.extended(function, register::ACS_ID).await;
+                capability.map(|at| at + offset)
+            }
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;
         }
-    }
-
-    /// The register of ACS Control. It is in an extended capability, above the header's capabilities.
-    async fn access_control(&self, function: FunctionId) -> Option<u16> {
-        let capability = self.extended(function, register::ACS_ID).await;
-        capability.map(|at| at + 1)
     }
 
     /// Enables the error messages of a function, and those that a bridge forwards.

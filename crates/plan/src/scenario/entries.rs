@@ -155,9 +155,9 @@ crate::structure! {
     /// The keys for the structure of a fabric.
     const STRUCTURE;
     "the scenario": {
-        /// What the scenario is called.
+        /// Name of the scenario in results.
         name = "the file's name";
-        /// What all random streams grow from.
+        /// Seed of all random streams.
         seed = "1";
     }
     "profiles": {

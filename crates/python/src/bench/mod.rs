@@ -7,23 +7,13 @@ use std::time::Instant;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde::Serialize;
+use serde_json::json;
 use sim::bench::Shape;
 
 use crate::models::{self, DeviceModel};
 use crate::{ScenarioError, json, raised, unless_failed};
 pub use accesses::bench_access;
 use instructions::Instructions;
-
-#[derive(Serialize)]
-struct FabricBench {
-    tlp_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    tlps: u64,
-    wall_seconds: f64,
-    peers: serde_json::Map<String, serde_json::Value>,
-}
 
 /// Runs the fabric benchmark once, and returns its results as JSON.
 #[pyfunction]
@@ -48,22 +38,14 @@ pub fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<Str
             "{arrived} of {tlps} writes arrived as they were sent"
         )));
     }
-    json(&FabricBench {
-        tlp_per_second: arrived as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        tlps: arrived,
-        wall_seconds,
-        peers: serde_json::Map::new(),
-    })
-}
-
-#[derive(Serialize)]
-struct DeviceBench {
-    ns_per_access: f64,
-    events_per_second: f64,
-    accesses: u64,
-    wall_seconds: f64,
+    json(&json!({
+        "tlp_per_second": arrived as f64 / wall_seconds,
+        "events_per_second": events_per_second,
+        "peak_bytes": peak_bytes(),
+        "tlps": arrived,
+        "wall_seconds": wall_seconds,
+        "peers": {},
+    }))
 }
 
 /// Runs the benchmark of a device once: accesses of 8 bytes by a host, `direction` "write" or "read". Returns its results as JSON.
@@ -90,22 +72,12 @@ pub fn bench_device(
     if made != 8 * accesses {
         return Err(PyRuntimeError::new_err("some accesses did not arrive"));
     }
-    json(&DeviceBench {
-        ns_per_access: wall_seconds * 1e9 / accesses as f64,
-        events_per_second,
-        accesses,
-        wall_seconds,
-    })
-}
-
-#[derive(Serialize)]
-struct NetworkBench {
-    hops_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    hops: u64,
-    messages: u64,
-    wall_seconds: f64,
+    json(&json!({
+        "ns_per_access": wall_seconds * 1e9 / accesses as f64,
+        "events_per_second": events_per_second,
+        "accesses": accesses,
+        "wall_seconds": wall_seconds,
+    }))
 }
 
 /// Runs the network benchmark once, on a torus of `side` times `side` routers, and returns its results as JSON.
@@ -133,23 +105,14 @@ pub fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
         )));
     }
     let hops = made;
-    json(&NetworkBench {
-        hops_per_second: hops as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        hops,
-        messages: traffic.bytes / sim::bench::MESSAGE,
-        wall_seconds,
-    })
-}
-
-#[derive(Serialize)]
-struct MessageBench {
-    payload_per_second: f64,
-    events_per_second: f64,
-    peak_bytes: u64,
-    payload: u64,
-    wall_seconds: f64,
+    json(&json!({
+        "hops_per_second": hops as f64 / wall_seconds,
+        "events_per_second": events_per_second,
+        "peak_bytes": peak_bytes(),
+        "hops": hops,
+        "messages": traffic.bytes / sim::bench::MESSAGE,
+        "wall_seconds": wall_seconds,
+    }))
 }
 
 /// Runs the message benchmark once, from each of `hosts` hosts to every other, and returns its results as JSON.
@@ -173,22 +136,13 @@ pub fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<Strin
         ));
     }
     let payload: u64 = result.flows.iter().map(|flow| flow.bytes).sum();
-    json(&MessageBench {
-        payload_per_second: payload as f64 / wall_seconds,
-        events_per_second,
-        peak_bytes: peak_bytes(),
-        payload,
-        wall_seconds,
-    })
-}
-
-#[derive(Serialize)]
-struct ShapeBench {
-    work: u64,
-    events: u64,
-    wall_seconds: f64,
-    instructions: Option<u64>,
-    peak_bytes: u64,
+    json(&json!({
+        "payload_per_second": payload as f64 / wall_seconds,
+        "events_per_second": events_per_second,
+        "peak_bytes": peak_bytes(),
+        "payload": payload,
+        "wall_seconds": wall_seconds,
+    }))
 }
 
 /// Returns the name of each shape of [`bench_shape`], and the unit of its work.
@@ -215,13 +169,13 @@ pub fn bench_shape(py: Python<'_>, name: &str, divisor: u64) -> PyResult<String>
     let work = shape.work(&simulation).ok_or_else(|| {
         PyRuntimeError::new_err("some of the traffic did not arrive as it was sent")
     })?;
-    json(&ShapeBench {
-        work,
-        events: simulation.events() - events,
-        wall_seconds,
-        instructions,
-        peak_bytes: peak_bytes().saturating_sub(before),
-    })
+    json(&json!({
+        "work": work,
+        "events": simulation.events() - events,
+        "wall_seconds": wall_seconds,
+        "instructions": instructions,
+        "peak_bytes": peak_bytes().saturating_sub(before),
+    }))
 }
 
 /// Runs a simulation to its end. Returns the seconds of wall time and the events per second.

@@ -2,13 +2,15 @@
 
 use std::sync::Mutex;
 
-use peerlane_device::{Asked, Bench, Failure, Operation, Settings, Severity, Stalled};
+use peerlane_device::{Asked, Bench, Failure, Settings, Stalled};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::ForeignModel;
 
-use crate::{ModelError, raised};
+use super::shell::{OPERATIONS, SEVERITIES};
+use crate::numbers::named;
+use crate::{ModelError, raised, wrong};
 
 /// A device on a bench.
 #[pyclass(module = "peerlane._core", frozen)]
@@ -110,23 +112,15 @@ impl ModelBench {
                 operands,
             } => {
                 let data = PyBytes::new(py, &operands);
-                let (operation, values) = match operation {
-                    Operation::FetchAdd => ("fetch_add", 1),
-                    Operation::Swap => ("swap", 1),
-                    Operation::CompareAndSwap => ("compare_and_swap", 2),
-                };
-                let len = (operands.len() / values) as u64;
+                let len = (operands.len() / operation.operands()) as u64;
+                let operation = OPERATIONS[operation as usize].0;
                 ("atomic", function, tag, address, len, data, operation)
             }
             Asked::Interrupt { function, vector } => {
                 ("interrupt", function, vector.into(), 0, 0, none(), "")
             }
             Asked::Message { function, severity } => {
-                let severity = match severity {
-                    Severity::Correctable => "correctable",
-                    Severity::NonFatal => "non-fatal",
-                    Severity::Fatal => "fatal",
-                };
+                let severity = SEVERITIES[severity as usize].0;
                 ("message", function, 0, 0, 0, none(), severity)
             }
         }))
@@ -137,21 +131,8 @@ impl ModelBench {
     }
 
     fn fail(&self, tag: u64, why: &str) -> PyResult<()> {
-        let failures = [
-            Failure::Unsupported,
-            Failure::Aborted,
-            Failure::TimedOut,
-            Failure::Poisoned,
-            Failure::NotEnabled,
-        ];
-        let failure = failures.into_iter().find(|one| one.to_string() == why);
-        let failure = failure.ok_or_else(|| {
-            let names = failures.map(|one| format!("{:?}", one.to_string()));
-            PyValueError::new_err(format!(
-                "{why:?} is no failure of a request; write one of {}",
-                names.join(", ")
-            ))
-        })?;
+        let failures = Failure::ALL.map(|one| (one, one));
+        let failure = named("failure of a request", why, failures).map_err(wrong)?;
         self.with(|bench| bench.fail(tag, failure))
     }
 

@@ -152,22 +152,19 @@ fn model(name: &str, description: Description, maker: Box<dyn Maker>) -> PyResul
 pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
     let loaded = library::load(&path)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
-    model(
-        name,
-        loaded.description().clone(),
-        Box::new(LibraryMaker(loaded)),
-    )
+    of_library(name, loaded)
 }
 
 /// Returns a model in Rust with registers that keep what is written, for `peerlane bench devices`.
 #[pyfunction]
 pub fn register_model(name: &str) -> PyResult<DeviceModel> {
     let loaded = registers::registers().map_err(wrong)?;
-    model(
-        name,
-        loaded.description().clone(),
-        Box::new(LibraryMaker(loaded)),
-    )
+    of_library(name, loaded)
+}
+
+fn of_library(name: &str, loaded: LibraryModel) -> PyResult<DeviceModel> {
+    let description = loaded.description().clone();
+    model(name, description, Box::new(LibraryMaker(loaded)))
 }
 
 /// The maker of devices of a model in a library.

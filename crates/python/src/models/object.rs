@@ -187,9 +187,6 @@ impl Model for PythonModel {
     }
 
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
-        self.call(shell, (), |object| {
-            let name = intern!(object.py(), "_completed");
-            object.call_method1(name, (timer, ())).map(drop)
-        });
+        self.sent(timer, shell);
     }
 }

@@ -9,11 +9,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
 use peerlane_device::{Defect, Operation, Request, Severity, Shell, Ticket};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::value::later_bytes;
-use crate::numbers::span;
+use crate::numbers::{named, span};
 use crate::wrong;
 
 /// The core around a model in Python, which the model reaches while it is called.
@@ -41,6 +41,19 @@ impl Default for ModelShell {
         }
     }
 }
+
+/// The names of atomic operations in Python, in the order of [`Operation::ALL`].
+pub const OPERATIONS: [(&str, Operation); 3] = [
+    ("fetch_add", Operation::FetchAdd),
+    ("swap", Operation::Swap),
+    ("compare_and_swap", Operation::CompareAndSwap),
+];
+/// The names of severities in Python, in the order of [`Severity::ALL`].
+pub const SEVERITIES: [(&str, Severity); 3] = [
+    ("correctable", Severity::Correctable),
+    ("non-fatal", Severity::NonFatal),
+    ("fatal", Severity::Fatal),
+];
 
 /// Puts a pointer back at the end of a call, also of one that unwinds.
 struct Restore<'s>(&'s AtomicPtr<Shell<'static>>, *mut Shell<'static>);
@@ -144,11 +157,7 @@ impl ModelShell {
         operands: &[u8],
         function: u8,
     ) -> PyResult<()> {
-        let operation = match operation {
-            "fetch_add" => Operation::FetchAdd,
-            "swap" => Operation::Swap,
-            _ => Operation::CompareAndSwap,
-        };
+        let operation = named("atomic operation", operation, OPERATIONS).map_err(wrong)?;
         let request = Request::Atomic {
             tag,
             operation,
@@ -163,16 +172,7 @@ impl ModelShell {
     }
 
     fn report(&self, severity: &str, function: u8) -> PyResult<()> {
-        let severity = match severity {
-            "correctable" => Severity::Correctable,
-            "non-fatal" => Severity::NonFatal,
-            "fatal" => Severity::Fatal,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "{severity:?} is no severity; write \"correctable\", \"non-fatal\" or \"fatal\""
-                )));
-            }
-        };
+        let severity = named("severity", severity, SEVERITIES).map_err(wrong)?;
         self.ask(function, Request::Message { severity })
     }
 
@@ -209,14 +209,8 @@ impl ModelShell {
         defect: &str,
         function: u8,
     ) -> PyResult<()> {
-        let found = Defect::ALL.iter().find(|one| one.to_string() == defect);
-        let defect = *found.ok_or_else(|| {
-            let names = Defect::ALL.map(|one| format!("{:?}", one.to_string()));
-            PyValueError::new_err(format!(
-                "{defect:?} is no defect of a completion; write one of {}",
-                names.join(", ")
-            ))
-        })?;
+        let defects = Defect::ALL.map(|one| (one, one));
+        let defect = named("defect of a completion", defect, defects).map_err(wrong)?;
         let bytes = later_bytes(value, length)?;
         if self.drops(function) {
             return Ok(());

@@ -128,7 +128,7 @@ pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
     /// The keys for the structure of an incident.
     const FORMS;
     "incidents": {
-        /// What the incident is called in the plan.
+        /// Name of the incident in the plan.
         id = "incident-1, incident-2, ...";
         /// Time of the incident, from when every link is up, as the start of a flow.
         at = "none";

@@ -402,26 +402,12 @@ impl Simulation {
         slot: usize,
         afu: Box<dyn Afu>,
     ) -> Result<(), AccessError> {
-        self.configure(device, slot, Some(afu))
-    }
-
-    /// Empties a slot of the FPGA card `device`, as partial reconfiguration does.
-    pub fn unload_afu(&mut self, device: &str, slot: usize) -> Result<(), AccessError> {
-        self.configure(device, slot, None)
-    }
-
-    fn configure(
-        &mut self,
-        device: &str,
-        slot: usize,
-        afu: Option<Box<dyn Afu>>,
-    ) -> Result<(), AccessError> {
         let node = self.node(device)?;
         self.check_slot(device, slot)?;
         self.start();
         self.act(node, |model, id, world| {
             if let Some(card) = model.device_mut::<FpgaCard>() {
-                card.load(slot, afu, &mut world.effects(id));
+                card.load(slot, Some(afu), &mut world.effects(id));
             }
         });
         Ok(())

@@ -3,8 +3,6 @@
 //! A descriptor that is ready is returned at once. Otherwise simulated time passes, to the next interrupt if a descriptor belongs
 //! to an event, else to the limit. A wait without a limit and without events is a real wait.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_ulong};
 use std::ptr;
 
@@ -12,7 +10,7 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, time
 use session::{Until, WaitEnd};
 
 use super::signals::with_open;
-use super::threads::MOMENT;
+use super::threads::{MILLISECOND, MOMENT};
 use super::time::{SECOND, from_timespec, to_timespec};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::user_pointer;
@@ -25,6 +23,8 @@ const SLICE: c_int = 10;
 /// The length of a real wait.
 #[derive(Clone, Copy)]
 enum Real {
+    /// The program's own limit: no time is simulated.
+    Given,
     Now,
     Moment,
     Slice,
@@ -32,8 +32,10 @@ enum Real {
 }
 
 impl Real {
-    fn milliseconds(self) -> c_int {
+    /// The milliseconds, where the program's own are `given`. A wait without a limit has -1.
+    fn milliseconds(self, given: c_int) -> c_int {
         match self {
+            Real::Given => given,
             Real::Now => 0,
             Real::Moment => MOMENT,
             Real::Slice => SLICE,
@@ -41,17 +43,37 @@ impl Real {
         }
     }
 
-    fn timespec(self) -> Option<timespec> {
-        let milliseconds = i64::from(self.milliseconds());
-        (milliseconds >= 0).then_some(timespec {
-            tv_sec: 0,
-            tv_nsec: milliseconds * 1_000_000,
-        })
+    /// Waits with the limit as a `timespec`, where the program's own is `given`. A wait without a limit has a null pointer.
+    fn with_timespec(
+        self,
+        given: *const timespec,
+        wait: impl FnOnce(*const timespec) -> c_int,
+    ) -> c_int {
+        match self {
+            Real::Given => wait(given),
+            Real::Forever => wait(ptr::null()),
+            _ => {
+                let span = to_timespec(self.milliseconds(0) as u64 * MILLISECOND);
+                wait(&raw const span)
+            }
+        }
     }
 }
 
-/// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds.
-fn wait(has_event: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> c_int {
+/// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds of simulated time. An error number for `span` is the result.
+fn wait(
+    has_event: impl FnOnce() -> bool,
+    span: impl FnOnce() -> Result<Option<u64>, c_int>,
+    mut look: impl FnMut(Real) -> c_int,
+) -> c_int {
+    if !virtually() {
+        return look(Real::Given);
+    }
+    let span = match span() {
+        Ok(span) => span,
+        Err(error) => return fail(error),
+    };
+    let has_event = has_event();
     let now = with_state(charge_system_call).unwrap_or_else(reported_time);
     let limit = span.map(|span| now.saturating_add(span.saturating_mul(NANOSECOND)));
     let ready = look(Real::Now);
@@ -113,14 +135,20 @@ pub fn wait_for(descriptor: c_int) {
         events: libc::POLLIN,
         revents: 0,
     };
-    wait(true, None, |real| {
-        // SAFETY: the array has one element.
-        unsafe { real::poll(&raw mut one, 1, real.milliseconds()) }
-    });
+    let forever = -1;
+    wait(
+        || true,
+        || milliseconds(forever),
+        |real| {
+            // SAFETY: the array has one element.
+            unsafe { real::poll(&raw mut one, 1, real.milliseconds(forever)) }
+        },
+    );
 }
 
-fn milliseconds(timeout: c_int) -> Option<u64> {
-    u64::try_from(timeout).ok().map(|span| span * 1_000_000)
+/// The nanoseconds of a time limit in milliseconds; none without a limit.
+fn milliseconds(timeout: c_int) -> Result<Option<u64>, c_int> {
+    Ok(u64::try_from(timeout).ok().map(|span| span * MILLISECOND))
 }
 
 /// The nanoseconds of a time limit; none without a limit. An invalid limit is an error.
@@ -161,14 +189,14 @@ fn with_descriptors(descriptors: impl Iterator<Item = c_int>) -> bool {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
-    if !virtually() {
-        // SAFETY: the caller guarantees valid arguments.
-        return unsafe { real::poll(all, count, timeout) };
-    }
-    wait(any_is_event(all, count), milliseconds(timeout), |real| {
-        // SAFETY: the caller guarantees valid arguments.
-        unsafe { real::poll(all, count, real.milliseconds()) }
-    })
+    wait(
+        || any_is_event(all, count),
+        || milliseconds(timeout),
+        |real| {
+            // SAFETY: the caller guarantees valid arguments.
+            unsafe { real::poll(all, count, real.milliseconds(timeout)) }
+        },
+    )
 }
 
 /// The name of `poll` when the compiler checks buffer sizes.
@@ -190,24 +218,17 @@ unsafe extern "C" fn ppoll(
     timeout: *const timespec,
     mask: *const sigset_t,
 ) -> c_int {
-    if !virtually() {
-        // SAFETY: the caller guarantees valid arguments.
-        return with_open(mask, |mask| unsafe {
-            real::ppoll(all, count, timeout, mask)
-        });
-    }
-    let span = match span(timeout) {
-        Ok(span) => span,
-        Err(error) => return fail(error),
-    };
-    wait(any_is_event(all, count), span, |real| {
-        let timeout = real.timespec();
-        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the caller guarantees valid arguments.
-        with_open(mask, |mask| unsafe {
-            real::ppoll(all, count, timeout, mask)
-        })
-    })
+    // SAFETY: the caller guarantees valid arguments.
+    let really = |timeout, mask| unsafe { real::ppoll(all, count, timeout, mask) };
+    wait(
+        || any_is_event(all, count),
+        || span(timeout),
+        |real| {
+            real.with_timespec(timeout, |timeout| {
+                with_open(mask, |mask| really(timeout, mask))
+            })
+        },
+    )
 }
 
 /// The name of `ppoll` when the compiler checks buffer sizes.
@@ -223,7 +244,6 @@ unsafe extern "C" fn __ppoll_chk(
     unsafe { ppoll(all, count, timeout, mask) }
 }
 
-/// The descriptors in a set.
 fn descriptors(count: c_int, set: *mut fd_set) -> Vec<c_int> {
     if set.is_null() {
         return Vec::new();
@@ -268,13 +288,10 @@ unsafe extern "C" fn select(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::select(count, read, write, except, timeout) };
     }
-    let span = match span_of_select(timeout) {
-        Ok(span) => span,
-        Err(error) => return fail(error),
-    };
     let began = reported_time();
+    let span = span_of_select(timeout);
     let ready = select_virtually(count, [read, write, except], span, ptr::null());
-    if let (Ok(timeout), Some(span)) = (user_pointer(timeout), span) {
+    if let (Ok(timeout), Ok(Some(span))) = (user_pointer(timeout), span) {
         // As Linux does, which programs use to continue a wait.
         let passed = reported_time().saturating_sub(began) / NANOSECOND;
         let left = to_timespec(span.saturating_sub(passed));
@@ -301,30 +318,30 @@ unsafe extern "C" fn pselect(
             real::pselect(count, read, write, except, timeout, mask)
         });
     }
-    match span(timeout) {
-        Ok(span) => select_virtually(count, [read, write, except], span, mask),
-        Err(error) => fail(error),
-    }
+    select_virtually(count, [read, write, except], span(timeout), mask)
 }
 
 fn select_virtually(
     count: c_int,
     sets: [*mut fd_set; 3],
-    span: Option<u64>,
+    span: Result<Option<u64>, c_int>,
     mask: *const sigset_t,
 ) -> c_int {
-    let has_event = with_descriptors(descriptors(count, sets[0]).into_iter());
+    let has_event = || with_descriptors(descriptors(count, sets[0]).into_iter());
     let saved = Sets::save(count, sets);
     let [read, write, except] = sets;
-    wait(has_event, span, |real| {
-        saved.restore();
-        let timeout = real.timespec();
-        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the caller guarantees valid arguments.
-        with_open(mask, |mask| unsafe {
-            real::pselect(count, read, write, except, timeout, mask)
-        })
-    })
+    // SAFETY: the caller guarantees valid arguments.
+    let really = |limit, mask| unsafe { real::pselect(count, read, write, except, limit, mask) };
+    wait(
+        has_event,
+        || span,
+        |real| {
+            saved.restore();
+            real.with_timespec(ptr::null(), |limit| {
+                with_open(mask, |mask| really(limit, mask))
+            })
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -346,13 +363,17 @@ unsafe extern "C" fn epoll_pwait(
     timeout: c_int,
     mask: *const sigset_t,
 ) -> c_int {
-    if !virtually() {
-        // SAFETY: the caller guarantees valid arguments.
-        return with_open(mask, |mask| unsafe {
-            real::epoll_pwait(epoll, events, most, timeout, mask)
-        });
-    }
-    epoll_virtually(epoll, (events, most), milliseconds(timeout), mask)
+    wait(
+        is_any_subscribed,
+        || milliseconds(timeout),
+        |real| {
+            let timeout = real.milliseconds(timeout);
+            // SAFETY: the caller guarantees valid arguments.
+            with_open(mask, |mask| unsafe {
+                real::epoll_pwait(epoll, events, most, timeout, mask)
+            })
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -363,30 +384,16 @@ unsafe extern "C" fn epoll_pwait2(
     timeout: *const timespec,
     mask: *const sigset_t,
 ) -> c_int {
-    if !virtually() {
-        // SAFETY: the caller guarantees valid arguments.
-        return with_open(mask, |mask| unsafe {
-            real::epoll_pwait2(epoll, events, most, timeout, mask)
-        });
-    }
-    match span(timeout) {
-        Ok(span) => epoll_virtually(epoll, (events, most), span, mask),
-        Err(error) => fail(error),
-    }
+    // SAFETY: the caller guarantees valid arguments.
+    let really = |limit, mask| unsafe { real::epoll_pwait2(epoll, events, most, limit, mask) };
+    wait(
+        is_any_subscribed,
+        || span(timeout),
+        |real| real.with_timespec(timeout, |limit| with_open(mask, |mask| really(limit, mask))),
+    )
 }
 
-/// The descriptors of an `epoll` descriptor are not known here, so any event may be among them.
-fn epoll_virtually(
-    epoll: c_int,
-    (events, most): (*mut epoll_event, c_int),
-    span: Option<u64>,
-    mask: *const sigset_t,
-) -> c_int {
-    let has_event = with_state(State::has_subscription).unwrap_or(false);
-    wait(has_event, span, |real| {
-        // SAFETY: the callers guarantee valid arguments.
-        with_open(mask, |mask| unsafe {
-            real::epoll_pwait(epoll, events, most, real.milliseconds(), mask)
-        })
-    })
+/// Whether an event may be among the descriptors of an `epoll` descriptor, which are not known here.
+fn is_any_subscribed() -> bool {
+    with_state(State::has_subscription).unwrap_or(false)
 }

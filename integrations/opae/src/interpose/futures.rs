@@ -1,7 +1,5 @@
 //! Timed waits of C++ futures: the C++ library makes them by system calls of its own, in functions that are replaced here.
 
-#![expect(unsafe_code, reason = "functions of the C++ library")]
-
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr;
 

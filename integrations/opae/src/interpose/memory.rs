@@ -1,7 +1,5 @@
 //! System calls with pointers to memory: the system does not fault on closed pages, so they are opened before the call.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_void};
 
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
@@ -9,8 +7,8 @@ use libc::{FILE, iovec, off_t, size_t, ssize_t};
 use super::{descriptors, real, virtually, with_state};
 use crate::abi::user_pointer;
 use crate::event::may_be_event;
-use crate::guard::may_touch;
-use crate::polling::Touch;
+use crate::memory::Touch;
+use crate::memory::guard::may_touch;
 use crate::state::{Mode, known_mode};
 
 /// Runs `call` while the pages of `ranges` are open.

@@ -27,11 +27,15 @@ fn virtually() -> bool {
 
 /// Charges a system call; returns the simulated time after it.
 fn charge_system_call(state: &mut State) -> u64 {
-    state.charge(|link| link.charge_system_call(link.welcome.costs.system_call))
+    state.charge(|link| {
+        link.charge(
+            |work| &mut work.system_calls,
+            link.welcome.costs.system_call,
+        )
+    })
 }
 
 /// Sets the error number, like a system call that fails.
-#[expect(unsafe_code, reason = "the error number is the thread's own")]
 fn fail(error: std::ffi::c_int) -> std::ffi::c_int {
     // SAFETY: the pointer is to this thread's own error number.
     unsafe { *libc::__errno_location() = error };

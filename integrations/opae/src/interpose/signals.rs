@@ -2,8 +2,6 @@
 //! faults that are not its own. If the program blocks SIGSEGV, the signal stays unblocked: a blocked fault ends the process. The library
 //! also notes whether the program has other handlers, which its lock has to keep out.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::c_int;
 
 use libc::sigset_t;
@@ -11,7 +9,7 @@ use libc::sigset_t;
 use super::real;
 use crate::abi::user_pointer;
 use crate::fault::replace_previous;
-use crate::lock::note_installation;
+use crate::threads::lock::note_installation;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaction(

@@ -1,7 +1,5 @@
 //! Sleep: simulated time passes without real time.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_uint};
 
 use libc::{clockid_t, timespec};

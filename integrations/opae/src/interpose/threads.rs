@@ -3,8 +3,6 @@
 //! The other thread works in real time. So this thread repeatedly waits for a short real time, until simulated time has reached its
 //! limit.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_void};
 
 use libc::{
@@ -33,7 +31,7 @@ fn clock_of(limit: u64) -> clockid_t {
 }
 
 /// Nanoseconds in a millisecond.
-const MILLISECOND: u64 = 1_000_000;
+pub const MILLISECOND: u64 = 1_000_000;
 
 /// The end of a short wait that begins now, on the real clock.
 fn moment(clock: clockid_t) -> timespec {

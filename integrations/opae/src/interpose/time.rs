@@ -1,7 +1,5 @@
 //! The functions that read clocks.
 
-#![expect(unsafe_code, reason = "functions of the C interface")]
-
 use std::ffi::{c_int, c_void};
 
 use libc::{clockid_t, time_t, timespec, timeval};
@@ -35,7 +33,12 @@ fn look(clock: clockid_t) -> Option<u64> {
     let epoch = virtually().then(|| epoch(clock)).flatten()?;
     let now = lock_soon().map(|mut state| {
         let doublings = state.idle_doublings();
-        state.charge(|link| link.charge_look(link.welcome.costs.clock << doublings))
+        state.charge(|link| {
+            link.charge(
+                |work| &mut work.looks,
+                link.welcome.costs.clock << doublings,
+            );
+        })
     });
     Some(epoch + now.unwrap_or_else(reported_time) / NANOSECOND)
 }

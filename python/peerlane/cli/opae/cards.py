@@ -76,7 +76,7 @@ def load_configured(
     Args:
         simulation: The fabric.
         scenario: The scenario as the command line has it.
-        source: What the scenario is called, under which the bitstreams are kept.
+        source: Name of the scenario, under which the bitstreams are kept.
         but: A card and its slot, which has another image.
 
     Returns:

@@ -5,6 +5,8 @@
 mod prefetching;
 mod regions;
 
+use std::collections::BTreeSet;
+
 use kernel::{ComponentId, Occurrence, Time, World};
 use packet::{Frame, Packet, Pcie};
 
@@ -75,33 +77,53 @@ impl Engine {
         self.world.now()
     }
 
+    /// Combines all worlds, one after the other: that of the fabric, or those of its regions.
+    fn fold<T>(&self, first: T, mut add: impl FnMut(T, &World<Pcie>) -> T) -> T {
+        match &self.regions {
+            None => add(first, &self.world),
+            Some(regions) => {
+                let all = regions.lock();
+                all.iter().fold(first, |found, one| add(found, &one.world))
+            }
+        }
+    }
+
+    /// Changes all worlds.
+    fn each_world(&mut self, change: impl Fn(&mut World<Pcie>)) {
+        change(&mut self.world);
+        if let Some(regions) = &self.regions {
+            for region in &mut regions.lock() {
+                change(&mut region.world);
+            }
+        }
+    }
+
     /// The number of events so far.
     pub(super) fn events(&self) -> u64 {
-        let regions = self.regions.as_ref();
-        regions.map_or_else(|| self.world.events(), |regions| regions.events())
+        self.fold(0, |sum, world| sum + world.events())
     }
 
     /// The number of packets made so far in each region.
     pub(super) fn made(&self) -> Vec<u64> {
-        match &self.regions {
-            None => vec![self.world.store.made()],
-            Some(regions) => regions.made(),
-        }
+        self.fold(Vec::new(), |mut all, world| {
+            all.push(world.store.made());
+            all
+        })
     }
 
     /// The number of packets in use, one that has gone from one region to another counted in both.
     pub(super) fn packets_in_use(&self) -> usize {
-        let regions = self.regions.as_ref();
-        let own = || self.world.store.in_use();
-        regions.map_or_else(own, |regions| regions.packets_in_use())
+        self.fold(0, |sum, world| sum + world.store.in_use())
     }
 
     /// The number of packets in use that `which` selects.
     pub(super) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
-        match &self.regions {
-            None => self.world.store.count_of(which),
-            Some(regions) => regions.count_of(which),
-        }
+        let none = BTreeSet::new();
+        let all = self.fold(none, |mut all, world| {
+            all.append(&mut world.store.numbers_of(&which));
+            all
+        });
+        all.len()
     }
 
     /// The number of packets in use that `which` selects of those made before the numbers `made` were taken.
@@ -119,10 +141,7 @@ impl Engine {
 
     /// Lets components report the details of wires from now on.
     pub(super) fn report_details(&mut self) {
-        self.world.watched = true;
-        if let Some(regions) = &self.regions {
-            regions.report_details();
-        }
+        self.each_world(|world| world.watched = true);
     }
 
     /// Lets time halt before `time`: [`advance`](Self::advance) handles no event from then on until the halt is set anew.
@@ -133,8 +152,8 @@ impl Engine {
 
     /// Whether an event is left that is not in the background.
     pub(super) fn has_events(&self) -> bool {
-        let regions = self.regions.as_ref();
-        self.world.has_events() || regions.is_some_and(|regions| regions.has_events())
+        let own = self.world.has_events();
+        self.fold(own, |any, world| any || world.has_events())
     }
 
     /// Whether an event that is not in the background is due by `limit`, of those that `counts`.
@@ -145,10 +164,9 @@ impl Engine {
     ) -> bool {
         let counts =
             |what: &Occurrence<Frame>| counts(&self.models[what.target().0 as usize], what);
-        match &self.regions {
-            None => self.world.has_event_by(limit, counts),
-            Some(regions) => regions.has_event_by(limit, counts),
-        }
+        self.fold(false, |any, world| {
+            any || world.has_event_by(limit, &counts)
+        })
     }
 
     /// The time of the next event that is due by `limit`, as [`World::next_due`] says.
@@ -161,11 +179,9 @@ impl Engine {
 
     /// The time of the next event that is not in the background, or [`Time::NEVER`].
     pub(super) fn next_time(&self) -> Time {
-        let next = match &self.regions {
-            None => self.world.next_time(),
-            Some(regions) => regions.next_time(),
-        };
-        next.unwrap_or(Time::NEVER)
+        self.fold(Time::NEVER, |first, world| {
+            first.min(world.next_time().unwrap_or(Time::NEVER))
+        })
     }
 
     /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
@@ -178,10 +194,7 @@ impl Engine {
 
     /// Moves time to `time`, where no event is due before.
     pub(super) fn pass_to(&mut self, time: Time) {
-        self.world.pass_to(time);
-        if let Some(regions) = &self.regions {
-            regions.pass_to(time);
-        }
+        self.each_world(|world| world.pass_to(time));
     }
 
     /// Handles all events of the next time, if it is by `limit` and before the halt, and of those after it until the probes take in any

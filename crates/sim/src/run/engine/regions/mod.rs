@@ -99,7 +99,7 @@ pub struct Shares {
 
 impl Regions {
     /// The regions, for one thread.
-    fn lock(&self) -> Vec<MutexGuard<'_, Region>> {
+    pub(super) fn lock(&self) -> Vec<MutexGuard<'_, Region>> {
         self.all.iter().map(lock).collect()
     }
 

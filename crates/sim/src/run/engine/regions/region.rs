@@ -48,7 +48,7 @@ const OWN: &str = "an event of a region is of one of its components";
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Region {
-    pub(super) world: World<Pcie>,
+    pub(in crate::run::engine) world: World<Pcie>,
     /// Whether what the next events need is loaded early.
     prefetches: bool,
     /// The frames to each region, and from each.

@@ -1,10 +1,9 @@
 //! Regions on one thread: time by time, as an undivided fabric.
 
-use std::collections::BTreeSet;
 use std::ops::DerefMut;
 
-use kernel::{Occurrence, Time, World};
-use packet::{Frame, Packet, Pcie};
+use kernel::{Time, World};
+use packet::Pcie;
 
 use super::super::{Engine, Probes};
 use super::{Region, Regions, lock};
@@ -12,31 +11,6 @@ use crate::observe::stores::Stores;
 use crate::plan::FabricPlan;
 
 impl Regions {
-    /// The number of events so far.
-    pub(in crate::run::engine) fn events(&self) -> u64 {
-        self.lock().iter().map(|region| region.world.events()).sum()
-    }
-
-    /// The number of packets in use, one that has come from one region to another counted in both.
-    pub(in crate::run::engine) fn packets_in_use(&self) -> usize {
-        let all = self.lock();
-        all.iter().map(|region| region.world.store.in_use()).sum()
-    }
-
-    /// The number of packets in use that `which` selects.
-    pub(in crate::run::engine) fn count_of(&self, which: impl Fn(&Packet) -> bool) -> usize {
-        let all = self.lock();
-        let stores = all.iter().map(|region| &region.world.store);
-        let numbers = stores.flat_map(|store| store.numbers_of(&which));
-        numbers.collect::<BTreeSet<u64>>().len()
-    }
-
-    /// The number of packets that each region has made so far.
-    pub(in crate::run::engine) fn made(&self) -> Vec<u64> {
-        let all = self.lock();
-        all.iter().map(|region| region.world.store.made()).collect()
-    }
-
     /// Runs `act` with the world of the region of a component at the time `now`.
     pub(in crate::run::engine) fn act<T>(
         &self,
@@ -47,52 +21,14 @@ impl Regions {
         lock(&self.all[self.of[component] as usize]).act(now, &self.of, act)
     }
 
-    /// Lets components report the details of wires from now on.
-    pub(in crate::run::engine) fn report_details(&self) {
-        for region in &mut self.lock() {
-            region.world.watched = true;
-        }
-    }
-
-    /// Whether an event that is not in the background is due by `limit`, of those that `counts`.
-    pub(in crate::run::engine) fn has_event_by(
-        &self,
-        limit: Time,
-        counts: impl Fn(&Occurrence<Frame>) -> bool,
-    ) -> bool {
-        let all = self.lock();
-        all.iter()
-            .any(|region| region.world.has_event_by(limit, &counts))
-    }
-
-    /// Whether an event is left that is not in the background.
-    pub(in crate::run::engine) fn has_events(&self) -> bool {
-        self.lock().iter().any(|region| region.world.has_events())
-    }
-
-    /// The time of the next event that is not in the background, if there is one.
-    pub(in crate::run::engine) fn next_time(&self) -> Option<Time> {
-        let all = self.lock();
-        all.iter()
-            .filter_map(|region| region.world.next_time())
-            .min()
-    }
-
     /// The time of the next event that is due by `limit`, as [`World::next_due`](World::next_due) says.
     pub(in crate::run::engine) fn next_due(&self, limit: Time) -> Option<Time> {
-        if limit == Time::NEVER && !self.has_events() {
+        let mut all = self.lock();
+        if limit == Time::NEVER && !all.iter().any(|region| region.world.has_events()) {
             return None;
         }
-        let mut all = self.lock();
         let next = all.iter_mut().map(|region| region.next()).min();
         next.filter(|time| *time <= limit && *time < Time::NEVER)
-    }
-
-    /// Moves the time of all regions to `time`, where no event is due before.
-    pub(in crate::run::engine) fn pass_to(&self, time: Time) {
-        for region in &mut self.lock() {
-            region.world.pass_to(time);
-        }
     }
 
     /// Lets `look` look at the packets of all components.

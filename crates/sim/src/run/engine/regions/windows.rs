@@ -188,6 +188,11 @@ impl Regions {
         }
     }
 
+    /// The number of events so far.
+    fn events(&self) -> u64 {
+        self.lock_and_count().into_iter().sum()
+    }
+
     /// The events of each region so far.
     fn lock_and_count(&self) -> Vec<u64> {
         let all = self.lock();

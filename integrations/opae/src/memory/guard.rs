@@ -1,8 +1,6 @@
 //! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is
 //! charged, and repeated accesses reveal a program that polls a word.
 
-#![expect(unsafe_code, reason = "pages are opened and closed by address")]
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,16 +36,15 @@ pub fn may_touch(address: usize, len: usize) -> bool {
 pub struct Buffers {
     by_base: BTreeMap<usize, Buffer>,
     /// Number of stores and loads to devices so far.
-    epoch: u64,
+    pub epoch: u64,
     /// Number of system calls that use pages now.
     used: u32,
     /// Whether pages must be closed at the end of the last of these system calls.
     late: bool,
     /// Number of times that pages were closed.
-    closing: u64,
+    pub closing: u64,
 }
 
-/// A buffer.
 #[derive(Debug)]
 pub struct Buffer {
     /// Its address in the program.
@@ -198,16 +195,6 @@ impl Buffers {
         self.by_base.insert(buffer.base, buffer);
     }
 
-    /// Number of stores and loads to devices so far.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// Number of times that pages were closed.
-    pub fn closing(&self) -> u64 {
-        self.closing
-    }
-
     /// Whether a page is open that will be closed.
     pub fn has_open_pages(&self) -> bool {
         let mut pages = self.by_base.values().filter_map(|it| it.pages.as_ref());
@@ -233,7 +220,6 @@ impl Buffers {
             .find(|buffer| buffer.owner == owner && buffer.wsid == wsid)
     }
 
-    /// Removes a buffer.
     pub fn remove(&mut self, base: usize) -> Option<Buffer> {
         self.by_base.remove(&base)
     }

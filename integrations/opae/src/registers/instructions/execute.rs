@@ -9,8 +9,6 @@
 //! No page is writable and executable: the code of slots is an anonymous file that is mapped twice, once to write and once to execute.
 //! The program returns from the handler by `iret`, which serializes, so the processor executes what was written at the other address.
 
-#![expect(unsafe_code, reason = "instructions are read, written and executed")]
-
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,13 +19,12 @@ use iced_x86::{
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
-use crate::context::Context;
-use crate::lock::Lock;
-use crate::memory::{LONGEST, PAGE, decode, read_memory, write_memory};
+use super::program::{LONGEST, PAGE, decode, read_memory, write_memory};
+use super::{Bus, strings};
+use crate::registers::context::Context;
 use crate::registry::reserve;
-use crate::state::lock;
-use crate::windows::Register;
-use crate::{strings, valgrind};
+use crate::threads::lock::Lock;
+use crate::valgrind;
 
 /// Number of slots: large enough that an instruction has left its slot before all others are used.
 const SLOTS: usize = 1024;
@@ -89,7 +86,7 @@ impl Area {
 /// A store in progress.
 #[derive(Clone, Copy)]
 struct Store {
-    register: Register,
+    address: usize,
     len: usize,
     next: usize,
     /// Whether the instruction is executed twice, to find out which bytes it writes.
@@ -97,7 +94,7 @@ struct Store {
 }
 
 /// Begins the instruction at the processor's current address; returns whether it is possible.
-pub fn begin(context: &mut Context<'_>) -> bool {
+pub fn begin(context: &mut Context<'_>, bus: &dyn Bus) -> bool {
     let Some(instruction) = decode(context.instruction()) else {
         return false;
     };
@@ -106,24 +103,22 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         return true;
     }
     if instruction.is_string_instruction() {
-        return strings::execute(&instruction, context);
+        return strings::execute(&instruction, context, bus);
     }
-    if Move::of(&instruction).is_some_and(|one| one.make(&instruction, context)) {
+    if Move::of(&instruction).is_some_and(|one| one.make(&instruction, context, bus)) {
         return true;
     }
     let Some(operand) = Operand::of(&instruction, context) else {
         return false;
     };
-    let (Some(area), Some(register)) = (known_area(), operand.register()) else {
+    let Some(area) = known_area().filter(|_| operand.is_on(bus)) else {
         return false;
     };
     let slot = take_slot();
     let (base, memory) = area.slot(slot);
     let mut scratch = [if operand.loads { 0xff } else { 0 }; WIDEST];
-    if operand.loads
-        && let Some(mut state) = lock()
-    {
-        state.load_or_ones(register, &mut scratch[..operand.len]);
+    if operand.loads {
+        bus.load(operand.address, &mut scratch[..operand.len]);
     }
     write_memory(memory, &scratch);
     let Some(mut code) = encode(instruction, base, memory) else {
@@ -139,7 +134,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         code.extend(trap(base + code.len(), area.trap));
         if let Some(mut stores) = STORES.lock() {
             stores[slot] = Some(Store {
-                register,
+                address: operand.address,
                 len: operand.len,
                 next: instruction.next_ip() as usize,
                 twice: operand.partly,
@@ -158,7 +153,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
 }
 
 /// Sends the bytes of a store to the device, if the fault at `address` is the end of a slot.
-pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
+pub fn finish(address: usize, context: &mut Context<'_>, bus: &dyn Bus) -> bool {
     let Some(area) = known_area() else {
         return false;
     };
@@ -175,19 +170,12 @@ pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
     read_memory(memory, &mut first);
     read_memory(memory + WIDEST, &mut second);
     BUSY[slot].store(false, Ordering::Relaxed);
-    if let Some(mut state) = lock() {
-        let written = |at: usize| !store.twice || first[at] == second[at];
-        let mut at = 0;
-        while at < store.len {
-            let len = (at..store.len).take_while(|&byte| written(byte)).count();
-            let register = Register {
-                offset: store.register.offset + at as u64,
-                ..store.register
-            };
-            // The loss of a posted write is not reported.
-            let _ = state.store(register, &first[at..at + len]);
-            at += len.max(1);
-        }
+    let written = |at: usize| !store.twice || first[at] == second[at];
+    let mut at = 0;
+    while at < store.len {
+        let len = (at..store.len).take_while(|&byte| written(byte)).count();
+        bus.store(store.address + at, &first[at..at + len]);
+        at += len.max(1);
     }
     context.go_on_at(store.next);
     true
@@ -224,36 +212,32 @@ impl Move {
     }
 
     /// Makes the move and continues after it; returns whether all its memory is registers of a device.
-    fn make(self, instruction: &Instruction, context: &mut Context<'_>) -> bool {
+    fn make(self, instruction: &Instruction, context: &mut Context<'_>, bus: &dyn Bus) -> bool {
         let len = instruction.memory_size().size();
         let memory = u32::from(matches!(self, Move::Load(_)));
         let value = |register, _, _| register_value(context, register);
         let Some(address) = instruction.virtual_address(memory, 0, value) else {
             return false;
         };
-        let Some(mut state) = lock() else {
-            return false;
-        };
-        let Some(register) = state.windows.register(address as usize, len) else {
-            return false;
-        };
-        let stored = match self {
+        let store = |value: u64| bus.store(address as usize, &value.to_le_bytes()[..len]);
+        let is_made = match self {
             Move::Load(to) => {
                 let mut bytes = [0; 8];
-                state.load_or_ones(register, &mut bytes[..len]);
-                drop(state);
-                put(context, to, u64::from_le_bytes(bytes));
-                context.go_on_at(instruction.next_ip() as usize);
-                return true;
+                let is_loaded = bus.load(address as usize, &mut bytes[..len]);
+                if is_loaded {
+                    put(context, to, u64::from_le_bytes(bytes));
+                }
+                is_loaded
             }
-            Move::Store(from) => number_of(from).map_or(0, |number| context.register(number)),
-            Move::Constant(bits) => bits,
+            Move::Store(from) => {
+                store(number_of(from).map_or(0, |number| context.register(number)))
+            }
+            Move::Constant(bits) => store(bits),
         };
-        // The loss of a posted write is not reported.
-        let _ = state.store(register, &stored.to_le_bytes()[..len]);
-        drop(state);
-        context.go_on_at(instruction.next_ip() as usize);
-        true
+        if is_made {
+            context.go_on_at(instruction.next_ip() as usize);
+        }
+        is_made
     }
 }
 
@@ -315,8 +299,10 @@ impl Operand {
         })
     }
 
-    fn register(&self) -> Option<Register> {
-        lock()?.windows.register(self.address, self.len)
+    /// Whether all its bytes are registers.
+    fn is_on(&self, bus: &dyn Bus) -> bool {
+        let (is_registers, stretch) = bus.stretch(self.address);
+        is_registers && stretch >= self.len
     }
 }
 
@@ -447,3 +433,6 @@ fn code_file() -> Option<OwnedFd> {
     ftruncate(&file, (SLOTS * CODE) as u64).ok()?;
     Some(file)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::guard::LINE;
+use crate::memory::guard::LINE;
 
 /// Longest round that counts as polling; longer rounds are work.
 const LONGEST: usize = 8;
@@ -89,5 +89,47 @@ impl Rounds {
         if self.this.len() <= LONGEST {
             self.this.push(fault);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The accesses of a round: an access to each address, by an instruction of its own.
+    fn round(faults: &mut Faults, closing: u64, addresses: &[usize]) -> bool {
+        let mut polls = false;
+        for &address in addresses {
+            let fault = Fault {
+                instruction: address + 1,
+                address,
+                line: [0; LINE],
+            };
+            let rounds = faults.round(1, closing);
+            polls |= rounds.looks(&fault).is_some();
+            rounds.remember(fault);
+        }
+        polls
+    }
+
+    #[test]
+    fn a_thread_polls_if_its_last_two_rounds_were_the_same_and_it_repeats_one_of_their_accesses() {
+        let mut faults = Faults::new();
+        assert!(!round(&mut faults, 1, &[64, 128]));
+        assert!(!round(&mut faults, 2, &[64, 128]));
+        assert!(round(&mut faults, 3, &[64, 128]));
+        assert!(!round(&mut faults, 4, &[192]));
+        assert!(!round(&mut faults, 5, &[64]));
+        assert!(!round(&mut faults, 6, &[64]));
+        assert!(round(&mut faults, 7, &[64]));
+    }
+
+    #[test]
+    fn a_thread_for_which_time_has_passed_otherwise_does_not_poll() {
+        let mut faults = Faults::new();
+        round(&mut faults, 1, &[64]);
+        round(&mut faults, 2, &[64]);
+        faults.forget(1);
+        assert!(!round(&mut faults, 3, &[64]));
     }
 }

@@ -1,7 +1,5 @@
 //! Memory and instructions of the program, as a handler of its faults reads and writes them.
 
-#![expect(unsafe_code, reason = "instructions and memory are read and written")]
-
 use std::ptr;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction};

@@ -1,7 +1,5 @@
 //! Mapped registers: addresses at which the program finds registers of its open handles.
 
-#![expect(unsafe_code, reason = "mappings are removed through raw pointers")]
-
 use rustix::mm::munmap;
 
 use crate::abi::Code;
@@ -12,10 +10,10 @@ const PAGE: u64 = 4096;
 
 /// The mapped registers. No memory is mapped there; accesses fault.
 #[derive(Debug)]
-pub struct Windows(Vec<Window>);
+pub struct Mappings(Vec<Mapping>);
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct Mapping {
     base: usize,
     /// Size of the registers in bytes.
     size: u64,
@@ -25,7 +23,7 @@ struct Window {
     handle: u64,
 }
 
-impl Window {
+impl Mapping {
     fn mapped(&self) -> usize {
         self.size.next_multiple_of(PAGE) as usize
     }
@@ -34,25 +32,24 @@ impl Window {
 /// A register of an open handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The handle.
     pub handle: u64,
     /// Offset from the first register.
     pub offset: u64,
 }
 
-impl Windows {
-    /// No windows.
+impl Mappings {
+    /// No registers.
     pub const fn new() -> Self {
-        Windows(Vec::new())
+        Mappings(Vec::new())
     }
 
     /// The register at `address`, if `len` bytes there are registers.
     pub fn register(&self, address: usize, len: usize) -> Option<Register> {
-        self.0.iter().find_map(|window| {
-            let offset = address.checked_sub(window.base)? as u64;
-            let within = offset.checked_add(len as u64)? <= window.size;
+        self.0.iter().find_map(|mapping| {
+            let offset = address.checked_sub(mapping.base)? as u64;
+            let within = offset.checked_add(len as u64)? <= mapping.size;
             within.then_some(Register {
-                handle: window.handle,
+                handle: mapping.handle,
                 offset,
             })
         })
@@ -61,13 +58,13 @@ impl Windows {
     /// Whether `address` is in registers, and the number of bytes to the end of these registers or to the next ones.
     pub fn stretch(&self, address: usize) -> (bool, usize) {
         let mut until = usize::MAX;
-        for window in &self.0 {
-            let end = window.base + window.size as usize;
-            if (window.base..end).contains(&address) {
+        for mapping in &self.0 {
+            let end = mapping.base + mapping.size as usize;
+            if (mapping.base..end).contains(&address) {
                 return (true, end - address);
             }
-            if window.base > address {
-                until = until.min(window.base - address);
+            if mapping.base > address {
+                until = until.min(mapping.base - address);
             }
         }
         (false, until)
@@ -75,32 +72,32 @@ impl Windows {
 
     /// The first address of the registers of a handle, if they are mapped.
     pub fn base(&self, name: usize) -> Option<usize> {
-        let mut windows = self.0.iter();
-        let found = windows.find(|window| window.name == name);
-        found.map(|window| window.base)
+        let mut mappings = self.0.iter();
+        let found = mappings.find(|mapping| mapping.name == name);
+        found.map(|mapping| mapping.base)
     }
 
     /// Maps `size` bytes of registers for the program's name of a handle; returns their first address.
     pub fn map(&mut self, name: usize, handle: u64, size: u64) -> Result<usize, Code> {
-        let mut window = Window {
+        let mut mapping = Mapping {
             base: 0,
             size,
             name,
             handle,
         };
-        window.base = reserve(window.mapped()).ok_or(Code::NoMemory)?;
-        valgrind::make_defined(window.base, window.mapped());
-        self.0.push(window);
-        Ok(window.base)
+        mapping.base = reserve(mapping.mapped()).ok_or(Code::NoMemory)?;
+        valgrind::make_defined(mapping.base, mapping.mapped());
+        self.0.push(mapping);
+        Ok(mapping.base)
     }
 
     /// Unmaps the registers of a handle, if they are mapped.
     pub fn forget(&mut self, name: usize) {
-        let Some(place) = self.0.iter().position(|window| window.name == name) else {
+        let Some(place) = self.0.iter().position(|mapping| mapping.name == name) else {
             return;
         };
-        let window = self.0.swap_remove(place);
-        // SAFETY: the range was reserved for this window, and the library has nothing else in it.
-        let _ = unsafe { munmap(window.base as *mut _, window.mapped()) };
+        let mapping = self.0.swap_remove(place);
+        // SAFETY: the range was reserved for this mapping, and the library has nothing else in it.
+        let _ = unsafe { munmap(mapping.base as *mut _, mapping.mapped()) };
     }
 }

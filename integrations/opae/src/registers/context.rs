@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 #[cfg(target_arch = "x86_64")]
-use crate::polling::Touch;
+use crate::memory::Touch;
 
 /// The state of the processor at a fault.
 #[derive(Debug)]
@@ -42,7 +42,6 @@ impl Context<'_> {
         self.0.uc_mcontext.gregs[register as usize].cast_unsigned()
     }
 
-    /// Sets a register.
     pub fn set_register(&mut self, register: c_int, value: u64) {
         self.0.uc_mcontext.gregs[register as usize] = value.cast_signed();
     }

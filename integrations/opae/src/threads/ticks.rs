@@ -1,11 +1,9 @@
 //! Calls, faults and processor time: what the thread that closes pages, and threads that wait, know of the other threads.
 
-#![expect(unsafe_code, reason = "clocks and threads are read through C")]
-
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::lock::{futex, this_thread};
+use crate::threads::lock::{futex_wait, futex_wake, this_thread};
 
 /// Number of calls and faults so far.
 static TICKS: AtomicU64 = AtomicU64::new(0);
@@ -51,7 +49,7 @@ pub fn note_opening() {
 /// Wakes the thread, because a page is open.
 pub fn wake() {
     if WANTED.swap(1, Ordering::SeqCst) == 0 {
-        futex(&WANTED, libc::FUTEX_WAKE, 1);
+        futex_wake(&WANTED, 1);
     }
 }
 
@@ -77,7 +75,7 @@ pub fn thread_number() -> i32 {
 pub fn sleep_unless(is_needed: impl Fn() -> bool) {
     WANTED.store(0, Ordering::SeqCst);
     if !is_needed() {
-        futex(&WANTED, libc::FUTEX_WAIT, 0);
+        futex_wait(&WANTED, 0, None);
     }
 }
 

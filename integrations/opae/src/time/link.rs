@@ -47,19 +47,10 @@ impl Link {
         self.now.saturating_add(self.debt.total())
     }
 
-    /// Adds the time of a copy to the charged work.
-    pub fn charge_copy(&mut self, time: u64) {
-        self.debt.copies = self.debt.copies.saturating_add(time);
-    }
-
-    /// Adds the time of a system call to the charged work.
-    pub fn charge_system_call(&mut self, time: u64) {
-        self.debt.system_calls = self.debt.system_calls.saturating_add(time);
-    }
-
-    /// Adds the time of a read of the clock, or of a word that is polled, to the charged work.
-    pub fn charge_look(&mut self, time: u64) {
-        self.debt.looks = self.debt.looks.saturating_add(time);
+    /// Adds time to one kind of the charged work.
+    pub fn charge(&mut self, kind: impl FnOnce(&mut Work) -> &mut u64, time: u64) {
+        let charged = kind(&mut self.debt);
+        *charged = charged.saturating_add(time);
     }
 
     /// Sends a request and waits for the answer.
@@ -96,7 +87,7 @@ impl Link {
                 _ => {
                     if limit != u64::MAX {
                         let behind = limit.saturating_sub(self.time());
-                        self.charge_look(behind);
+                        self.charge(|work| &mut work.looks, behind);
                     }
                     return WaitEnd::Quiet;
                 }

@@ -1,14 +1,15 @@
 //! The library's lock. A signal handler of the program that interrupts the thread with the lock gets an error instead of a
 //! deadlock.
 
-#![expect(unsafe_code, reason = "the lock gives access to the content of a cell")]
-
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use rustix::thread::futex;
+use rustix::time::Timespec;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -61,10 +62,7 @@ impl<T> Lock<T> {
         let mask = block_unless_blocked();
         let mut tries = 0;
         while tries < TRIES {
-            let free = self
-                .word
-                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-            if free.is_ok() {
+            if self.take_free() {
                 self.owner.store(this_thread(), Ordering::Relaxed);
                 return Some(Guard { lock: self, mask });
             }
@@ -76,15 +74,19 @@ impl<T> Lock<T> {
         None
     }
 
+    /// Takes the lock if it is free.
+    fn take_free(&self) -> bool {
+        let word = &self.word;
+        let taken = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    }
+
     /// Locks without a guard, for example before a fork.
     pub fn acquire(&self) {
-        let free = self
-            .word
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        if free.is_err() {
+        if !self.take_free() {
             self.waiting.fetch_add(1, Ordering::SeqCst);
             while self.word.swap(WANTED, Ordering::SeqCst) != FREE {
-                futex(&self.word, libc::FUTEX_WAIT, WANTED);
+                futex_wait(&self.word, WANTED, None);
             }
             self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
@@ -105,7 +107,7 @@ impl<T> Lock<T> {
     pub fn release(&self) {
         self.owner.store(0, Ordering::Relaxed);
         if self.word.swap(FREE, Ordering::Release) == WANTED {
-            futex(&self.word, libc::FUTEX_WAKE, 1);
+            futex_wake(&self.word, 1);
         }
     }
 
@@ -258,24 +260,14 @@ pub fn unblock_signals(before: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
-/// Waits until `word` is no longer `value`, or wakes `value` waiting threads.
-pub fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    call_futex(word, operation, value, ptr::null());
+/// Waits until `word` is no longer `value`, for at most `limit` of real time. The wait may also end for no reason.
+pub fn futex_wait(word: &AtomicU32, value: u32, limit: Option<Timespec>) {
+    let _ = futex::wait(word, futex::Flags::PRIVATE, value, limit.as_ref());
 }
 
-/// Waits until `word` is no longer `value`, for at most `span` nanoseconds.
-pub fn futex_for(word: &AtomicU32, value: u32, span: i64) {
-    let span = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: span,
-    };
-    call_futex(word, libc::FUTEX_WAIT, value, &raw const span);
-}
-
-fn call_futex(word: &AtomicU32, operation: i32, value: u32, limit: *const libc::timespec) {
-    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word and the limit outlive the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
+/// Wakes at most `count` threads that wait for a change of `word`.
+pub fn futex_wake(word: &AtomicU32, count: u32) {
+    let _ = futex::wake(word, futex::Flags::PRIVATE, count);
 }
 
 #[cfg(test)]

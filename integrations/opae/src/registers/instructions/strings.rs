@@ -6,10 +6,9 @@ use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic};
 
-use crate::context::Context;
-use crate::lock::Guard;
-use crate::memory::{decode, read_memory, write_memory};
-use crate::state::{State, lock};
+use super::Bus;
+use super::program::{decode, read_memory, write_memory};
+use crate::registers::context::Context;
 use crate::valgrind;
 
 /// Most bytes that are moved at a time.
@@ -18,7 +17,7 @@ const CHUNK: usize = 256;
 const DOWN: u64 = 1 << 10;
 
 /// Executes the whole instruction; returns whether it is possible.
-pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
+pub fn execute(instruction: &Instruction, context: &mut Context<'_>, bus: &dyn Bus) -> bool {
     use Mnemonic::{Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw};
     use Mnemonic::{Stosb, Stosd, Stosq, Stosw};
     let width = match instruction.mnemonic() {
@@ -58,10 +57,8 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
                 .zip(value[..width].iter().cycle())
                 .for_each(|(byte, &value)| *byte = value);
         } else {
-            fetch(
-                advance(context, libc::REG_RSI, len, down),
-                &mut bytes[..len],
-            );
+            let from = advance(context, libc::REG_RSI, len, down);
+            fetch(from, &mut bytes[..len], bus);
         }
         if loads {
             let mut value = context.register(libc::REG_RAX).to_le_bytes();
@@ -71,7 +68,8 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
             }
             context.set_register(libc::REG_RAX, u64::from_le_bytes(value));
         } else {
-            put(advance(context, libc::REG_RDI, len, down), &bytes[..len]);
+            let to = advance(context, libc::REG_RDI, len, down);
+            put(to, &bytes[..len], bus);
         }
         left -= elements;
         if repeated {
@@ -110,41 +108,35 @@ fn advance(context: &mut Context<'_>, register: c_int, len: usize, down: bool) -
 }
 
 /// Reads bytes of memory or of registers; the range may contain both.
-fn fetch(address: usize, bytes: &mut [u8]) {
-    for (part, is_registers) in parts(address, bytes.len()) {
+fn fetch(address: usize, bytes: &mut [u8], bus: &dyn Bus) {
+    for (part, is_registers) in parts(address, bytes.len(), bus) {
         let (at, bytes) = (address + part.start, &mut bytes[part]);
-        if !is_registers {
+        if is_registers {
+            bus.load(at, bytes);
+        } else {
             read_memory(at, bytes);
-        } else if let Some(mut state) = lock()
-            && let Some(register) = state.windows.register(at, bytes.len())
-        {
-            state.load_or_ones(register, bytes);
         }
     }
 }
 
 /// Writes bytes to memory or to registers.
-fn put(address: usize, bytes: &[u8]) {
-    for (part, is_registers) in parts(address, bytes.len()) {
+fn put(address: usize, bytes: &[u8], bus: &dyn Bus) {
+    for (part, is_registers) in parts(address, bytes.len(), bus) {
         let (at, bytes) = (address + part.start, &bytes[part]);
-        if !is_registers {
+        if is_registers {
+            bus.store(at, bytes);
+        } else {
             write_memory(at, bytes);
-        } else if let Some(mut state) = lock()
-            && let Some(register) = state.windows.register(at, bytes.len())
-        {
-            // The loss of a posted write is not reported.
-            let _ = state.store(register, bytes);
         }
     }
 }
 
 /// The parts of `len` bytes at `address` that are all registers or all memory.
-fn parts(address: usize, len: usize) -> impl Iterator<Item = (Range<usize>, bool)> {
+fn parts(address: usize, len: usize, bus: &dyn Bus) -> impl Iterator<Item = (Range<usize>, bool)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let left = len.checked_sub(done).filter(|left| *left > 0)?;
-        let stretch = |state: Guard<'_, State>| state.windows.stretch(address + done);
-        let (is_registers, stretch) = lock().map_or((false, usize::MAX), stretch);
+        let (is_registers, stretch) = bus.stretch(address + done);
         let begin = done;
         done += stretch.min(left);
         Some((begin..done, is_registers))

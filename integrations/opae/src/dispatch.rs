@@ -1,0 +1,57 @@
+//! The choice of what a fault is: the end of a store, an access to a closed page, or one to a register, in this order.
+
+use crate::memory::guard;
+use crate::registers::context::Context;
+use crate::registers::instructions::{self, Bus};
+use crate::registers::mappings::Register;
+use crate::state::{State, lock, with_state};
+
+/// Handles a fault of the program at `address`; returns whether it is one of these three, so that the program goes on.
+pub fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
+    if instructions::finish(address, context, &Locked) {
+        return true;
+    }
+    if guard::may_touch(address, 1) {
+        let Some(mut state) = lock() else {
+            return false;
+        };
+        let touched = state.touch(address, context.instruction(), context.touch());
+        drop(state);
+        if touched {
+            instructions::restart(context);
+            return true;
+        }
+    }
+    Locked.stretch(address).0 && instructions::begin(context, &Locked)
+}
+
+/// The registers of open handles, with the library's lock for each access. Without the lock there are none.
+struct Locked;
+
+impl Bus for Locked {
+    fn stretch(&self, address: usize) -> (bool, usize) {
+        lock().map_or((false, usize::MAX), |state| state.mappings.stretch(address))
+    }
+
+    fn load(&self, address: usize, bytes: &mut [u8]) -> bool {
+        with_register(address, bytes.len(), |state, register| {
+            state.load_or_ones(register, bytes)
+        })
+    }
+
+    fn store(&self, address: usize, bytes: &[u8]) -> bool {
+        // The loss of a posted write is not reported.
+        with_register(address, bytes.len(), |state, register| {
+            _ = state.store(register, bytes)
+        })
+    }
+}
+
+/// Runs `access` with the register at `address`; returns whether all `len` bytes there are registers.
+fn with_register(address: usize, len: usize, access: impl FnOnce(&mut State, Register)) -> bool {
+    with_state(|state| {
+        let register = state.mappings.register(address, len);
+        register.map(|register| access(state, register)).is_some()
+    })
+    .unwrap_or(false)
+}
