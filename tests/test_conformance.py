@@ -224,7 +224,7 @@ def test_the_good_trace_is_good_and_has_replays() -> None:
 
 
 def test_every_rule_has_a_mutation_and_names_its_paragraph() -> None:
-    changed = {rule for rule, _ in (*MUTATIONS, *ON_THE_WAY_TO_L1)}
+    changed = {rule for rule, _ in (MUTATIONS | ON_THE_WAY_TO_L1).values()}
     assert {rule.__name__ for rule in RULES} == changed
     for rule in RULES:
         assert re.match(r"\d\.\d", rule.__doc__ or ""), rule.__name__
@@ -245,17 +245,19 @@ def test_packets_pass_others_by_each_permission_and_the_judge_agrees() -> None:
 
 
 WRONG = [
-    *((good, rule, mutation) for rule, mutation in MUTATIONS),
-    *((again, rule, mutation) for rule, mutation in IN_ANOTHER_LIFE),
-    *((resting, rule, mutation) for rule, mutation in ON_THE_WAY_TO_L1),
-    *((passing, "ordering_table", mutation) for mutation in WITHOUT_PERMISSION),
+    pytest.param(right, *broken, id=name)
+    for right, changes in (
+        (good, MUTATIONS),
+        (again, IN_ANOTHER_LIFE),
+        (resting, ON_THE_WAY_TO_L1),
+        (passing, WITHOUT_PERMISSION),
+    )
+    for name, broken in changes.items()
 ]
 """Each change that breaks a rule, the rule, and the right trace in which it is made."""
 
 
-@pytest.mark.parametrize(
-    ("right", "rule", "mutation"), WRONG, ids=[mutation.__name__ for _, _, mutation in WRONG]
-)
+@pytest.mark.parametrize(("right", "rule", "mutation"), WRONG)
 def test_a_rule_finds_the_line_that_is_wrong(
     right: Callable[[], tuple[list[Line], Fabric]], rule: str, mutation: Mutation
 ) -> None:
