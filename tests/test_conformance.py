@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance import channels
-from conformance.checker import RULES, check
+from conformance.checker import RULES, check, judged
 from conformance.data_link import replays
 from conformance.fabric import Fabric, Link
 from conformance.flow_control import Counter
@@ -184,19 +184,19 @@ def again() -> tuple[list[Line], Fabric]:
 
 
 def test_a_link_that_came_up_again_is_judged_anew() -> None:
-    lines, fabric = again()
-    assert not check(lines, fabric), complain(check(lines, fabric))
-    (later,) = read(lines, fabric).later
+    trace = read(*again())
+    assert not judged(trace), complain(judged(trace))
+    (later,) = trace.later
     assert {name for name, _ in later.wires} == {"s0-a"}
     assert all(len(wire.tlps) > 100 and wire.recoveries for wire in later.wires.values())
 
 
 @pytest.mark.parametrize("number", range(200 if SOAK else 12))
 def test_generated_links_that_come_up_again_conform(number: int, tmp_path: Path) -> None:
-    lines, fabric = traced(lives(number), tmp_path / "trace")
-    findings = check(lines, fabric)
+    trace = read(*traced(lives(number), tmp_path / "trace"))
+    findings = judged(trace)
     assert not findings, complain(findings)
-    assert read(lines, fabric).later
+    assert trace.later
 
 
 @cache
@@ -237,10 +237,10 @@ def passing() -> tuple[list[Line], Fabric]:
 
 
 def test_packets_pass_others_by_each_permission_and_the_judge_agrees() -> None:
-    lines, fabric = passing()
-    findings = check(lines, fabric)
+    trace = read(*passing())
+    findings = judged(trace)
     assert not findings, complain(findings)
-    seen = {(later.attributes, later.traffic_class) for later, _ in passes(read(lines, fabric))}
+    seen = {(later.attributes, later.traffic_class) for later, _ in passes(trace)}
     assert seen >= {(2, 0), (4, 0), (0, 3)}
 
 
