@@ -6,13 +6,14 @@ It follows the initialisation of NVM Express 1.4, 7.6.1, and knows the drive by 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from peerlane import Fabric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Sequence
 
     from peerlane import HostThread, Simulation
 
@@ -255,10 +256,26 @@ def drive_of(**settings: Any) -> Drive:
     return Drive(simulation, simulation.host_thread("h0"), "ssd")
 
 
-def run(program: Callable[[Drive], Coroutine[Any, Any, None]], **settings: Any) -> Drive:
+Program = Callable[["Drive"], Coroutine[Any, Any, None]]
+"""A program of the host that drives a drive."""
+
+
+def run(program: Program, **settings: Any) -> Drive:
     drive = drive_of(**settings)
     drive.thread.run(program(drive))
     return drive
+
+
+def driven(**settings: Any) -> Callable[[Program], Callable[[], None]]:
+    """Makes a test of a program, which drives a drive with these settings."""
+
+    def made(program: Program) -> Callable[[], None]:
+        def test() -> None:
+            run(program, **settings)
+
+        return test
+
+    return made
 
 
 def pattern(seed: int, size: int) -> bytes:

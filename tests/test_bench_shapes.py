@@ -15,6 +15,7 @@ from conftest import needs_valgrind, wait_until, without_progress
 from peerlane import _core
 from peerlane.benchmark.shapes import baseline
 from peerlane.benchmark.shapes.measure import Measured, machine, measure
+from peerlane.cli.application import run_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,18 +27,23 @@ THREE = (*QUICK[:-1], "3")
 """As many runs as it takes to judge times."""
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A measurement as --save stores it."""
+    path = tmp_path_factory.mktemp("saved") / "before.json"
+    assert run_command_line([*QUICK, "--save", str(path)]) == 0
+    return path.read_text(encoding="utf-8")
+
+
 @pytest.fixture
-def stored(peerlane: Run) -> Callable[..., str]:
+def stored(saved: str) -> Callable[..., str]:
     """Stores a measurement, with some of its fields, or of its run, changed."""
 
     def store(run: dict[str, Any] | None = None, **fields: object) -> str:
-        saved = peerlane(*QUICK, "--save", "before.json")
-        assert saved.status == 0, saved.err
-        path = Path("before.json")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(saved)
         document["runs"][0] |= run or {}
-        path.write_text(json.dumps(document | fields), encoding="utf-8")
-        return str(path)
+        Path("before.json").write_text(json.dumps(document | fields), encoding="utf-8")
+        return "before.json"
 
     return store
 
@@ -145,8 +151,6 @@ def test_times_that_overlap_are_noise() -> None:
     ("text", "words"),
     [
         ("", ["not JSON"]),
-        ("\x00", ["not JSON"]),
-        ("[" * 100_000, ["not JSON"]),
         ("[]", ["its JSON is not an object", "bench shapes --save"]),
         ('{"schema": "peerlane-result/1"}', ["is of `peerlane run`", "bench shapes --save"]),
         ('{"schema": "peerlane-shapes/1"}', ["machine: field required"]),
@@ -160,13 +164,9 @@ def test_a_file_that_is_no_baseline_is_refused(peerlane: Run, text: str, words: 
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ({"shape": 5}, ["runs.0.shape: input should be a valid string"]),
-        ({"work": "many"}, ["runs.0.work: input should be a valid integer"]),
         ({"work": 0}, ["runs.0.work: input should be greater than 0"]),
         ({"events": -1}, ["runs.0.events: "]),
-        ({"every_wall_seconds": 5}, ["runs.0.every_wall_seconds: "]),
         ({"every_wall_seconds": [float("nan")]}, ["NaN is not a finite number"]),
-        ({"instructions": []}, ["runs.0.instructions: "]),
         ({"valgrind": {"instructions": 1}}, ["runs.0.valgrind.l1_misses: "]),
     ],
 )

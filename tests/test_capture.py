@@ -43,79 +43,30 @@ FACTORS = [None, 1, 4, 16]
 CONTENTS = ["tlp", "message", "sum"]
 BLOCKS = ["", "freed", "sent", "acknowledge", "refuse", "pause", "resume"]
 
-FIELDS = [
-    "link",
-    "direction",
-    "kind",
-    "time_fs",
-    "length_fs",
-    "arrival_fs",
-    "verdict",
-    "wrong_bits",
-    "flow",
-    "replay",
-    "nullified",
-    "damaged",
-    "tlp.name",
-    "tlp.sequence",
-    "tlp.class",
-    "tlp.fmt",
-    "tlp.tc",
-    "tlp.ro",
-    "tlp.ido",
-    "tlp.ns",
-    "tlp.ep",
-    "tlp.requester",
-    "tlp.tag",
-    "tlp.address",
-    "tlp.at",
-    "tlp.bytes",
-    "tlp.target",
-    "tlp.register",
-    "tlp.completer",
-    "tlp.status",
-    "tlp.byte_count",
-    "tlp.lower_address",
-    "tlp.length",
-    "tlp.header",
-    "tlp.lcrc_status",
-    "dllp.name",
-    "dllp.sequence",
-    "dllp.class",
-    "dllp.vc",
-    "dllp.hdr_fc",
-    "dllp.data_fc",
-    "dllp.hdr_scale",
-    "dllp.data_scale",
-    "dllp.feature_ack",
-    "dllp.scaled_fc",
-    "dllp.raw",
-    "dllp.crc_status",
-    "ordered_sets.count",
-    "ordered_sets.bytes",
-    "ordered_sets.eds_bytes",
-    "ordered_sets.interval_fs",
-    "fibre.content",
-    "fibre.sequence",
-    "fibre.channel",
-    "fibre.source",
-    "fibre.destination",
-    "fibre.port",
-    "fibre.address",
-    "fibre.length",
-    "fibre.crc_status",
-    "block.type",
-    "block.channel",
-    "block.cycles",
-    "block.next",
-    "network.address",
-    "network.bytes",
-    "coherence.message",
-    "coherence.source",
-    "coherence.target",
-    "coherence.transaction",
-    "coherence.address",
-]
+_FIELDS = {
+    "": """
+        link direction kind time_fs length_fs arrival_fs verdict wrong_bits flow replay
+        nullified damaged
+    """,
+    "tlp": """
+        name sequence class fmt tc ro ido ns ep requester tag address at bytes target register
+        completer status byte_count lower_address length header lcrc_status
+    """,
+    "dllp": """
+        name sequence class vc hdr_fc data_fc hdr_scale data_scale feature_ack scaled_fc raw
+        crc_status
+    """,
+    "ordered_sets": "count bytes eds_bytes interval_fs",
+    "fibre": """
+        content sequence channel source destination port address length crc_status
+    """,
+    "block": "type channel cycles next",
+    "network": "address bytes",
+    "coherence": "message source target transaction address",
+}
+"""The fields of records, and those of each kind of packet by its name."""
+
+FIELDS = [f"{kind}.{name}".lstrip(".") for kind, names in _FIELDS.items() for name in names.split()]
 
 
 NOISY = GOOD.replace("2e-6", "1e-4")

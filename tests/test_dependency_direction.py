@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ ALLOWED = {
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 
 
+@cache
 def dependencies() -> dict[str, set[str]]:
     """The workspace crates that each crate depends on."""
     metadata = subprocess.run(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from model_files import said, written
+from peerlane import Simulation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run
 
 SCENARIO = """\
 [hosts.h0]
@@ -33,42 +38,49 @@ class Ssd(Device):
     bars = {0: "64 KiB"}
     depth = Parameter(4, help="Commands at once.")
 
-    def on_write(self, bar: int, offset: int, data: bytes) -> None:
+    def on_write(self, bar, offset, data):
+        return self.work()
+
+    async def work(self):
+        await self.sleep(10)
         if self.depth == 9:
             raise LookupError("nine is too many")
 '''
 
-
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[str, str]:
-    return written(tmp_path, SCENARIO, MODEL)
+RUN = ("run", "own.toml", "--model", "ssd=ssd.py")
 
 
-def test_a_scenario_names_a_model_and_the_command_line_loads_it(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    status, text = said(["run", scenario], capfd)
-    assert status == 2
-    assert 'unknown model "ssd"' in text
-    assert "--model ssd=FILE" in text
+@pytest.fixture(autouse=True)
+def model(tmp_path: Path) -> Path:
+    """The file of the model; that of the scenario is beside it."""
+    (tmp_path / "own.toml").write_text(SCENARIO, encoding="utf-8")
+    path = tmp_path / "ssd.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+def test_a_scenario_names_a_model_and_the_command_line_loads_it(peerlane: Run) -> None:
+    peerlane("run", "own.toml").refuses('unknown model "ssd"', "--model ssd=FILE")
     for command in ("run", "show", "explain"):
-        status, text = said([command, scenario, "--model", f"ssd={model}:Ssd"], capfd)
-        assert status == 0, text
-    changed = ["--set", "devices.ssd.depth=9"]
-    status, text = said(["run", scenario, "--model", f"ssd={model}", *changed], capfd)
-    assert status == 1
-    assert "Traceback (most recent call last)" in text
-    assert "the model ssd of device ssd failed at" in text
-    assert "LookupError: nine is too many" in text
-    vary = ["--vary", "devices.ssd.depth=1..8*2"]
-    status, text = said(["sweep", scenario, "--model", f"ssd={model}", *vary], capfd)
-    assert status == 0, text
-    status, text = said(["list", "--model", f"ssd={model}"], capfd)
-    assert status == 0
-    assert "Commands at once." in text
+        ran = peerlane(command, "own.toml", "--model", "ssd=ssd.py:Ssd")
+        assert ran.status == 0, ran.err
+    vary = ("--vary", "devices.ssd.depth=1..8*2")
+    assert peerlane("sweep", *RUN[1:], *vary).status == 0
+    assert "Commands at once." in peerlane("list", "--model", "ssd=ssd.py").out
     # Nothing is left behind for the next command.
-    assert said(["run", scenario], capfd)[0] == 2
+    peerlane("run", "own.toml").refuses('unknown model "ssd"')
+    assert Simulation.open("own.toml", models={"ssd": "ssd.py"}).run().failures == []
+
+
+def test_a_traceback_has_the_lines_of_the_model_alone(peerlane: Run) -> None:
+    failed = peerlane(*RUN, "--set", "devices.ssd.depth=9")
+    assert failed.status == 1
+    assert "Traceback (most recent call last)" in failed.err
+    assert 'raise LookupError("nine is too many")' in failed.err
+    assert "the model ssd of device ssd failed at" in failed.err
+    assert "LookupError: nine is too many" in failed.err
+    assert "engine.py" not in failed.err
+    assert "device.py" not in failed.err
 
 
 @pytest.mark.parametrize(
@@ -77,61 +89,70 @@ def test_a_scenario_names_a_model_and_the_command_line_loads_it(
         ("ssd", "'ssd' is no model; write NAME=FILE.py"),
         ("ssd=nowhere.py", "there is no file nowhere.py"),
         ("ssd=nowhere.so", "there is no such file"),
-        ("dma={model}", '"dma" is the name of a built-in model; write another one'),
-        ("ssd={model}:Sdd", "has no class 'Sdd'; did you mean"),
-        ("ssd={model}:Device", "Device is not a model of this file; write class Device(peerlane."),
+        ("dma=ssd.py", '"dma" is the name of a built-in model; write another one'),
+        ("ssd=ssd.py:Sdd", "has no class 'Sdd'; did you mean"),
+        ("ssd=ssd.py:Device", "Device is not a model of this file; write class Device(peerlane."),
         ("ssd=.", ". is a folder; write the path of a Python file or a library"),
-        ("ssd={stem}", "; write {model}"),
-        ("ssd={scenario}", "cannot be loaded as a shared library"),
+        ("ssd=ssd", "; write ssd.py"),
+        ("ssd=own.toml", "cannot be loaded as a shared library"),
     ],
 )
-def test_what_is_no_model_is_one_clear_message(
-    files: tuple[str, str], option: str, why: str, capfd: pytest.CaptureFixture[str]
+def test_what_is_no_model_is_one_clear_message(peerlane: Run, option: str, why: str) -> None:
+    peerlane("run", "own.toml", "--model", option).refuses(why)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import sys\nsys.exit(3)\n", "ssd.py cannot be loaded: line 2: SystemExit: 3"),
+        ("\n\nx = nothing\n", "line 3: NameError: name 'nothing' is not defined"),
+        ("class Ssd: ...\n", "no class derived from peerlane.Device; write class MyDevice(peer"),
+    ],
+)
+def test_a_model_file_that_fails_is_refused_with_the_line(
+    peerlane: Run, model: Path, text: str, why: str
 ) -> None:
-    scenario, model = files
-    names = {"model": model, "scenario": scenario, "stem": model.removesuffix(".py")}
-    option, why = option.format(**names), why.format(**names)
-    status, text = said(["run", scenario, "--model", option], capfd)
-    assert status == 2
-    assert why in text
-    assert "Traceback" not in text
+    model.write_text(text, encoding="utf-8")
+    peerlane(*RUN).refuses("ssd.py", why)
 
 
-def test_a_model_file_that_ends_the_program_is_refused(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
+def test_a_model_file_imports_a_module_beside_it(peerlane: Run, model: Path) -> None:
+    model.with_name("beside_the_model.py").write_text("NUMBER = 1\n", encoding="utf-8")
+    model.write_text(f"from beside_the_model import NUMBER\n{MODEL}", encoding="utf-8")
+    assert peerlane(*RUN).status == 0
+
+
+def test_a_model_is_given_once(peerlane: Run) -> None:
+    peerlane(*RUN, "--model", "ssd=ssd.py").refuses("'ssd' is given twice; write ssd once")
+
+
+def test_an_engine_that_waits_for_something_else_is_told_at_its_line(
+    peerlane: Run, model: Path
 ) -> None:
-    scenario, model = files
-    Path(model).write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
-    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert status == 2
-    assert "ssd.py cannot be loaded: line 2: SystemExit: 3" in text
+    body = MODEL.replace("await self.sleep(10)", "await asyncio.sleep(0)")
+    model.write_text(f"import asyncio\n{body}", encoding="utf-8")
+    ran = peerlane(*RUN)
+    assert ran.status == 1
+    assert "line 16, in work await asyncio.sleep(0)" in " ".join(ran.err.split())
+    assert "an engine waits for None; await calls of the device alone" in " ".join(ran.err.split())
 
 
-def test_a_new_model_in_python_passes_its_tests_and_runs(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, text = said(["new", "model", "--python", "my-drive"], capfd)
-    assert status == 0
-    assert "my_drive.py is written" in text
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_new_model_in_python_passes_its_tests_and_runs(peerlane: Run, model: Path) -> None:
+    assert "my_drive.py is written" in peerlane("new", "model", "--python", "my-drive").err
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(tests, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     assert "3 passed" in ran.stdout
-    Path("own.toml").write_text(
+    model.with_name("own.toml").write_text(
         '[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "my-drive"\nlatency = "2 us"\n',
         encoding="utf-8",
     )
-    assert said(["show", "own.toml", "--model", "my-drive=my_drive.py:MyDrive"], capfd)[0] == 0
-    status, text = said(["new", "model", "--python", "my-drive"], capfd)
-    assert status == 2
-    assert "my_drive.py exists, and nothing is overwritten" in text
+    own = ("--model", "my-drive=my_drive.py:MyDrive")
+    assert peerlane("show", "own.toml", *own).status == 0
+    again = peerlane("new", "model", "--python", "my-drive")
+    again.refuses("my_drive.py exists, and nothing is overwritten")
     for wrong in (["My Drive", "--python"], ["x"], ["x", "--python", "--rust"]):
-        assert said(["new", "model", *wrong], capfd)[0] == 2
+        assert peerlane("new", "model", *wrong).status == 2
 
 
 @pytest.mark.parametrize(
@@ -147,26 +168,16 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(
     ],
 )
 def test_a_new_model_has_no_name_that_stands_for_another_thing(
-    command: str,
-    taken: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    peerlane: Run, tmp_path: Path, command: str, taken: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     language, name = command.split()
-    status, text = said(["new", "model", language, name], capfd)
-    assert status == 2
-    assert f"'{name}' would stand for {taken}; write another name, such as my-{name}" in text
-    assert list(tmp_path.iterdir()) == []
-    assert said(["new", "model", language, f"my-{name}"], capfd)[0] == 0
+    there = sorted(tmp_path.iterdir())
+    wrong = peerlane("new", "model", language, name)
+    wrong.refuses(f"'{name}' would stand for {taken}; write another name, such as my-{name}")
+    assert sorted(tmp_path.iterdir()) == there
+    assert peerlane("new", "model", language, f"my-{name}").status == 0
 
 
-def test_lspci_shows_what_a_model_declares(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    Path(model).write_text(MODEL.replace("bars =", "class_code = 0x010802\n    bars ="), "utf-8")
-    status, text = said(["lspci", scenario, "--model", f"ssd={model}", "--", "-n"], capfd)
-    assert status == 0
-    assert "0108: fff0:0001" in text
+def test_lspci_shows_what_a_model_declares(peerlane: Run, model: Path) -> None:
+    model.write_text(MODEL.replace("bars =", "class_code = 0x010802\n    bars ="), "utf-8")
+    assert "0108: fff0:0001" in peerlane("lspci", *RUN[1:], "--", "-n").out

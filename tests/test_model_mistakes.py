@@ -1,53 +1,19 @@
-"""Mistakes of a first device model, on the command line and in programs: each has one message."""
+"""Mistakes of a first device model in programs: each has one message."""
 
 # ruff: noqa: ARG002, RUF012 - device models as users write them
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from model_files import said, written
-from peerlane import Device, Fabric, ModelError, Simulation
+from peerlane import Device, Fabric, ModelError
 from peerlane.opae import configure
 from peerlane.testing import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-SCENARIO = """\
-[hosts.h0]
-[devices.ssd]
-upstream = "h0"
-model = "ssd"
-[[flows]]
-from = "h0"
-to = "ssd"
-size = "64 B"
-"""
-
-MODEL = '''\
-from peerlane import Device
-
-
-class Ssd(Device):
-    """Takes what is written."""
-
-    bars = {0: "64 KiB"}
-
-    def on_write(self, bar, offset, data):
-        return self.work()
-
-    async def work(self):
-        await self.sleep(10)
-'''
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[str, str]:
-    return written(tmp_path, SCENARIO, MODEL)
 
 
 @pytest.mark.parametrize(
@@ -141,74 +107,11 @@ def test_names_of_a_model_of_its_own_do_not_disturb_its_engines() -> None:
     assert [asked.function for asked in bench.run()] == [0]
 
 
-def test_a_model_file_that_fails_is_refused_with_the_line(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    Path(model).write_text("\n\nx = nothing\n", encoding="utf-8")
-    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert status == 2
-    assert "ssd.py cannot be loaded: line 3: NameError: name 'nothing' is not defined" in text
-    Path(model).write_text("class Ssd: ...\n", encoding="utf-8")
-    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert "no class derived from peerlane.Device; write class MyDevice(peerlane.Device)" in text
-
-
-def test_a_model_file_imports_a_module_beside_it(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    text = Path(model).read_text(encoding="utf-8")
-    (Path(model).parent / "beside_the_model.py").write_text("NUMBER = 1\n", encoding="utf-8")
-    Path(model).write_text(f"from beside_the_model import NUMBER\n{text}", encoding="utf-8")
-    status, said_of_it = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert status == 0, said_of_it
-
-
-def test_a_model_is_given_once(files: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    scenario, model = files
-    twice = ["--model", f"ssd={model}", "--model", f"ssd={model}"]
-    status, text = said(["run", scenario, *twice], capfd)
-    assert status == 2
-    assert "'ssd' is given twice; write ssd once" in text
-
-
-def test_a_traceback_has_the_lines_of_the_model_alone(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    fails = 'raise LookupError("nine is too many")'
-    Path(model).write_text(MODEL.replace("await self.sleep(10)", fails), encoding="utf-8")
-    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert status == 1
-    assert "Traceback (most recent call last)" in text
-    assert 'raise LookupError("nine is too many")' in text
-    assert "engine.py" not in text
-    assert "device.py" not in text
-
-
-def test_an_engine_that_waits_for_something_else_is_told_at_its_line(
-    files: tuple[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    scenario, model = files
-    body = MODEL.replace("await self.sleep(10)", "await asyncio.sleep(0)")
-    Path(model).write_text(f"import asyncio\n{body}", encoding="utf-8")
-    status, text = said(["run", scenario, "--model", f"ssd={model}"], capfd)
-    assert status == 1
-    assert "line 14, in work await asyncio.sleep(0)" in text
-    assert "an engine waits for None; await calls of the device alone" in text
-
-
 def test_a_file_is_no_name_of_a_model() -> None:
     fabric = Fabric("own").host("h0")
     for file, right in (("ssd.py", "the class itself"), ("a.so", r"peerlane.Library\('a.so'\)")):
         with pytest.raises(TypeError, match=f"'{file}' is a file, and no name .*; give {right}"):
             fabric.device("ssd", "h0", model=file)  # type: ignore[call-overload]
-
-
-def test_a_scenario_file_is_opened_with_models(files: tuple[str, str]) -> None:
-    scenario, model = files
-    assert Simulation.open(scenario, models={"ssd": model}).run().failures == []
 
 
 def test_a_bench_names_the_access_that_is_refused() -> None:

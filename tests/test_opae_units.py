@@ -21,8 +21,12 @@ from peerlane import Simulation, _core
 from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, run_program
 
 if TYPE_CHECKING:
-    from conftest import Run
+    from collections.abc import Callable
+
+    from conftest import Outcome, Run
     from opae_programs import Programs
+
+    Checksum = Callable[..., Outcome]
 
 NOT_AN_AFU = """
 from peerlane.opae import Afu
@@ -35,23 +39,30 @@ class Broken(Afu):
 """
 
 
-def test_an_accelerator_of_ones_own_is_used_from_a_program(
-    programs: Programs, peerlane_process: Run
-) -> None:
-    checksum = str(programs.program("checksum"))
-    done = programs.by(peerlane_process).run([checksum, "64"], str(EXAMPLES / "checksum_afu.py"))
+@pytest.fixture
+def checksum(programs: Programs, peerlane_process: Run, tmp_path: Path) -> Checksum:
+    """Runs the program that wants a checksum on a unit with this text, as a process of its own."""
+
+    def run(text: str, name: str = "unit.py") -> Outcome:
+        (tmp_path / "unit.py").write_text(text, encoding="utf-8")
+        command = [str(programs.program("checksum")), "64"]
+        return programs.by(peerlane_process).run(command, str(tmp_path / name))
+
+    return run
+
+
+def test_an_accelerator_of_ones_own_is_used_from_a_program(checksum: Checksum) -> None:
+    done = checksum((EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8"))
     assert (done.status, "right" in done.out) == (0, True), done.err
 
 
 def test_an_accelerator_that_fails_ends_the_run_with_its_traceback(
-    programs: Programs, peerlane_process: Run, tmp_path: Path
+    checksum: Checksum, tmp_path: Path
 ) -> None:
-    model = tmp_path / "broken.py"
-    model.write_text(NOT_AN_AFU)
-    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    done = checksum(NOT_AN_AFU)
     assert done.status == 1
     assert done.err.count("Traceback (most recent call last)") == 1
-    assert f'File "{model}", line 8, in store' in done.err
+    assert f'File "{tmp_path / "unit.py"}", line 8, in store' in done.err
     last = done.err.splitlines()[-1]
     assert last == "error: the accelerator Broken failed: LookupError: no such thing"
 
@@ -99,17 +110,14 @@ def runs(process: str) -> bool:
 
 @pytest.mark.parametrize("method", ["reset", "store", "wake", "read_done", "write_done"])
 def test_an_accelerator_that_fails_in_any_call_ends_the_run(
-    programs: Programs, peerlane_process: Run, tmp_path: Path, method: str
+    checksum: Checksum, method: str
 ) -> None:
-    model = tmp_path / "broken.py"
     text = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
     before, _, after = text.partition("async def checksum")
     broken = ["class Broken(Checksum):", "    __init__ = lambda self: Checksum.reset(self)"]
     broken += [f"    def {method}(self, *args):", "        raise LookupError('no such thing')"]
     lines = [before, *broken, f"async def checksum{after}"]
-    model.write_text("\n".join(lines), encoding="utf-8")
-    checksum = str(programs.program("checksum"))
-    done = programs.by(peerlane_process).run([checksum, "64"], f"{model}:Broken")
+    done = checksum("\n".join(lines), "unit.py:Broken")
     assert done.status == 1
     assert done.err.count("\nLookupError: no such thing") == 1
     assert done.err.endswith("the accelerator Broken failed: LookupError: no such thing\n")
@@ -146,11 +154,9 @@ class Reads(Afu):
     ],
 )
 def test_an_access_that_a_unit_has_no_method_for_ends_the_run_with_one_message(
-    programs: Programs, peerlane_process: Run, tmp_path: Path, text: str, why: str
+    checksum: Checksum, text: str, why: str
 ) -> None:
-    model = tmp_path / "unit.py"
-    model.write_text(text)
-    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    done = checksum(text)
     (message,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
     assert (done.status, "Traceback" in done.err) == (1, False)
     assert f"has no {why}" in message
@@ -242,11 +248,9 @@ KEEPS = (
 
 
 def test_a_shell_that_is_kept_ends_the_run_with_one_message(
-    programs: Programs, peerlane_process: Run, tmp_path: Path
+    checksum: Checksum,
 ) -> None:
-    model = tmp_path / "keeps.py"
-    model.write_text(KEEPS)
-    done = programs.by(peerlane_process).run([str(programs.program("checksum")), "64"], str(model))
+    done = checksum(KEEPS)
     last = "error: the accelerator Unit failed: RuntimeError: a shell is valid only during the call"
     assert done.err.splitlines()[-1].startswith(last)
     assert "unsendable" not in done.err

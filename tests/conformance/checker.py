@@ -34,7 +34,11 @@ RULES: tuple[Rule, ...] = (
 
 def check(lines: Iterable[Line], fabric: Fabric) -> list[Finding]:
     """Everything in a trace that the specification does not allow."""
-    trace = read(lines, fabric)
+    return judged(read(lines, fabric))
+
+
+def judged(trace: Trace) -> list[Finding]:
+    """Everything in a trace, whose lines were read, that the specification does not allow."""
     found = [finding for rule in RULES for finding in rule(trace)]
     for later in trace.later:
         found += [finding for rule in OF_LINKS for finding in rule(later)]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from conformance.trace import Line
 
     Mutation = Callable[[list[Line]], None]
+    Broken = dict[str, tuple[str, Mutation]]
 
 GOOD = """
 seed = 3
@@ -86,55 +87,53 @@ def _patched(text: str, start: int, new: bytes) -> str:
     return (raw[:start] + new + raw[start + len(new) :]).hex()
 
 
-def _set(line: Line, at: int, bits: int) -> None:
-    """Sets bits of a byte of the header."""
-    old = bytes.fromhex(line["header"])[at]
-    line["header"] = _patched(line["header"], at, bytes([old | bits]))
+def changed(
+    key: str, change: Callable[[Line], object], skip: int = 0, **wanted: object
+) -> Mutation:
+    """Gives a key of one line another value."""
+
+    def mutation(lines: list[Line]) -> None:
+        line = _find(lines, skip, **wanted)
+        line[key] = change(line)
+
+    return mutation
+
+
+def removed(skip: int = 0, **wanted: object) -> Mutation:
+    """Takes one line away."""
+    return lambda lines: lines.remove(_find(lines, skip, **wanted))
+
+
+def header(start: int, new: bytes, skip: int, **wanted: object) -> Mutation:
+    """Gives bytes of the header of one TLP other values."""
+    return changed("header", lambda one: _patched(one["header"], start, new), skip, **wanted)
+
+
+def bits(at: int, more: int, **wanted: object) -> Mutation:
+    """Sets bits of a byte of the header of a later TLP."""
+
+    def change(one: Line) -> str:
+        old = bytes.fromhex(one["header"])[at]
+        return _patched(one["header"], at, bytes([old | more]))
+
+    return changed("header", change, 8, **wanted)
+
+
+def limit(change: Callable[[int], int]) -> Mutation:
+    """Changes the first four bytes of an UpdateFC."""
+
+    def mutation(one: Line) -> str:
+        return _patched(one["raw"], 0, change(_word(one["raw"])).to_bytes(4, "big"))
+
+    return changed("raw", mutation, 5, dllp="UpdateFC", link="s0-b", direction="up")
 
 
 def _word(text: str) -> int:
     return int.from_bytes(bytes.fromhex(text)[:4], "big")
 
 
-def two_at_once(lines: list[Line]) -> None:
-    line = _find(lines, 20, tlp="MWr")
-    line["ns"] -= line["length_ns"] / 2
-
-
-def too_long(lines: list[Line]) -> None:
-    _find(lines, 20, tlp="CplD")["length_ns"] += 1.0
-
-
-def late_arrival(lines: list[Line]) -> None:
-    _find(lines, 20, arrival="tlp")["ns"] += 3.0
-
-
-def no_ordered_set(lines: list[Line]) -> None:
-    lines.remove(_find(lines, 5, ordered_set="SKP", link="s0-b", direction="down"))
-
-
-def set_within_a_block(lines: list[Line]) -> None:
-    _find(lines, 5, ordered_set="SKP", link="s0-b", direction="down")["ns"] += 1.015625
-
-
 def answer_before_the_question(lines: list[Line]) -> None:
     _find(lines, training="TS2")["ns"] = _find(lines, training="TS1")["ns"]
-
-
-def data_stream_without_an_answer(lines: list[Line]) -> None:
-    lines.remove(_find(lines, training="TS2"))
-
-
-def another_width_than_agreed(lines: list[Line]) -> None:
-    _find(lines, training="TS2", lanes=2)["lanes"] = 1
-
-
-def unframed_without_recovery(lines: list[Line]) -> None:
-    _find(lines, 20, arrival="tlp", verdict="accepted")["verdict"] = "unframed"
-
-
-def recognised_after_a_framing_error(lines: list[Line]) -> None:
-    _find(lines, 1, verdict="unframed")["verdict"] = "accepted"
 
 
 def no_refresh(lines: list[Line]) -> None:
@@ -145,11 +144,6 @@ def no_refresh(lines: list[Line]) -> None:
             line["raw"] = _patched(line["raw"], 0, b"\x30")
 
 
-def skipped_number(lines: list[Line]) -> None:
-    line = _find(lines, 20, tlp="MWr", replay=False)
-    line["sequence"] = (line["sequence"] + 1) % 4096
-
-
 def replay_without_reason(lines: list[Line]) -> None:
     replay = _find(lines, replay=True)
     wire = {"link": replay["link"], "direction": {"up": "down", "down": "up"}[replay["direction"]]}
@@ -158,79 +152,11 @@ def replay_without_reason(lines: list[Line]) -> None:
     nak["raw"] = _patched(nak["raw"], 0, b"\0")
 
 
-def accepted_with_errors(lines: list[Line]) -> None:
-    _find(lines, arrival="tlp", verdict="nak")["verdict"] = "accepted"
-
-
-def ack_of_what_has_not_come(lines: list[Line]) -> None:
-    line = _find(lines, 5, dllp="Ack")
-    line["raw"] = _patched(line["raw"], 2, (line["sequence"] + 1).to_bytes(2, "big"))
-
-
 def no_ack(lines: list[Line]) -> None:
     """The Acks of one direction cease: all later ones repeat an old number."""
     acks = [line for line in lines if line.get("dllp") == "Ack" and line["link"] == "s0-a"]
     for line in acks[3:]:
         line["raw"] = acks[2]["raw"]
-
-
-def tlp_before_credit(lines: list[Line]) -> None:
-    _find(lines, link="s0-b", direction="down", tlp="MWr")["ns"] = 1.0
-
-
-def limit_lowered(lines: list[Line]) -> None:
-    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
-    word = _word(line["raw"]) - (3 << 14)
-    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
-
-
-def credit_from_nowhere(lines: list[Line]) -> None:
-    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
-    word = _word(line["raw"]) + (9 << 14)
-    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
-
-
-def scale_of_its_own(lines: list[Line]) -> None:
-    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
-    word = _word(line["raw"]) | 2 << 22
-    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
-
-
-def across_a_page(lines: list[Line]) -> None:
-    line = _find(lines, 5, tlp="MRd")
-    line["header"] = _patched(line["header"], 10, b"\x0f\xf8")
-
-
-def wrong_byte_count(lines: list[Line]) -> None:
-    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
-    line["header"] = _patched(line["header"], 7, b"\x04")
-
-
-def wrong_lower_address(lines: list[Line]) -> None:
-    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
-    line["header"] = _patched(line["header"], 11, b"\x44")
-
-
-def other_attributes(lines: list[Line]) -> None:
-    _set(_find(lines, 8, tlp="CplD", link="s0-a", direction="down"), 2, 0x20)
-
-
-def attribute_that_is_not_enabled(lines: list[Line]) -> None:
-    _set(_find(lines, 8, tlp="MWr", link="s0-a", direction="up"), 1, 0x04)
-
-
-def prefix_that_is_not_enabled(lines: list[Line]) -> None:
-    line = _find(lines, tlp="MRd", direction="up", replay=False)
-    line["header"] = "91000005" + line["header"]
-
-
-def completion_by_id(lines: list[Line]) -> None:
-    _set(_find(lines, 8, tlp="CplD", link="s0-a", direction="down"), 1, 0x04)
-
-
-def tag_too_wide(lines: list[Line]) -> None:
-    line = _find(lines, 1, tlp="MRd", link="s0-a", direction="up")
-    line["header"] = _patched(line["header"], 6, b"\x21")
 
 
 def tag_in_use(lines: list[Line]) -> None:
@@ -300,36 +226,24 @@ Writes with ID-based ordering of the requester of the large ones may not pass th
 """
 
 
-def no_relaxed_ordering(lines: list[Line]) -> None:
-    _patch_all(lines, 2, 0xDF)
-
-
-def no_id_ordering(lines: list[Line]) -> None:
-    _patch_all(lines, 1, 0xFB)
-
-
-def one_traffic_class(lines: list[Line]) -> None:
-    _patch_all(lines, 1, 0x8F)
-
-
-def one_requester(lines: list[Line]) -> None:
-    _patch_all(lines, 5, 0xF8)
-
-
-def _patch_all(lines: list[Line], at: int, mask: int) -> None:
+def cleared(at: int, mask: int) -> Mutation:
     """Clears the bits of a byte of all headers that are not in `mask`."""
-    for line in lines:
-        if "tlp" in line:
-            old = bytes.fromhex(line["header"])[at]
-            line["header"] = _patched(line["header"], at, bytes([old & mask]))
+
+    def mutation(lines: list[Line]) -> None:
+        for line in lines:
+            if "tlp" in line:
+                old = bytes.fromhex(line["header"])[at]
+                line["header"] = _patched(line["header"], at, bytes([old & mask]))
+
+    return mutation
 
 
-WITHOUT_PERMISSION: tuple[Mutation, ...] = (
-    no_relaxed_ordering,
-    no_id_ordering,
-    one_traffic_class,
-    one_requester,
-)
+WITHOUT_PERMISSION: Broken = {
+    "no relaxed ordering": ("ordering_table", cleared(2, 0xDF)),
+    "no ID ordering": ("ordering_table", cleared(1, 0xFB)),
+    "one traffic class": ("ordering_table", cleared(1, 0x8F)),
+    "one requester": ("ordering_table", cleared(5, 0xF8)),
+}
 """Changes that take a permission to pass from every packet of `PASSING`."""
 
 AGAIN = """
@@ -402,12 +316,12 @@ def another_width_than_in_recovery(lines: list[Line]) -> None:
     _later(lines, 0, training="TS2", lanes=2)["lanes"] = 1
 
 
-IN_ANOTHER_LIFE: tuple[tuple[str, Mutation], ...] = (
-    ("sequence_numbers", number_of_the_life_before),
-    ("receiver_decisions", bad_packet_accepted_again),
-    ("credit_returns", limit_of_the_life_before),
-    ("time_on_the_wire", another_width_than_in_recovery),
-)
+IN_ANOTHER_LIFE: Broken = {
+    "number of the life before": ("sequence_numbers", number_of_the_life_before),
+    "bad packet accepted again": ("receiver_decisions", bad_packet_accepted_again),
+    "limit of the life before": ("credit_returns", limit_of_the_life_before),
+    "another width than in recovery": ("time_on_the_wire", another_width_than_in_recovery),
+}
 """Changes to a link of `AGAIN` that has come up again."""
 
 REST = """
@@ -485,51 +399,100 @@ def asked_again_too_early(lines: list[Line]) -> None:
     asks[0]["ns"] -= 3_000.0
 
 
-def left_too_early(lines: list[Line]) -> None:
-    _find(lines, training="TS1", direction="down")["ns"] += 1_000.0
-
-
-ON_THE_WAY_TO_L1: tuple[tuple[str, Mutation], ...] = (
-    ("entry_to_l1", rest_without_a_request),
-    ("entry_to_l1", rest_of_the_upper_end_first),
-    ("entry_to_l1", rest_before_the_agreement),
-    ("entry_to_l1", rest_before_the_acknowledgement),
-    ("entry_to_l1", packet_on_the_way_to_l1),
-    ("requests_of_l1", asked_again_too_early),
-    ("exit_from_l1", left_too_early),
-)
+ON_THE_WAY_TO_L1: Broken = {
+    "rest without a request": ("entry_to_l1", rest_without_a_request),
+    "rest of the upper end first": ("entry_to_l1", rest_of_the_upper_end_first),
+    "rest before the agreement": ("entry_to_l1", rest_before_the_agreement),
+    "rest before the acknowledgement": ("entry_to_l1", rest_before_the_acknowledgement),
+    "packet on the way to l1": ("entry_to_l1", packet_on_the_way_to_l1),
+    "asked again too early": ("requests_of_l1", asked_again_too_early),
+    "left too early": (
+        "exit_from_l1",
+        changed("ns", lambda one: one["ns"] + 1_000.0, training="TS1", direction="down"),
+    ),
+}
 """Changes to `REST`."""
 
-MUTATIONS: tuple[tuple[str, Mutation], ...] = (
-    ("recovery", answer_before_the_question),
-    ("recovery", data_stream_without_an_answer),
-    ("framing_errors", unframed_without_recovery),
-    ("framing_errors", recognised_after_a_framing_error),
-    ("time_on_the_wire", another_width_than_agreed),
-    ("one_thing_at_a_time", two_at_once),
-    ("time_on_the_wire", too_long),
-    ("arrivals", late_arrival),
-    ("ordered_sets", no_ordered_set),
-    ("ordered_sets", set_within_a_block),
-    ("sequence_numbers", skipped_number),
-    ("replays", replay_without_reason),
-    ("receiver_decisions", accepted_with_errors),
-    ("acknowledgements", ack_of_what_has_not_come),
-    ("acknowledgements", no_ack),
-    ("flow_control_initialisation", tlp_before_credit),
-    ("credit_limits", limit_lowered),
-    ("credit_returns", credit_from_nowhere),
-    ("credit_returns", scale_of_its_own),
-    ("credit_refresh", no_refresh),
-    ("requests", across_a_page),
-    ("completions", wrong_byte_count),
-    ("completions", wrong_lower_address),
-    ("completions", other_attributes),
-    ("completions", completion_by_id),
-    ("attributes", attribute_that_is_not_enabled),
-    ("prefixes", prefix_that_is_not_enabled),
-    ("tag_widths", tag_too_wide),
-    ("tags", tag_in_use),
-    ("ordering_table", writes_out_of_order),
-)
-"""The name of the rule that finds it, and the change."""
+_SKIPS = {"ordered_set": "SKP", "link": "s0-b", "direction": "down"}
+_COMPLETION = {"tlp": "CplD", "link": "s0-a", "direction": "down"}
+
+MUTATIONS: Broken = {
+    "answer before the question": ("recovery", answer_before_the_question),
+    "data stream without an answer": ("recovery", removed(training="TS2")),
+    "unframed without recovery": (
+        "framing_errors",
+        changed("verdict", lambda _: "unframed", 20, arrival="tlp", verdict="accepted"),
+    ),
+    "recognised after a framing error": (
+        "framing_errors",
+        changed("verdict", lambda _: "accepted", 1, verdict="unframed"),
+    ),
+    "another width than agreed": (
+        "time_on_the_wire",
+        changed("lanes", lambda _: 1, training="TS2", lanes=2),
+    ),
+    "two at once": (
+        "one_thing_at_a_time",
+        changed("ns", lambda one: one["ns"] - one["length_ns"] / 2, 20, tlp="MWr"),
+    ),
+    "too long": (
+        "time_on_the_wire",
+        changed("length_ns", lambda one: one["length_ns"] + 1.0, 20, tlp="CplD"),
+    ),
+    "late arrival": ("arrivals", changed("ns", lambda one: one["ns"] + 3.0, 20, arrival="tlp")),
+    "no ordered set": ("ordered_sets", removed(5, **_SKIPS)),
+    "set within a block": (
+        "ordered_sets",
+        changed("ns", lambda one: one["ns"] + 1.015625, 5, **_SKIPS),
+    ),
+    "skipped number": (
+        "sequence_numbers",
+        changed("sequence", lambda one: (one["sequence"] + 1) % 4096, 20, tlp="MWr", replay=False),
+    ),
+    "replay without reason": ("replays", replay_without_reason),
+    "accepted with errors": (
+        "receiver_decisions",
+        changed("verdict", lambda _: "accepted", arrival="tlp", verdict="nak"),
+    ),
+    "ack of what has not come": (
+        "acknowledgements",
+        changed(
+            "raw",
+            lambda one: _patched(one["raw"], 2, (one["sequence"] + 1).to_bytes(2, "big")),
+            5,
+            dllp="Ack",
+        ),
+    ),
+    "no ack": ("acknowledgements", no_ack),
+    "TLP before credit": (
+        "flow_control_initialisation",
+        changed("ns", lambda _: 1.0, link="s0-b", direction="down", tlp="MWr"),
+    ),
+    "limit lowered": ("credit_limits", limit(lambda word: word - (3 << 14))),
+    "credit from nowhere": ("credit_returns", limit(lambda word: word + (9 << 14))),
+    "scale of its own": ("credit_returns", limit(lambda word: word | 2 << 22)),
+    "no refresh": ("credit_refresh", no_refresh),
+    "across a page": ("requests", header(10, b"\x0f\xf8", 5, tlp="MRd")),
+    "wrong byte count": ("completions", header(7, b"\x04", 8, **_COMPLETION)),
+    "wrong lower address": ("completions", header(11, b"\x44", 8, **_COMPLETION)),
+    "other attributes": ("completions", bits(2, 0x20, **_COMPLETION)),
+    "completion by ID": ("completions", bits(1, 0x04, **_COMPLETION)),
+    "attribute that is not enabled": (
+        "attributes",
+        bits(1, 0x04, tlp="MWr", link="s0-a", direction="up"),
+    ),
+    "prefix that is not enabled": (
+        "prefixes",
+        changed(
+            "header",
+            lambda one: "91000005" + one["header"],
+            tlp="MRd",
+            direction="up",
+            replay=False,
+        ),
+    ),
+    "tag too wide": ("tag_widths", header(6, b"\x21", 1, tlp="MRd", link="s0-a", direction="up")),
+    "tag in use": ("tags", tag_in_use),
+    "writes out of order": ("ordering_table", writes_out_of_order),
+}
+"""Changes to `GOOD`, each with the name of the rule that finds it."""

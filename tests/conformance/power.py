@@ -77,10 +77,11 @@ def _since(back: Wire, wire: Wire, ns: float) -> list[Training]:
 
 def _arrived(back: Wire, kind: str, ns: float) -> bool:
     """Whether a DLLP of this kind had arrived, in the data stream of that time."""
+    stream = back.stream_at(ns)
     return any(
         sent.accepted and sent.arrival is not None and sent.arrival.ns <= ns + TOLERANCE_NS
         for sent, dllp in back.dllps
-        if dllp.kind == kind and back.stream_at(sent.ns) == back.stream_at(ns)
+        if dllp.kind == kind and back.stream_at(sent.ns) == stream
     )
 
 

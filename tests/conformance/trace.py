@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ WAITING_DLLPS = 16
 """DLLPs that may go before an Ack: each type of UpdateFC on a few channels."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Arrival:
     """A TLP or DLLP at the receiver, and what the receiver decided."""
 
@@ -36,7 +36,7 @@ class Arrival:
     wrong_bits: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Sent:
     """A TLP or DLLP that took a wire; without an arrival, the trace ended before."""
 
@@ -64,7 +64,7 @@ class Sent:
         return bool(self.line["nullified"])
 
 
-@dataclass
+@dataclass(slots=True)
 class Training:
     """Ordered sets that train a link, of which a trace has the first."""
 
@@ -79,7 +79,7 @@ class Training:
     """The lanes that the sender offers."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Recovery:
     """The time in which one direction of a link carries no data stream."""
 
@@ -181,15 +181,15 @@ class Wire:
                 total -= max(0.0, begin - wire.recoveries[first].begin_ns)
         return total
 
-    @property
+    @cached_property
     def tlps(self) -> list[tuple[Sent, Tlp]]:
         return [(sent, sent.tlp) for sent in self.sent if sent.tlp is not None]
 
-    @property
+    @cached_property
     def dllps(self) -> list[tuple[Sent, Dllp]]:
         return [(sent, sent.dllp) for sent in self.sent if sent.dllp is not None]
 
-    @property
+    @cached_property
     def first_transmissions(self) -> list[tuple[Sent, Tlp]]:
         return [(s, tlp) for s, tlp in self.tlps if not s.replay and not s.nullified]
 
@@ -227,10 +227,19 @@ class Trace:
         return [wire for trace in (self, *self.later) for wire in trace.wires.values()]
 
     def into(self, node: str) -> list[Wire]:
-        return [wire for wire in self.wires.values() if wire.target == node]
+        return self._at_nodes[0][node]
 
     def out_of(self, node: str) -> list[Wire]:
-        return [wire for wire in self.wires.values() if wire.source == node]
+        return self._at_nodes[1][node]
+
+    @cached_property
+    def _at_nodes(self) -> tuple[defaultdict[str, list[Wire]], defaultdict[str, list[Wire]]]:
+        """The wires into each node, and those out of it."""
+        into, out_of = defaultdict(list), defaultdict(list)
+        for wire in self.wires.values():
+            into[wire.target].append(wire)
+            out_of[wire.source].append(wire)
+        return into, out_of
 
 
 def read(lines: Iterable[Line], fabric: Fabric) -> Trace:
@@ -330,22 +339,18 @@ def _read_lives(lines: list[Line], fabric: Fabric, lives: dict[str, _Life]) -> T
 
 def _read_training(lines: list[Line], wires: dict[tuple[str, str], Wire]) -> None:
     """Reads training ordered sets, and what follows from them."""
+    streams: dict[tuple[str, str], list[float]] = defaultdict(list)
     for line in lines:
+        key = line["link"], line["direction"]
         if line.get("ordered_set") != "TS":
-            continue
-        wire = wires[line["link"], line["direction"]]
-        if line["training"] == "FTS":
-            wire.exits.append((line["ns"], line["ns"] + line["length_ns"]))
+            if "arrival" not in line:
+                streams[key].append(line["ns"])
+        elif line["training"] == "FTS":
+            wires[key].exits.append((line["ns"], line["ns"] + line["length_ns"]))
         else:
-            wire.trainings.append(_training(line))
+            wires[key].trainings.append(_training(line))
     for key, wire in wires.items():
-        own = (line for line in lines if (line["link"], line["direction"]) == key)
-        wire.recoveries = _recoveries(wire, [line["ns"] for line in own if _is_stream(line)])
-
-
-def _is_stream(line: Line) -> bool:
-    """Whether a line is of a data stream."""
-    return "arrival" not in line and line.get("ordered_set") != "TS"
+        wire.recoveries = _recoveries(wire, streams[key])
 
 
 def _training(line: Line) -> Training:
@@ -367,19 +372,23 @@ def _recoveries(wire: Wire, stream: list[float]) -> list[Recovery]:
     """
     found: list[Recovery] = []
     answers = [one for one in wire.other.trainings if one.kind == "TS2"]
+
+    @cache
+    def negotiated(gigatransfers: float, lanes: int) -> Link:
+        return replace(wire.link, gigatransfers=gigatransfers, lanes=lanes)
+
     begin = None
     for one in wire.trainings:
         begin = one.ns if begin is None else begin
         if one.kind != "TS2":
             continue
         number = len(found)
-        after = wire.link
         if number < len(answers):
-            after = replace(
-                wire.link,
-                gigatransfers=min(one.gigatransfers, answers[number].gigatransfers),
-                lanes=min(one.lanes, answers[number].lanes),
-            )
+            other = answers[number]
+            gigatransfers = min(one.gigatransfers, other.gigatransfers)
+            after = negotiated(gigatransfers, min(one.lanes, other.lanes))
+        else:
+            after = wire.link
         position = bisect_left(stream, one.ns)
         end = stream[position] if position < len(stream) else float("inf")
         found.append(Recovery(begin, end, after))

@@ -9,7 +9,7 @@ import typer
 
 from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import Command, group
-from peerlane.cli.options import MOST_RUNS, JsonTo
+from peerlane.cli.options import MOST_RUNS, JsonTo, wrong_use
 from peerlane.formats import duration, size
 
 if TYPE_CHECKING:
@@ -267,10 +267,8 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
     with progress("benchmark") as bar:
         for name, measure in cases:
             bar(name, len(runs) / len(cases))
-            try:
+            with wrong_use():
                 runs.append(measure())
-            except ValueError as error:
-                raise typer.BadParameter(str(error)) from None
     return runs
 
 
@@ -294,10 +292,8 @@ def _size(text: str) -> int:
     """Bytes, a multiple of what the accelerator moves in a burst."""
     from peerlane import _core
 
-    try:
+    with wrong_use("--size"):
         number = _core.read_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--size") from None
     if number % _BURST or not _BURST <= number <= _LARGEST:
         raise typer.BadParameter(
             f"{text!r} is not a multiple of 256 B up to 1 GiB; write for example 32 MiB",

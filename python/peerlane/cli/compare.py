@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo
+from peerlane.cli.options import JsonTo, wrong_use
 
 
 def compare(
@@ -41,15 +41,13 @@ def compare(
     """
     from peerlane.cli.tables.comparison import comparison
     from peerlane.results.reading import document_of, text_of
-    from peerlane.varying.comparison import ComparisonError, check_alike
+    from peerlane.varying.comparison import check_alike
     from peerlane.varying.comparison import compare as compare_documents
 
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
     documents = [document_of(text_of(path), path) for path in names]
-    try:
+    with wrong_use():
         check_alike(documents[0], documents[1], names, any_version=any_version)
-    except ComparisonError as error:
-        raise typer.BadParameter(str(error)) from None
     outcome = compare_documents(documents[0], documents[1])
     emit(head("comparison") | outcome.to_json(), comparison(outcome, names, every=every), json_to)

@@ -24,6 +24,19 @@ MOST_RUNS = 100_000
 """The most runs of one command that repeats them."""
 
 
+@contextmanager
+def wrong_use(option: str | None = None) -> Iterator[None]:
+    """Makes a `ValueError` a wrong use of the command or an option, unless a scenario is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        from peerlane._core import ScenarioError
+
+        if isinstance(error, ScenarioError):
+            raise
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
 def writable(path: str | None) -> str | None:
     """Refuses a file that could not be written, before any work is done."""
     if path is None or path == "-":
@@ -124,10 +137,8 @@ def _settings(given: list[str] | None) -> list[str]:
     for one in given or ():
         from peerlane.fabric.paths import read_setting
 
-        try:
+        with wrong_use():
             read_setting(one)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
     return given or []
 
 

@@ -9,17 +9,15 @@ import typer
 
 from peerlane.cli.console import say
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import writable
+from peerlane.cli.options import writable, wrong_use
 
 
 def _figure_file(path: str | None) -> str | None:
-    from peerlane.figures.plot import PlotError, check_format
+    from peerlane.figures.plot import check_format
 
     if path is not None:
-        try:
+        with wrong_use():
             check_format(path)
-        except PlotError as error:
-            raise typer.BadParameter(str(error)) from None
     return writable(path)
 
 
@@ -61,13 +59,11 @@ def plot(
     over offered load. Of a run, columns are fields of all entries of a list, such as
     `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`.
     """
-    from peerlane.figures.plot import PlotError, save
+    from peerlane.figures.plot import save
     from peerlane.varying.reading import plot_file
 
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})
-    try:
+    with wrong_use():
         save(plot_file(result, x, y or []), target)
-    except PlotError as error:
-        raise typer.BadParameter(str(error)) from None
     say(f"wrote {target}")

@@ -9,6 +9,7 @@ import typer
 
 from peerlane.cli.console import complain, progress, say
 from peerlane.cli.head import head
+from peerlane.cli.options import wrong_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,14 +31,12 @@ def open_folder(path: str | None) -> Folder | None:
         raise typer.BadParameter(
             "a report is a folder of files; name one, not standard output", param_hint="--report"
         )
-    from peerlane.report.folder import Folder, ReportError
+    from peerlane.report.folder import Folder
     from peerlane.report.vega import check_installed
 
     check_installed()
-    try:
+    with wrong_use("--report"):
         return Folder.open(path)
-    except ReportError as error:
-        raise typer.BadParameter(str(error), param_hint="--report") from None
 
 
 def origin(seed: str, digest: str | None = None) -> Origin:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
+from peerlane.cli.options import wrong_use
 from peerlane.cli.request import RunRequest
 
 if TYPE_CHECKING:
@@ -117,10 +116,8 @@ def run(request: RunRequest) -> None:
 
 def _watch(simulation: Simulation, request: RunRequest) -> None:
     if request.check_coherence is not None:
-        try:
+        with wrong_use("--check-coherence"):
             simulation.watch_coherence(every=request.check_coherence)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
     if request.explain or request.outputs.report_to is not None:
         simulation.watch_waits()
 
@@ -128,10 +125,8 @@ def _watch(simulation: Simulation, request: RunRequest) -> None:
 def _sample(simulation: Simulation, request: RunRequest) -> float | None:
     """Samples from now on, where samples are of use; the interval of --interval in nanoseconds."""
     if request.interval is not None:
-        try:
+        with wrong_use("--interval"):
             return simulation.sample(every=request.interval)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--interval") from None
     if request.outputs.report_to is not None:
         simulation.sample(every=FINEST)
     return None

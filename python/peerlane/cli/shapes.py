@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +13,10 @@ from peerlane.benchmark.shapes.measure import UNITS, Measured
 from peerlane.cli.console import complain, emit, progress, say, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, writable
+from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, writable, wrong_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rich.console import RenderableType
 
@@ -123,7 +122,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     table: RenderableType = shapes_table(found)
     differences: list[Change] = []
     if before is not None:
-        with _told_of_against():
+        with wrong_use("--against"):
             differences = changes(before, found)
         document["changes"] = [one.to_json() for one in differences]
         table = Group(table, changes_table(differences))
@@ -147,17 +146,6 @@ def _chosen(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names)) or list(UNITS)
 
 
-@contextmanager
-def _told_of_against() -> Iterator[None]:
-    """Says of a stored measurement that does not compare that it is that of `--against`."""
-    from peerlane.benchmark.shapes.baseline import BaselineError
-
-    try:
-        yield
-    except BaselineError as error:
-        raise typer.BadParameter(str(error), param_hint="--against") from None
-
-
 def _stored(
     path: str | None, shapes: Sequence[str], divisor: int, *, whole: bool
 ) -> dict[str, Measured] | None:
@@ -167,7 +155,7 @@ def _stored(
 
     if path is None:
         return None
-    with _told_of_against():
+    with wrong_use("--against"):
         build, before = read_baseline(path, divisor)
     if build is None:
         warn(

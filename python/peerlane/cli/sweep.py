@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import FAILED, JsonTo, ReportTo, ShowAll, writable
+from peerlane.cli.options import FAILED, JsonTo, ReportTo, ShowAll, writable, wrong_use
 from peerlane.cli.request import ScenarioRequest
 from peerlane.cli.spread import given
 
@@ -26,10 +26,8 @@ def _axes(given: list[str] | None) -> list[str]:
     for one in given or ():
         from peerlane.varying.axes import Axis
 
-        try:
+        with wrong_use():
             Axis.read(one)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
     return given or []
 
 
@@ -37,10 +35,8 @@ def _sample(given: str | None) -> str | None:
     if given is not None:
         from peerlane.varying.points import Sample
 
-        try:
+        with wrong_use():
             Sample.read(given)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
     return given
 
 
@@ -48,10 +44,8 @@ def _table_file(path: str | None) -> str | None:
     if path is not None:
         from peerlane.figures.table import check_ending
 
-        try:
+        with wrong_use():
             check_ending(path)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
     return writable(path)
 
 
@@ -354,10 +348,8 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
             " --vary devices.a.tags=8..64*2, or write [[traffic]]"
         )
     workload = the_workload(tree, request.loads.traffic)
-    try:
+    with wrong_use():
         offered = _offered(request.loads, tree, workload)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     fabric = Fabric.from_toml(text, source=source)
     for path in in_order(parsed(text, source), settings) if settings else ():
         fabric.override(path, settings[path])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.formats import percent, size
+from peerlane.formats import percent
 from peerlane.report.charts.bars import Part, bars
 from peerlane.report.charts.chart import Chart
 from peerlane.report.charts.names import short
@@ -12,7 +12,7 @@ from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.wires import wires
 from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
-from peerlane.report.table import Column, Line, Table, columns
+from peerlane.report.table import MOST_LINES, Column, Line, Table, columns, plain
 from peerlane.report.topology_section import topology
 from peerlane.report.words import NONE, duration, rate, slug
 from peerlane.report.workloads import workloads
@@ -47,9 +47,6 @@ _MOST_ROWS = 24
 _FEW = 40
 """Rows of a table that is shown without being asked for."""
 
-_MOST_LINES = 400
-"""Rows of a table; the JSON of the run has all."""
-
 _FABRIC = "The fabric, with the negotiated width, the rate and the use of each link."
 
 _MOST_PARTS = 10
@@ -72,8 +69,8 @@ def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
         *_waits(name, result),
         *_time(name, result),
         *_links(name, result),
-        *_iommus(result),
-        *_interrupts(result),
+        *([Section("I/O MMUs", tables=(plain(result.iommus),))] if result.iommus else ()),
+        *([Section("Interrupts", tables=(plain(result.interrupts),))] if result.interrupts else ()),
         *_incidents(result),
         *_faults(result),
     ]
@@ -137,7 +134,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
         for one in flow.shares
         if one.share >= _LEAST_SHARE
     ]
-    shown = tuple(lines[:_MOST_LINES])
+    shown = tuple(lines[:MOST_LINES])
     table = Table(columns("flow", "waits for", "share", "", numbers=("share",)), shown)
     words = "each share" if len(shown) == len(lines) else f"the first {len(shown)} shares"
     yield Section("Where the time went", charts=(chart,), hidden=((words, table),))
@@ -166,99 +163,13 @@ def _time(name: str, result: RunResult) -> Iterator[Section]:
 def _links(name: str, result: RunResult) -> Iterator[Section]:
     found = overheads(result)
     if found:
-        tables = (*_link_table(result), *_fibre_table(result))
+        tables = tuple(plain(rows) for rows in (result.links, result.fibres) if rows)
         charts = (wires(f"{name}-wires", found),)
         if len(found) <= _FEW:
             yield Section("Links", charts=charts, tables=tables)
         else:
             hidden = ((f"each {table.columns[0].title}", table) for table in tables)
             yield Section("Links", charts=charts, hidden=tuple(hidden))
-
-
-def _link_table(result: RunResult) -> Iterator[Table]:
-    if not result.links:
-        return
-    titles = ("link", "direction", "used", "payload", "overhead", "DLLPs", "ordered sets")
-    numbers = (*titles[2:], "replays", "stalled")
-    lines = tuple(
-        Line(
-            (
-                link.id,
-                link.direction,
-                percent(link.utilisation),
-                size(link.payload_bytes),
-                size(link.overhead_bytes),
-                size(link.dllp_bytes),
-                size(link.ordered_set_bytes),
-                str(link.replays),
-                duration(link.credit_stall_ns),
-            )
-        )
-        for link in result.links[:_MOST_LINES]
-    )
-    yield Table(columns(*titles[:2], *numbers, numbers=numbers), lines)
-
-
-def _fibre_table(result: RunResult) -> Iterator[Table]:
-    if not result.fibres:
-        return
-    numbers = ("used", "frames", "payload", "overhead", "control", "replays")
-    lines = tuple(
-        Line(
-            (
-                fibre.id,
-                fibre.source,
-                fibre.target,
-                percent(fibre.utilisation),
-                str(fibre.frames),
-                size(fibre.payload_bytes),
-                size(fibre.overhead_bytes),
-                size(fibre.control_bytes),
-                str(fibre.replays),
-            )
-        )
-        for fibre in result.fibres[:_MOST_LINES]
-    )
-    yield Table(columns("fibre", "from", "to", *numbers, numbers=numbers), lines)
-
-
-def _iommus(result: RunResult) -> Iterator[Section]:
-    if not result.iommus:
-        return
-    numbers = ("requests", "hits", "walks", "reads", "invalidations", "faults", "wait", "longest")
-    lines = tuple(
-        Line(
-            (
-                one.host,
-                str(one.requests),
-                percent(one.hits / one.requests) if one.requests else NONE,
-                *map(str, (one.walks, one.walk_reads, one.invalidations, one.faults)),
-                duration(one.mean_wait_ns),
-                duration(one.longest_wait_ns),
-            )
-        )
-        for one in result.iommus
-    )
-    table = Table(columns("I/O MMU of", *numbers, numbers=numbers), lines)
-    yield Section("I/O MMUs", tables=(table,))
-
-
-def _interrupts(result: RunResult) -> Iterator[Section]:
-    if not result.interrupts:
-        return
-    numbers = ("function", "vector", "sent", "held", "withdrawn", "dropped")
-    lines = tuple(
-        Line(
-            (
-                one.device,
-                *map(str, (one.function, one.vector)),
-                *map(str, (one.sent, one.held, one.withdrawn, one.dropped)),
-            )
-        )
-        for one in result.interrupts[:_MOST_LINES]
-    )
-    table = Table(columns("device", *numbers, numbers=numbers), lines)
-    yield Section("Interrupts", tables=(table,))
 
 
 def _incidents(result: RunResult) -> Iterator[Section]:
@@ -276,7 +187,7 @@ def _incidents(result: RunResult) -> Iterator[Section]:
                 one.reported_to or NONE,
             )
         )
-        for one in result.incidents[:_MOST_LINES]
+        for one in result.incidents[:MOST_LINES]
     )
     headings = (
         Column("first", "number"),

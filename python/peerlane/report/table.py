@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from peerlane.formats import percent, size
+from peerlane.report.words import NONE, duration, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from peerlane.results import workload
+    from peerlane.results.workload import Unit
 
 Kind = Literal["name", "words", "number", "kind"]
+
+MOST_LINES = 400
+"""Rows of a table of results; the JSON of the run has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +60,39 @@ class Table:
 def columns(*titles: str, numbers: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """Columns of names, and some of numbers."""
     return tuple(Column(title, "number" if title in numbers else "name") for title in titles)
+
+
+def _times(found: tuple[int, float] | None) -> str:
+    return f"{found[0]} of {duration(found[1])}" if found else NONE
+
+
+_CELLS: dict[Unit, Callable[[Any], str]] = {
+    "amount": number,
+    "bytes": size,
+    "rate": lambda value: number(None if value is None else value / 1e9),
+    "time": duration,
+    "times": _times,
+    "number": number,
+    "share": lambda value: NONE if value is None else percent(value),
+}
+
+_NUMBERS = frozenset[str](_CELLS) | {"count"}
+
+
+def heads(kinds: Sequence[workload.Column]) -> list[Column]:
+    """The columns of a table of results; the sign of percent is in its cells."""
+    return [
+        Column(one.title.removesuffix(" %"), "number" if one.unit in _NUMBERS else "name")
+        for one in kinds
+    ]
+
+
+def cells(kinds: Sequence[workload.Column], row: object) -> list[str]:
+    """The cells of a row of results."""
+    return [_CELLS.get(one.unit, str)(one.value(row)) for one in kinds]
+
+
+def plain(rows: Sequence[Any]) -> Table:
+    """The table of some results of one kind, with all its columns."""
+    lines = tuple(Line(tuple(cells(one.COLUMNS, one))) for one in rows[:MOST_LINES])
+    return Table(tuple(heads(rows[0].COLUMNS)), lines)

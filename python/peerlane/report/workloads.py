@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peerlane.formats import size
 from peerlane.report.charts.latencies import latencies
 from peerlane.report.page import Section
-from peerlane.report.table import Column, Line, Table, columns
-from peerlane.report.words import NONE, duration, number, rate
+from peerlane.report.table import MOST_LINES, Column, Line, Table, cells, columns, heads
+from peerlane.report.words import duration, rate
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from peerlane.results.flows import FlowResult
     from peerlane.results.latency import Latency
     from peerlane.results.run import RunResult
-    from peerlane.results.workload import Unit, WorkloadResult
-
-_MOST_LINES = 400
-"""Rows of a table; the JSON of the run has all."""
+    from peerlane.results.workload import WorkloadResult
 
 
 def workloads(name: str, result: RunResult) -> Iterator[Section]:
@@ -43,7 +40,7 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
 def _flows(result: RunResult) -> Iterator[Table]:
     if result.flows:
         titles = ("flow", "way", "direction", "bytes", "rate", "steady", "p50", "p99", "max")
-        lines = tuple(map(_flow, result.flows[:_MOST_LINES]))
+        lines = tuple(map(_flow, result.flows[:MOST_LINES]))
         yield Table((*columns(*titles, numbers=titles[3:]), Column("data", "name")), lines)
 
 
@@ -68,35 +65,11 @@ def _table(name: str, rows: Sequence[WorkloadResult]) -> Table:
     """The table of the workloads of a list."""
     kind = rows[0]
     shown = [one for one in kind.COLUMNS if not one.optional or any(map(one.value, rows))]
-    heads = [Column(one.title, "number" if one.unit in _NUMBERS else "name") for one in shown]
-    lines = [
-        Line(
-            (
-                one.id,
-                *(_CELLS.get(column.unit, str)(column.value(one)) for column in shown),
-                one.state(lost=False),
-            ),
-            wrong=not one.is_right,
-        )
-        for one in rows[:_MOST_LINES]
-    ]
-    return Table((Column(LISTS[name], "name"), *heads, Column(kind.STATE, "name")), tuple(lines))
-
-
-def _times(found: tuple[int, float] | None) -> str:
-    return f"{found[0]} of {duration(found[1])}" if found else NONE
-
-
-_CELLS: dict[Unit, Callable[[Any], str]] = {
-    "amount": number,
-    "bytes": size,
-    "rate": lambda value: number(None if value is None else value / 1e9),
-    "time": duration,
-    "times": _times,
-    "number": number,
-}
-
-_NUMBERS = frozenset[str](_CELLS) | {"count"}
+    lines = tuple(
+        Line((one.id, *cells(shown, one), one.state(lost=False)), wrong=not one.is_right)
+        for one in rows[:MOST_LINES]
+    )
+    return Table((Column(LISTS[name], "name"), *heads(shown), Column(kind.STATE, "name")), lines)
 
 
 def _quantiles(found: Latency | None) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated
 
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, renamed
 from peerlane.results.latency import Latency
-from peerlane.results.workload import MovedData
+from peerlane.results.workload import Column, MovedData, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +148,15 @@ class LinkResult(Document):
     l1_ns: float = 0.0
     l1_entries: int = 0
     channels: tuple[ChannelResult, ...] = ()
+
+    COLUMNS = (
+        Column("link", attrgetter("id"), "name"),
+        Column("direction", attrgetter("direction"), "word"),
+        Column("used %", attrgetter("utilisation"), "share"),
+        Column("payload", attrgetter("payload_bytes"), "bytes"),
+        Column("overhead", attrgetter("overhead_bytes"), "bytes", 3),
+        Column("DLLPs", attrgetter("dllp_bytes"), "bytes", 2),
+        Column("ordered sets", attrgetter("ordered_set_bytes"), "bytes", 1),
+        *counts("replays", folds=(4,)),
+        Column("stalled", attrgetter("credit_stall_ns"), "time"),
+    )

@@ -135,3 +135,16 @@ class FibreResult(Document):
     control_bytes: int
     replays: int
     credit_stall_ns: float
+
+    COLUMNS = (
+        Column("fibre", attrgetter("id"), "name"),
+        Column("from", attrgetter("source"), "name"),
+        Column("to", attrgetter("target"), "name"),
+        Column("used %", attrgetter("utilisation"), "share"),
+        *counts("frames", folds=(2,)),
+        Column("payload", attrgetter("payload_bytes"), "bytes"),
+        Column("overhead", attrgetter("overhead_bytes"), "bytes", 3),
+        Column("control", attrgetter("control_bytes"), "bytes", 1),
+        *counts("replays", folds=(4,)),
+        Column("stalled", attrgetter("credit_stall_ns"), "time"),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.dotted import join_path
@@ -23,7 +24,7 @@ from peerlane.results.sharing import (
     UnsnoopedLine,
 )
 from peerlane.results.waits import FlowWaits
-from peerlane.results.workload import LISTS, WorkloadResult
+from peerlane.results.workload import LISTS, Column, WorkloadResult, counts
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -76,6 +77,17 @@ class IommuResult(Document):
     mean_wait_ns: float
     longest_wait_ns: float
 
+    COLUMNS = (
+        Column("I/O MMU of", attrgetter("host"), "name"),
+        *counts("requests", folds=(0,)),
+        Column("hits %", lambda one: one.hits / one.requests if one.requests else None, "share"),
+        *counts("walks", folds=(4,)),
+        Column("reads", attrgetter("walk_reads"), "count", 1),
+        *counts("invalidations", "faults", folds=(2, 0)),
+        Column("wait mean", attrgetter("mean_wait_ns"), "time"),
+        Column("longest", attrgetter("longest_wait_ns"), "time", 3),
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class InterruptResult(Document):
@@ -94,6 +106,12 @@ class InterruptResult(Document):
     held: int
     withdrawn: int
     dropped: int
+
+    COLUMNS = (
+        Column("interrupts of", attrgetter("device"), "name"),
+        *counts("function", "vector", "sent", "held", folds=(3, 0, 0, 0)),
+        *counts("withdrawn", "dropped", folds=(2, 1)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

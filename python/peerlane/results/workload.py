@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 LISTS: dict[str, str] = dict(_core.workload_lists())
 """The lists of workloads of scenarios and results, each with the word for an entry."""
 
-Unit = Literal["name", "word", "count", "amount", "bytes", "rate", "time", "times", "number"]
+Unit = Literal[
+    "name", "word", "count", "amount", "bytes", "rate", "time", "times", "number", "share"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table of workloads: its title, its values, and their unit.
+    """A column of a table of results: its title, its values, and their unit.
 
-    Values in "times" are a number of things and the mean time of each.
+    Values in "times" are a number of things and the mean time of each, those in "share" 0 to 1.
 
     An `optional` column is left out where no row has a value. A narrow terminal leaves out the
     columns that `folds` numbers, from 1 on; 0 for one that stays.

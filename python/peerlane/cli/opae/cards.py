@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from peerlane.cli import completion
+from peerlane.cli.options import wrong_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from peerlane import Simulation
 
 Scenario = Annotated[
@@ -104,19 +102,6 @@ def load_configured(
                 f"{error}; it was loaded by peerlane opae conf; to forget it: {forget}"
             ) from None
     return models
-
-
-@contextmanager
-def wrong_use() -> Iterator[None]:
-    """Makes what is wrong with an image or a card a wrong use of the command."""
-    from peerlane import ScenarioError
-
-    try:
-        yield
-    except ScenarioError:
-        raise
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def first(simulation: Simulation) -> str:

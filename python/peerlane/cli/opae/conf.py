@@ -17,8 +17,8 @@ from peerlane.cli.opae.cards import (
     image_of,
     simulation_of,
     text_of,
-    wrong_use,
 )
+from peerlane.cli.options import wrong_use
 
 
 def conf(

@@ -8,8 +8,8 @@ import typer
 
 from peerlane.cli.console import emit, progress
 from peerlane.cli.files import keep_apart
-from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of, wrong_use
-from peerlane.cli.options import JsonTo
+from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of
+from peerlane.cli.options import JsonTo, wrong_use
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.opae.diag import Mode
 from peerlane.opae.sweep import Sweep
@@ -114,10 +114,8 @@ def _sweeps(swept: list[Sweep]) -> Sheet:
 def _bytes(text: str) -> int:
     from peerlane import _core
 
-    try:
+    with wrong_use():
         number = _core.read_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     if number == 0 or number % 64:
         raise typer.BadParameter(f"{text} cannot be swept; take a multiple of 64 B")
     return number

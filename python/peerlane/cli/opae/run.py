@@ -20,9 +20,8 @@ from peerlane.cli.opae.cards import (
     image_of,
     load_configured,
     text_of,
-    wrong_use,
 )
-from peerlane.cli.options import FAILED, writable
+from peerlane.cli.options import FAILED, writable, wrong_use
 
 
 def _json_file(path: str | None) -> str | None:

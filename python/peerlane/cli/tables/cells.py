@@ -24,6 +24,11 @@ def times(found: tuple[int, float] | None) -> str:
     return f"{found[0]} of {duration(found[1])}" if found else ""
 
 
+def share(part: float | None) -> str:
+    """A part of a whole in percent, which its heading names."""
+    return "" if part is None else f"{100 * part:.1f}"
+
+
 def word(value: object) -> str:
     """A word; nothing where there is none."""
     return "" if value is None else str(value)
@@ -39,6 +44,7 @@ _CELLS: dict[Unit, Callable[[Any], str]] = {
     "time": duration,
     "times": times,
     "number": number,
+    "share": share,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -10,7 +11,7 @@ from rich.text import Text
 from peerlane.cli.tables.cells import STYLE, cell
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import duration, gigabytes, size
-from peerlane.results.workload import LISTS
+from peerlane.results.workload import LISTS, Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Tree
     from peerlane.results.flows import DirectionResult, FlowResult, LinkResult
     from peerlane.results.networks import FibreResult
-    from peerlane.results.run import Fault, RunResult
+    from peerlane.results.run import Fault, InterruptResult, IommuResult, RunResult
     from peerlane.results.workload import WorkloadResult
 
 MOST_FIBRES = 16
@@ -60,7 +61,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
     if result.iommus:
-        parts.append(_iommus(result))
+        parts.append(_plain(result.iommus))
     parts += _interrupts(result)
     parts += _incidents(result)
     if result.errors:
@@ -132,51 +133,49 @@ def _rates(flow: FlowResult | DirectionResult, *, steady: bool) -> list[str]:
     ]
 
 
-def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Sheet:
-    """The table of the workloads of a list; `lost` says whether the fabric has lost packets."""
-    columns = [
-        column
-        for column in rows[0].COLUMNS
-        if not column.optional or any(column.value(one) for one in rows)
-    ]
-    table = Sheet(LISTS[name], *(one.title for one in columns if one.unit == "name"))
+def _sheet(columns: Sequence[Column]) -> Sheet:
+    """A table with these columns, without rows."""
+    table = Sheet(*(one.title for one in columns if one.unit == "name"))
     for column in columns:
         if column.unit != "name":
             table.add_column(column.title, "value" if column.unit == "word" else "number")
-    table.add_column(rows[0].STATE)
     folding = sorted((column.folds, column.title) for column in columns if column.folds)
     table.fold(*(title for _, title in folding))
+    return table
+
+
+def _cells(columns: Sequence[Column], one: object) -> Iterator[str]:
+    return (cell(column.value(one), column.unit) for column in columns)
+
+
+def _plain(rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult]) -> Sheet:
+    """The table of some rows, with all columns of their kind."""
+    table = _sheet(rows[0].COLUMNS)
     for one in rows:
-        cells = (cell(column.value(one), column.unit) for column in columns)
-        table.add_row(one.id, *cells, Text(one.state(lost=lost), style=STYLE[one.is_right]))
+        table.add_row(*_cells(one.COLUMNS, one))
+    return table
+
+
+def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Sheet:
+    """The table of the workloads of a list; `lost` says whether the fabric has lost packets."""
+    columns = [
+        Column(LISTS[name], attrgetter("id"), "name"),
+        *(one for one in rows[0].COLUMNS if not one.optional or any(map(one.value, rows))),
+    ]
+    table = _sheet(columns)
+    table.add_column(rows[0].STATE)
+    for one in rows:
+        state = Text(one.state(lost=lost), style=STYLE[one.is_right])
+        table.add_row(*_cells(columns, one), state)
     return table
 
 
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
-    table = Sheet("link")
-    table.add_column("direction")
-    table.numbers("used %", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
-    table.fold("ordered sets", "DLLPs", "overhead", "replays")
     shown = links if len(links) <= MOST_LINKS else _busiest(links)
-    for link in shown:
-        table.add_row(*_link(link))
-    yield table
+    if shown:
+        yield _plain(shown)
     if left := len(links) - len(shown):
         yield Text(f"the busiest {len(shown)} directions of links; {left} more are in the JSON")
-
-
-def _link(link: LinkResult) -> list[str]:
-    return [
-        link.id,
-        link.direction,
-        f"{100 * link.utilisation:.1f}",
-        size(link.payload_bytes),
-        size(link.overhead_bytes),
-        size(link.dllp_bytes),
-        size(link.ordered_set_bytes),
-        str(link.replays),
-        duration(link.credit_stall_ns),
-    ]
 
 
 def _busiest(links: Sequence[LinkResult]) -> list[LinkResult]:
@@ -192,18 +191,12 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
     # A fibre has two directions.
     many = {name: all_ for name, all_ in by_network.items() if len(all_) > 2 * MOST_FIBRES}
     few = [fibre for fibre in fibres if home[fibre.source] not in many]
-    amounts = ("payload", "overhead", "control", "replays", "stalled")
     if few:
-        table = Sheet("fibre", "from", "to")
-        table.numbers("used %", "frames", *amounts)
-        table.fold("control", "frames", "overhead", "replays")
-        for fibre in few:
-            cells = [f"{100 * fibre.utilisation:.1f}", str(fibre.frames), *_carried([fibre])]
-            table.add_row(fibre.id, fibre.source, fibre.target, *cells)
-        yield table
+        yield _plain(few)
     if many:
         table = Sheet("fibres of")
-        table.numbers("fibres", "used % mean", "most", "frames", *amounts)
+        table.numbers("fibres", "used % mean", "most", "frames")
+        table.numbers("payload", "overhead", "control", "replays", "stalled")
         table.fold("control", "frames", "overhead", "fibres")
         for name, all_ in many.items():
             used = [100 * fibre.utilisation for fibre in all_]
@@ -213,39 +206,13 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
                 f"{sum(used) / len(used):.1f}",
                 f"{max(used):.1f}",
                 str(sum(fibre.frames for fibre in all_)),
-                *_carried(all_),
+                size(sum(fibre.payload_bytes for fibre in all_)),
+                size(sum(fibre.overhead_bytes for fibre in all_)),
+                size(sum(fibre.control_bytes for fibre in all_)),
+                str(sum(fibre.replays for fibre in all_)),
+                duration(sum(fibre.credit_stall_ns for fibre in all_)),
             )
         yield table
-
-
-def _carried(fibres: Sequence[FibreResult]) -> list[str]:
-    return [
-        size(sum(fibre.payload_bytes for fibre in fibres)),
-        size(sum(fibre.overhead_bytes for fibre in fibres)),
-        size(sum(fibre.control_bytes for fibre in fibres)),
-        str(sum(fibre.replays for fibre in fibres)),
-        duration(sum(fibre.credit_stall_ns for fibre in fibres)),
-    ]
-
-
-def _iommus(result: RunResult) -> Sheet:
-    table = Sheet("I/O MMU of")
-    table.numbers("requests", "hits", "walks", "reads")
-    table.numbers("invalidations", "faults", "wait mean", "longest")
-    table.fold("reads", "invalidations", "longest", "walks")
-    for one in result.iommus:
-        table.add_row(
-            one.host,
-            str(one.requests),
-            f"{one.hits / one.requests:.1%}" if one.requests else "",
-            str(one.walks),
-            str(one.walk_reads),
-            str(one.invalidations),
-            str(one.faults),
-            duration(one.mean_wait_ns),
-            duration(one.longest_wait_ns),
-        )
-    return table
 
 
 def _missing(result: RunResult) -> Iterator[RenderableType]:
@@ -263,16 +230,7 @@ def _missing(result: RunResult) -> Iterator[RenderableType]:
 def _interrupts(result: RunResult) -> Iterator[RenderableType]:
     if not result.interrupts:
         return
-    table = Sheet("interrupts of")
-    table.numbers("function", "vector", "sent", "held", "withdrawn", "dropped")
-    table.fold("dropped", "withdrawn", "function")
-    for one in result.interrupts[:MOST_VECTORS]:
-        table.add_row(
-            one.device,
-            *map(str, (one.function, one.vector)),
-            *map(str, (one.sent, one.held, one.withdrawn, one.dropped)),
-        )
-    yield table
+    yield _plain(result.interrupts[:MOST_VECTORS])
     if (left := len(result.interrupts) - MOST_VECTORS) > 0:
         yield Text(f"the first {MOST_VECTORS} vectors; {left} more are in the JSON")
 
