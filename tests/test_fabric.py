@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.fabric.settings import Setting, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from peerlane.fabric.settings import Setting
 
 
 def pair() -> Fabric:
@@ -250,9 +251,11 @@ def test_a_network_that_is_written_is_read_back(
 ) -> None:
     own = {key: value for key, value in settings.items() if key not in {"hosts", "routers"}}
     fabric = Fabric("any")
-    fabric._add("networks", name, own | written({"hosts": hosts, "routers": routers}))
+    inner = {"hosts": hosts, "routers": routers}
+    inner = {key: value for key, value in inner.items() if value is not None}
+    fabric._add("networks", name, own | inner)
     read = tomllib.loads(fabric.to_toml())["networks"]
-    assert read == {name: own | written({"hosts": hosts, "routers": routers})}
+    assert read == {name: own | inner}
     assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()
 
 

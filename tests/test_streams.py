@@ -123,7 +123,7 @@ def test_each_incomplete_capture_is_named(scenario: Write, tmp_path: Path) -> No
     assert error.startswith("error: /dev/full: no space left on device; the file is incomplete")
 
 
-@pytest.mark.parametrize("module", ["typer", "pydantic", "rich", "tomli_w"])
+@pytest.mark.parametrize("module", ["typer", "pydantic", "rich"])
 @pytest.mark.parametrize(
     "begin", ["-m peerlane", "-c 'from peerlane.__main__ import main; main()'"]
 )

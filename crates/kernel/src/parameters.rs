@@ -4,13 +4,17 @@
 
 use std::ops::RangeBounds;
 
-use crate::quantity::{Quantity, Value};
+use crate::quantity::{Kind, Quantity, Value};
 
 /// The declaration of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// The name of the parameter in a scenario.
     pub key: &'static str,
+    /// The kind of the value.
+    pub kind: Kind,
+    /// All values that are possible, if they are named one by one.
+    pub choices: Vec<String>,
     /// The usual unit; empty for plain numbers.
     pub unit: &'static str,
     /// The default value, as a scenario would write it.
@@ -94,6 +98,8 @@ macro_rules! parameters {
                 ::std::vec![$(
                     $crate::Declaration {
                         key: ::core::stringify!($key),
+                        kind: <$type as $crate::Quantity>::KIND,
+                        choices: $crate::chosen::<$type>(&[$(&$set)?]),
                         unit: <$type as $crate::Quantity>::UNIT,
                         default: <$type as $crate::Quantity>::show(&$default),
                         help: ::core::concat!($($help),+).trim_ascii(),
@@ -133,6 +139,14 @@ macro_rules! parameters {
             }
         }
     };
+}
+
+/// The values of a parameter that is `among` a set, or of a type with names for its values.
+pub fn chosen<Q: Quantity>(sets: &[&[Q]]) -> Vec<String> {
+    match sets.first() {
+        Some(set) => set.iter().map(Quantity::show).collect(),
+        None => Q::choices().into_iter().map(str::to_owned).collect(),
+    }
 }
 
 /// Returns an error that names the possible values if `value` is outside `range`.
@@ -206,12 +220,21 @@ mod tests {
             Example::declarations()[0],
             Declaration {
                 key: "latency",
+                kind: Kind::Time,
+                choices: Vec::new(),
                 unit: "ns",
                 default: "150 ns".to_owned(),
                 help: "Time from header in to header out.",
                 source: "a data sheet",
             }
         );
+    }
+
+    #[test]
+    fn a_set_of_values_is_the_choices_of_its_parameter() {
+        let boundary = &Example::declarations()[2];
+        assert_eq!(boundary.kind, Kind::Size);
+        assert_eq!(boundary.choices, ["64 B", "128 B"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod numbers;
 mod outside;
 mod progress;
 mod raised;
+mod scenario;
 mod session;
 mod wire;
 
@@ -30,7 +31,7 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
     AccessError, CaptureFormat, FilterOptions, FunctionId, LatencyHistogram, NotAFunction, Pattern,
-    Tree, scenario, setup,
+    Tree, setup,
 };
 
 pyo3::create_exception!(
@@ -69,8 +70,16 @@ struct Contents(
 );
 
 impl Simulation {
-    fn of(simulation: sim::Simulation) -> Self {
-        Simulation(Mutex::new(Contents(simulation, Vec::new())))
+    fn made(simulation: Result<sim::Simulation, ::scenario::ScenarioError>) -> PyResult<Self> {
+        let simulation = raised::unless_raised(simulation)?;
+        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if let Some(failure) = simulation.unmade_model() {
+            return Err(ModelError::new_err(format!(
+                "the model {} of device {} cannot be made: {}",
+                failure.model, failure.device, failure.why
+            )));
+        }
+        Ok(Simulation(Mutex::new(Contents(simulation, Vec::new()))))
     }
 
     /// The contents, unless a call runs the simulation, of which the caller is a callback or another thread.
@@ -148,15 +157,29 @@ impl Simulation {
     ) -> PyResult<Self> {
         let models = models::models(&models)?;
         let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
-        let simulation = raised::unless_raised(simulation)?;
-        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
-        if let Some(failure) = simulation.unmade_model() {
-            return Err(ModelError::new_err(format!(
-                "the model {} of device {} cannot be made: {}",
-                failure.model, failure.device, failure.why
-            )));
-        }
-        Ok(Simulation::of(simulation))
+        Self::made(simulation)
+    }
+
+    /// Builds the fabric of a scenario. The text `settings` says in errors which keys were set otherwise than in its file.
+    #[staticmethod]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn of(
+        py: Python<'_>,
+        scenario: &scenario::Scenario,
+        settings: Option<String>,
+        seed: Option<u64>,
+        models: Vec<PyRef<'_, DeviceModel>>,
+    ) -> PyResult<Self> {
+        let models = models::models(&models)?;
+        let written = &scenario.0;
+        let simulation = py.detach(|| sim::Simulation::of(written, seed, &models));
+        Self::made(simulation.map_err(|error| ::scenario::ScenarioError {
+            with: settings,
+            ..error
+        }))
     }
 
     fn tree(&self) -> PyResult<String> {
@@ -478,13 +501,6 @@ fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::catalogue_with(models::models(&models)?.all()))
 }
 
-/// Returns the tables of a scenario as JSON, with its repeated tables written out. Messages call it `source`.
-#[pyfunction]
-fn written_out(text: &str, source: &str) -> PyResult<String> {
-    let table = setup::written_out(text, source);
-    json(&table.map_err(|error| ScenarioError::new_err(error.to_string()))?)
-}
-
 /// Returns the lists of workloads of a scenario, each with the word for an entry: one without an id is called by it and its number.
 #[pyfunction]
 fn workload_lists() -> Vec<(&'static str, &'static str)> {
@@ -499,7 +515,7 @@ fn workload_lists() -> Vec<(&'static str, &'static str)> {
 )]
 fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    scenario::nearest(written, &known).map(str::to_owned)
+    ::scenario::nearest(written, &known).map(str::to_owned)
 }
 
 /// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
@@ -510,7 +526,7 @@ fn nearest(written: &str, known: Vec<String>) -> Option<String> {
 )]
 fn advice(written: &str, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    scenario::advice(written, &known)
+    ::scenario::advice(written, &known)
 }
 
 /// Returns the `length` bytes at `offset` of pattern number `number`. All patterns differ.
@@ -595,6 +611,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD_PROFILE", env!("BUILD_PROFILE"))?;
     module.add_class::<Simulation>()?;
+    module.add_class::<scenario::Scenario>()?;
     module.add_class::<host_thread::HostThread>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<session::Session>()?;
@@ -618,7 +635,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(written_out, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::is_key, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::join_path, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::read_value, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::split_path, module)?)?;
     module.add_function(wrap_pyfunction!(workload_lists, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(advice, module)?)?;

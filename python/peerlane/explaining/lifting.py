@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane.dotted import join_path
@@ -49,10 +48,10 @@ class Lifting:
     values: tuple[tuple[Value, ...], ...]
 
 
-def liftings(present: Present, flow: dict[str, Any], name: str, limit: Cause) -> list[Lifting]:
-    """What may lift the limit of a flow, by its table in the scenario; empty if no key does."""
+def liftings(present: Present, flow: str, limit: Cause) -> list[Lifting]:
+    """What may lift the limit of a flow; empty if no key does."""
     if limit.detail == OF_FLOW:
-        return list(_of_flow(flow, name))
+        return list(_of_flow(present, flow))
     return list(_KINDS[limit.kind](present, limit))
 
 
@@ -175,9 +174,10 @@ def _freed(present: Present, node: str, keys: dict[str, Value]) -> Iterator[Lift
             yield _one(present.path(node, key), before, free)
 
 
-def _of_flow(flow: dict[str, Any], name: str) -> Iterator[Lifting]:
+def _of_flow(present: Present, flow: str) -> Iterator[Lifting]:
     """The pace of a flow itself."""
-    yield _one(join_path(("flows", name, "interval")), flow.get("interval"), "0 ns")
+    path = join_path(("flows", flow, "interval"))
+    yield _one(path, present.scenario.get(path), "0 ns")
 
 
 def _memory(present: Present, limit: Cause) -> Iterator[Lifting]:
@@ -232,18 +232,15 @@ def _growing(value: Value) -> tuple[Value, ...]:
     return tuple(times(value, FACTOR**step) for step in range(1, _TIMES + 1))
 
 
-_QUANTITY = re.compile(r"\s*([0-9][0-9_.eE+]*)\s*(\D*)")
-
-
 def times(value: Value, factor: int) -> Value:
     """A number, or a quantity with its unit, as many times."""
     if isinstance(value, int | float):
         return value * factor
-    match = _QUANTITY.fullmatch(value or "")
-    if match is None:
+    found = _core.quantity(value or "")
+    if found is None:
         return value
-    number = float(match[1].replace("_", "")) * factor
-    return f"{int(number) if number.is_integer() else number} {match[2]}".strip()
+    number = float(found[0]) * factor
+    return f"{int(number) if number.is_integer() else number} {found[1]}".strip()
 
 
 def _nothing(_present: Present, _limit: Cause) -> Iterator[Lifting]:

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kernel::{Bandwidth, Bytes, Declaration, Frequency, Parameters, Quantity, Span, Value};
+use kernel::{Bandwidth, Bytes, Declaration, Frequency, Kind, Parameters, Quantity, Span, Value};
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
@@ -44,6 +44,8 @@ impl ForeignModel {
             .iter()
             .map(|one| Declaration {
                 key: kept(&one.key),
+                kind: kind(&one.default),
+                choices: Vec::new(),
                 unit: unit(&one.default),
                 default: show(&one.default),
                 help: kept(&one.help),
@@ -275,6 +277,14 @@ fn show(setting: &Setting) -> String {
 fn unit(setting: &Setting) -> &'static str {
     fn of<Q: Quantity>(_: &Q) -> &'static str {
         Q::UNIT
+    }
+    each!(setting, value => of(value))
+}
+
+/// The kind of a value.
+fn kind(setting: &Setting) -> Kind {
+    fn of<Q: Quantity>(_: &Q) -> Kind {
+        Q::KIND
     }
     each!(setting, value => of(value))
 }

@@ -18,9 +18,10 @@ pub mod section;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use kernel::{Declaration, Parameters};
+use ::scenario::{Row, SectionForm, Shape};
+use kernel::{Declaration, Kind, Parameters};
 
-use crate::scenario::entries::{Form, ParameterEntry};
+use crate::scenario::entries::{Form, of_form};
 
 pub use plan::{IncidentPlan, Place};
 pub(crate) use plan::{Misplaced, plan};
@@ -111,19 +112,26 @@ pub(crate) type Any = Arc<dyn Incident>;
 pub(crate) const SECTION: &str = "incidents";
 
 /// The keys for the structure of an incident.
-pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
-    FORMS
-        .iter()
-        .map(|form| ParameterEntry::of_form(SECTION, *form))
+pub(crate) fn forms() -> impl Iterator<Item = Row> {
+    let kind = |key| if key == "at" { Kind::Time } else { Kind::Text };
+    let all = FORMS.iter();
+    all.map(move |form| of_form(SECTION, kind(form.0), *form))
 }
 
 /// The keys of all kinds of incidents.
-pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
+pub(crate) fn parameters() -> impl Iterator<Item = Row> {
     KINDS.iter().flat_map(|kind| {
-        let place = format!("{SECTION}, what {}", kind.name);
-        ParameterEntry::of(&place, (kind.declarations)()).collect::<Vec<_>>()
+        let only = Some(("what", kind.name));
+        Row::of(SECTION, only, (kind.declarations)())
     })
 }
+
+/// The form of the section.
+pub(crate) const FORM: SectionForm = SectionForm {
+    name: SECTION,
+    shape: Shape::List("incident"),
+    inner: &[],
+};
 
 const FORMS: &[Form] = &[
     (

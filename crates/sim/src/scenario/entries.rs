@@ -1,15 +1,15 @@
 //! The entries of the catalogue for the keys of a fabric, and the form of all entries.
 
+use ::scenario::{InnerForm, Row, SectionForm, Shape};
 use device::{EndpointParameters, ForeignModel};
 use fabric::{
     CoherenceParameters, ControllerParameters, IoPortParameters, IommuParameters,
     RootComplexParameters, SwitchParameters,
 };
 use host::DriverParameters;
-use kernel::{Declaration, Parameters};
+use kernel::{Declaration, Kind, Parameters};
 use link::PortParameters;
 use link::optical::OpticalParameters;
-use serde::Serialize;
 
 use super::buffer::BufferParameters;
 use super::device::LEAVES;
@@ -18,47 +18,21 @@ use super::measure::MeasureParameters;
 use super::network::{FibreParameters, NetworkParameters};
 use super::node_parameters::NodeParameters;
 
-/// A parameter and the sections that can set it.
-#[derive(Clone, Debug, Serialize)]
-pub struct ParameterEntry {
-    /// The sections that can set the parameter.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// The parameter's name.
-    pub key: &'static str,
-    /// The usual unit of the value.
-    pub unit: &'static str,
-    /// The value where a scenario writes none.
-    pub default: String,
-    /// The meaning of the parameter.
-    pub help: &'static str,
-    /// The source of the default.
-    pub source: &'static str,
-}
-
-impl ParameterEntry {
-    /// A key for the structure of a scenario, in the section `place`.
-    pub(crate) fn of_form(place: &str, (key, default, help): Form) -> Self {
-        Self {
-            place: place.to_owned(),
-            key,
-            unit: "",
-            default: default.to_owned(),
-            help,
-            source: "the form of a scenario",
-        }
-    }
-
-    /// The declared parameters of the section `place`.
-    pub(crate) fn of(place: &str, declarations: Vec<Declaration>) -> impl Iterator<Item = Self> {
-        declarations.into_iter().map(move |one| Self {
-            place: place.to_owned(),
-            key: one.key,
-            unit: one.unit,
-            default: one.default,
-            help: one.help,
-            source: one.source,
-        })
+/// A row for a key of the structure of a scenario, in the sections of `place`.
+pub(crate) fn of_form(place: &str, kind: Kind, (key, default, help): Form) -> Row {
+    let declaration = Declaration {
+        key,
+        kind,
+        choices: Vec::new(),
+        unit: "",
+        default: default.to_owned(),
+        help,
+        source: "the form of a scenario",
+    };
+    Row {
+        sections: place.split(", ").map(str::to_owned).collect(),
+        only: None,
+        declaration,
     }
 }
 
@@ -66,16 +40,16 @@ impl ParameterEntry {
 pub(crate) type Form = (&'static str, &'static str, &'static str);
 
 /// The keys for the structure of a fabric.
-pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
+pub(crate) fn forms() -> impl Iterator<Item = Row> {
     let all = STRUCTURE.iter();
-    all.map(|&(place, key, default, help)| ParameterEntry::of_form(place, (key, default, help)))
+    all.map(|&(place, key, kind, default, help)| of_form(place, kind, (key, default, help)))
 }
 
 /// The parameters of a fabric, with those of these models from outside.
-pub(crate) fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
+pub(crate) fn parameters(outside: &[ForeignModel]) -> Vec<Row> {
     let mut parameters = Vec::new();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
-        parameters.extend(ParameterEntry::of(place, declarations));
+        parameters.extend(Row::of(place, None, declarations));
     };
     list("links, upstream", LinkParameters::declarations());
     list(
@@ -93,19 +67,18 @@ pub(crate) fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
     list("io_ports", IoPortParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
-    for model in LEAVES {
-        list(
-            &format!("devices, model {}", model.name),
-            (model.declarations)(),
-        );
+    let leaves = LEAVES
+        .iter()
+        .map(|model| (model.name, (model.declarations)()));
+    let outside = outside.iter();
+    let outside = outside.map(|model| (model.name(), model.declarations()));
+    let optical = [("router", OpticalParameters::declarations())];
+    for (model, declarations) in leaves.chain(outside).chain(optical) {
+        parameters.extend(Row::of("devices", Some(("model", model)), declarations));
     }
-    for model in outside {
-        list(
-            &format!("devices, model {}", model.name()),
-            model.declarations(),
-        );
-    }
-    list("devices, model router", OpticalParameters::declarations());
+    let mut list = |place: &str, declarations: Vec<Declaration>| {
+        parameters.extend(Row::of(place, None, declarations));
+    };
     list("controllers", ControllerParameters::declarations());
     list("controllers", PortParameters::declarations());
     list("cables", LinkParameters::declarations());
@@ -133,98 +106,155 @@ pub(super) fn keys_of_devices() -> Vec<&'static str> {
     keys
 }
 
-/// The sections of a fabric whose tables can be repeated: those with names, and lists.
-pub(crate) const REPEATED: &str =
-    "profiles, hosts, io_ports, switches, devices, controllers, cables, networks, fibres, buffers";
+/// The sections of a fabric.
+pub(crate) fn sections() -> Vec<SectionForm> {
+    let section = |name, shape, inner| SectionForm { name, shape, inner };
+    let named = |name| section(name, Shape::Named, &[]);
+    vec![
+        section("links", Shape::Keys, &[]),
+        section("measure", Shape::Keys, &[]),
+        named("hosts"),
+        section("switches", Shape::Named, &[UPSTREAM]),
+        section("devices", Shape::Named, &[UPSTREAM]),
+        named("profiles"),
+        section("networks", Shape::Named, &[HOSTS, ROUTERS]),
+        named("controllers"),
+        named("io_ports"),
+        named("buffers"),
+        section("cables", Shape::Joined, &[]),
+        section("fibres", Shape::Joined, &[]),
+    ]
+}
 
-/// The keys for the structure of a fabric, each with its section, name, default and help.
-const STRUCTURE: &[(&str, &str, &str, &str)] = &[
+const UPSTREAM: InnerForm = InnerForm {
+    name: "upstream",
+    like: "upstream",
+    model: None,
+    inner: &[],
+};
+
+const HOSTS: InnerForm = InnerForm {
+    name: "hosts",
+    like: "hosts",
+    model: None,
+    inner: &[],
+};
+
+const ROUTERS: InnerForm = InnerForm {
+    name: "routers",
+    like: "devices",
+    model: Some("router"),
+    inner: &[UPSTREAM],
+};
+
+/// The keys for the structure of a fabric, each with its sections, name, kind, default and help.
+const STRUCTURE: &[(&str, &str, Kind, &str, &str)] = &[
     (
         "the scenario",
         "name",
+        Kind::Text,
         "the file's name",
         "What the scenario is called.",
     ),
     (
         "the scenario",
         "seed",
+        Kind::Count,
         "1",
         "What all random streams grow from.",
     ),
     (
         "profiles",
         "base",
+        Kind::Text,
         "generic",
         "The profile that this one changes; it may set any key of a host, switch or device.",
     ),
     (
         "hosts, switches, devices",
         "profile",
+        Kind::Text,
         "generic",
         "The profile that the keys of this section change.",
     ),
     (
         "io_ports",
         "owners",
+        Kind::List,
         "none",
         "The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.",
     ),
     (
         "switches, devices",
         "upstream",
+        Kind::Text,
         "none",
         "The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.",
     ),
-    ("upstream", "to", "none", "The host or switch above."),
+    (
+        "upstream",
+        "to",
+        Kind::Text,
+        "none",
+        "The host or switch above.",
+    ),
     (
         "upstream",
         "port",
+        Kind::Count,
         "the next free one",
         "The number of its downstream port, from 0.",
     ),
     (
         "upstream",
         "socket",
+        Kind::Count,
         "0",
         "The socket of the host above that the port belongs to.",
     ),
-    ("devices", "model", "dma", "The device's model."),
+    ("devices", "model", Kind::Text, "dma", "The device's model."),
     (
         "networks",
         "hosts",
+        Kind::Table,
         "a host each",
         "Keys of every host of the network, which are called NAME-X-Y-host.",
     ),
     (
         "networks",
         "routers",
+        Kind::Table,
         "a router each",
         "Keys of every router of the network, which are called NAME-X-Y; each is below its host.",
     ),
-    ("cables", "from", "none", "A controller."),
-    ("cables", "to", "none", "Another controller."),
+    ("cables", "from", Kind::Text, "none", "A controller."),
+    ("cables", "to", Kind::Text, "none", "Another controller."),
     (
         "fibres",
         "from",
+        Kind::Text,
         "none",
         "A router; if in a generated network, one whose fibre to the other is described anew.",
     ),
-    ("fibres", "to", "none", "Another router."),
+    ("fibres", "to", Kind::Text, "none", "Another router."),
     (
         "fibres",
         "from_port",
+        Kind::Count,
         "the next free one",
         "The number of its optical port, from 0.",
     ),
     (
         "fibres",
         "to_port",
+        Kind::Count,
         "the next free one",
         "The number of the other router's optical port, from 0.",
     ),
     (
         "buffers",
         "host",
+        Kind::Text,
         "none",
         "The host in whose memory the buffer is.",
     ),

@@ -105,11 +105,7 @@ impl FabricScenario {
 
     /// An error in this scenario.
     pub(crate) fn error(&self, line: usize, message: String) -> ScenarioError {
-        ScenarioError {
-            file: self.file.clone(),
-            line: Some(line),
-            message,
-        }
+        ScenarioError::new(&self.file, line, message)
     }
 }
 

@@ -5,7 +5,7 @@ mod plan;
 mod scenario;
 mod tree;
 
-pub use catalogue::{Catalogue, catalogue, catalogue_with};
+pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
 pub use plan::Plan;
-pub use scenario::{Scenario, written_out};
+pub use scenario::{Scenario, written};
 pub use tree::Tree;

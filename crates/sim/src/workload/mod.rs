@@ -25,7 +25,7 @@ use protocol::QueuePairId;
 use serde::Serialize;
 use transaction::{Mark, Marks};
 
-use ::scenario::{At, Lines, ScenarioError, Section};
+use ::scenario::{At, Lines, Row, ScenarioError, Section};
 
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
@@ -33,7 +33,7 @@ use crate::meters::meter::{FlowMeter, Meter};
 use crate::model::Model;
 use crate::plan::memory::Memories;
 use crate::plan::{Enumerated, FabricPlan};
-use crate::scenario::entries::ParameterEntry;
+use crate::scenario::entries::of_form;
 use crate::scenario::{FabricScenario, id_of};
 
 use access::AccessPlan;
@@ -93,11 +93,11 @@ pub(crate) trait Entry: Sized {
 }
 
 /// The catalogue's entries for the keys that every entry of a list writes, and its id.
-fn forms_of<E: Entry>(list: &str) -> Vec<ParameterEntry> {
-    let mut id = ParameterEntry::of_form(list, ("id", "", "The name in results."));
-    id.default = format!("{0}-1, {0}-2, ...", E::NOUN);
+fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
+    let mut id = of_form(list, kernel::Kind::Text, ("id", "", "The name in results."));
+    id.declaration.default = format!("{0}-1, {0}-2, ...", E::NOUN);
     let names = E::NAMES.iter();
-    let names = names.map(|&(key, help)| ParameterEntry::of_form(list, (key, "none", help)));
+    let names = names.map(|&(key, help)| of_form(list, kernel::Kind::Text, (key, "none", help)));
     [id].into_iter().chain(names).collect()
 }
 
@@ -214,14 +214,14 @@ macro_rules! kinds {
         }
 
         /// The keys that every entry of a list writes, and the ids, of all lists.
-        pub(crate) fn forms() -> Vec<ParameterEntry> {
+        pub(crate) fn forms() -> Vec<Row> {
             [$(forms_of::<$entry>(stringify!($list))),+].concat()
         }
 
         /// The parameters of the entries of all lists.
-        pub(crate) fn parameters() -> Vec<ParameterEntry> {
+        pub(crate) fn parameters() -> Vec<Row> {
             let all = [$(<$entry>::declarations()),+];
-            let of_place = |(place, declarations)| ParameterEntry::of(place, declarations);
+            let of_place = |(place, declarations)| Row::of(place, None, declarations);
             all.into_iter().flatten().flat_map(of_place).collect()
         }
 
