@@ -5,8 +5,8 @@ use packet::{Frame, Pcie};
 use protocol::{
     AddressSpaces, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction, ChannelsControl,
     ConfigKind, ConfigRequest, ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord,
-    Express, FunctionId, Generation, Identity, MsixTable, PageRequests, Pasid, PortType, SrIov,
-    Tag, UncorrectableError, VirtualChannels, WINDOW_BYTES, register,
+    Express, FunctionId, Generation, Header, Identity, Kind, MsixTable, PageRequests, Pasid,
+    PortType, SrIov, Status, Tag, UncorrectableError, VirtualChannels, WINDOW_BYTES, register,
 };
 use transaction::{Action, FunctionPlace, Functions, PortFunction, Reach};
 
@@ -91,7 +91,7 @@ impl Component {
         };
         match what >> 1 & 7 {
             0 => self.record_timeout(place),
-            1 => self.functions.record_master_abort(place),
+            1 => self.record_abort(place),
             2 => self.functions.record_correctable(place, CORRECTABLE),
             3 => self.read(place, &request),
             _ => self.write(place, &request, value),
@@ -102,6 +102,15 @@ impl Component {
         let mut world = World::<Pcie>::default();
         let fx: &mut Effects<'_, Silent> = &mut world.effects(ComponentId(0));
         self.functions.record_timeout(place, fx);
+    }
+
+    fn record_abort(&mut self, place: FunctionPlace) {
+        let read = Header::memory_read(self.functions.id_of(place), Tag(0), 0, 4);
+        let read = read.expect("a legal read");
+        let answer = Header::completion(&read, FunctionId(0), Status::UnsupportedRequest);
+        if let Kind::Completion(completion) = answer.expect("a read has a completion").kind {
+            self.functions.record_abort(&completion);
+        }
     }
 
     fn read(&mut self, place: FunctionPlace, request: &ConfigRequest) {

@@ -9,7 +9,7 @@ use protocol::Kind;
 use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::{forget, one_port};
-use crate::requests::place_of;
+use crate::place::place_of;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties};
 
 kernel::parameters! {
@@ -26,10 +26,6 @@ kernel::parameters! {
         store_and_forward: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: packets go on as they come";
         /// Least time between two packets with requests of the engine.
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
@@ -53,7 +49,6 @@ impl LeafParameters for DmaParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             begins_flows: true,
             ..Properties::default()
         }
@@ -96,8 +91,7 @@ impl Leaf for Dma {
 impl Dma {
     /// A DMA engine without flows.
     pub fn new(config: EndpointConfig, parameters: &DmaParameters) -> Self {
-        let timeout = parameters.completion_timeout;
-        let outstanding = config.parameters.outstanding(parameters.tags, timeout);
+        let outstanding = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
         let limits = RequesterLimits {
             max_payload: endpoint.max_payload(),

@@ -41,7 +41,6 @@ impl LeafParameters for NvmeParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             // One for each pair of queues, and one for the admin queues, which share it with the only pair of I/O queues. A driver uses
             // 32 at most.
             interrupts: match self.io_queues {

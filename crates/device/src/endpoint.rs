@@ -218,12 +218,6 @@ impl Endpoint {
         self.bus_master
     }
 
-    /// Whether the engine may send atomic operation requests; if not, it keeps them.
-    pub fn is_atomic_requester(&self) -> bool {
-        let space = self.functions.space(FunctionPlace::Own);
-        self.bus_master && space.atomic_requester_enable()
-    }
-
     /// Applies the registers.
     fn apply_registers(&mut self) {
         let space = self.functions.space(FunctionPlace::Own);

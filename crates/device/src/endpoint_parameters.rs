@@ -36,6 +36,10 @@ kernel::parameters! {
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
         function_level_reset_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(100_000), from "our choice; PCIe Base 6.6.2: at most 100 ms";
+        /// Completion timeout of non-posted requests.
+        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
+        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
+        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
         tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";
@@ -104,8 +108,6 @@ pub struct Window {
 }
 
 impl Quantity for Window {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let wanted =
             || "write two times, the earlier one first, such as \"10 us..12 us\"".to_owned();
@@ -149,45 +151,35 @@ impl EndpointParameters {
 
     /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
-        let places = [
-            ("straddling", self.straddling, "datapath", self.datapath),
+        let sides = [
             (
-                "receive_straddling",
-                self.receive_straddling,
-                "receive_datapath",
-                self.receive_datapath,
+                ["straddling", "datapath", "idle_cycles"],
+                [self.straddling, self.datapath],
+                self.idle_cycles,
+            ),
+            (
+                [
+                    "receive_straddling",
+                    "receive_datapath",
+                    "receive_idle_cycles",
+                ],
+                [self.receive_straddling, self.receive_datapath],
+                self.receive_idle_cycles,
             ),
         ];
-        for (key, Bytes(place), datapath, Bytes(beat)) in places {
+        for ([key, datapath, idle], [Bytes(place), Bytes(beat)], cycles) in sides {
             if place > 0 && (place >= beat || beat % place != 0) {
                 let message = format!(
                     "{place} B is no part of a beat of {beat} B; write less than {datapath}, which must be a multiple of it"
                 );
                 return Some((key, message));
             }
-        }
-        let idle = [
-            (
-                "straddling",
-                self.straddling,
-                "idle_cycles",
-                self.idle_cycles,
-            ),
-            (
-                "receive_straddling",
-                self.receive_straddling,
-                "receive_idle_cycles",
-                self.receive_idle_cycles,
-            ),
-        ];
-        let idle = idle
-            .iter()
-            .find(|(_, place, _, idle)| place.0 > 0 && *idle > 0);
-        if let Some((key, _, idle, _)) = idle {
-            let message = format!(
-                "no packet begins in the beat of another after idle cycles; write {idle} = 0"
-            );
-            return Some((key, message));
+            if place > 0 && cycles > 0 {
+                let message = format!(
+                    "no packet begins in the beat of another after idle cycles; write {idle} = 0"
+                );
+                return Some((key, message));
+            }
         }
         let buffer = [
             (
@@ -223,10 +215,10 @@ impl EndpointParameters {
     }
 
     /// The limits of outstanding non-posted requests of an engine with so many tags.
-    pub(crate) fn outstanding(&self, tags: u32, completion_timeout: Span) -> OutstandingLimits {
+    pub(crate) fn outstanding(&self, tags: u32) -> OutstandingLimits {
         OutstandingLimits {
             tags: tags as u16,
-            completion_timeout,
+            completion_timeout: self.completion_timeout,
             tag_quarantine: self.tag_quarantine,
             completion_buffer: self.completion_buffer(),
         }

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use kernel::{Component, ComponentId, Effects, Parameters, Span, Time, World};
+use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
 use link::LinkCommand;
 use packet::{Observation, Pcie, Why};
 use protocol::{AddressTranslation, Bar, Identity};
@@ -37,8 +37,6 @@ pub trait LeafParameters: Parameters + Any {
 pub struct Properties {
     /// Most outstanding non-posted requests.
     pub tags: u32,
-    /// The completion timeout of the device's requests, if the scenario sets one.
-    pub completion_timeout: Option<Span>,
     /// Most virtual functions of a device of the model.
     pub most_virtual_functions: u32,
     /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
@@ -71,7 +69,6 @@ impl Default for Properties {
     fn default() -> Self {
         Properties {
             tags: 0,
-            completion_timeout: None,
             most_virtual_functions: 255,
             interrupts: 0,
             address_translation: None,

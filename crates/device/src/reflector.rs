@@ -110,8 +110,5 @@ pub(crate) fn reflected(
     let bytes = written(content, request).to_vec();
     packets.release(packet);
     let header = Header::memory_write(id, address, bytes.len() as u32).ok()?;
-    let back = packets.claim();
-    let lead = (address % 4) as usize;
-    packets[back].write(header, stamp)[lead..lead + bytes.len()].copy_from_slice(&bytes);
-    Some(back)
+    Some(packets.make(header, stamp, &bytes))
 }

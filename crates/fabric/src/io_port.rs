@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::access_control::is_violation;
-use kernel::{Component, Effects, Label, Port, Span, Time};
+use kernel::{Component, Effects, Label, Port, Span, WakeUp};
 use link::{Arrival, At, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{
     BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
@@ -89,7 +89,7 @@ pub struct IoPort {
     refusals: VecDeque<PacketId>,
     /// The source that is served next on the link: answers, stores or loads.
     turn: usize,
-    wake: Time,
+    wake: WakeUp,
 }
 
 /// A timer of a port for an endpoint.
@@ -161,9 +161,7 @@ impl Component for IoPort {
     fn expire(&mut self, timer: IoPortTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             IoPortTimer::Due => {
-                if fx.now() >= self.wake {
-                    self.wake = Time::NEVER;
-                }
+                self.wake.expire(fx.now());
             }
             IoPortTimer::Link(timer) => {
                 self.link.expire(timer, &mut At::new(fx, BELOW));
@@ -203,7 +201,7 @@ impl IoPort {
             outstanding: Outstanding::new(limits(parameters.tags)),
             refusals: VecDeque::new(),
             turn: 0,
-            wake: Time::NEVER,
+            wake: WakeUp::default(),
             parameters,
         }
     }
@@ -472,8 +470,7 @@ impl IoPort {
         let now = fx.now();
         let due = self.bridge.due_after(now, fx.store());
         let due = due.min(self.outstanding.next_change(now));
-        if due < self.wake {
-            self.wake = due;
+        if self.wake.schedule(due) {
             fx.wake(IoPortTimer::Due, due.since(now));
         }
     }

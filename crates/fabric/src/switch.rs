@@ -163,8 +163,7 @@ impl Component for Switch {
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in 0..self.ports.len() as u16 {
             let port = Port(port);
-            let finished = self.link(port).start(&mut At::new(fx, port));
-            self.settle(port, finished, fx);
+            self.on_link(port, fx, |link, at| link.start(at));
         }
         self.follow_links_below(fx);
     }
@@ -177,8 +176,7 @@ impl Component for Switch {
     }
 
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
-        let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
+        self.on_link(port, fx, |link, at| link.expire(timer, at));
         if matches!(timer, LinkTimer::Errors | LinkTimer::Training) {
             self.report_links(fx);
         }
@@ -327,6 +325,18 @@ impl Switch {
         &mut self.ports[port.index()].link
     }
 
+    /// Lets the end of the link at `port` act, and frees the space of a packet that has left as a result.
+    #[inline(always)]
+    fn on_link(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, Self>,
+        act: impl FnOnce(&mut LinkEnd, &mut At<'_>) -> Option<Finished>,
+    ) {
+        let finished = act(self.link(port), &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+    }
+
     /// Frees the space of a packet that has left the switch by `egress`.
     #[inline(always)]
     fn settle(&mut self, egress: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
@@ -353,14 +363,20 @@ impl Switch {
         let mut freed = queues.leave((ingress, egress), charge, passed);
         while let Some(Buffered { charge, complete }) = freed {
             if complete > fx.now() {
-                self.link(ingress)
-                    .free_later(charge, complete, &mut At::new(fx, ingress));
+                self.free_later(ingress, charge, complete, fx);
             } else {
                 self.free(ingress, charge, fx);
             }
             let queues = self.output_queues.as_mut();
             freed = queues.and_then(|queues| queues.move_next((ingress, egress), charge));
         }
+    }
+
+    /// Frees the receive buffer of a packet that came in at `ingress` and leaves it at `due`.
+    #[inline(always)]
+    fn free_later(&mut self, ingress: Port, charge: Charge, due: Time, fx: &mut Effects<'_, Self>) {
+        self.link(ingress)
+            .free_later(charge, due, &mut At::new(fx, ingress));
     }
 
     /// Frees the receive buffer of a packet that came in at `ingress`.
@@ -391,8 +407,7 @@ impl Switch {
             && !waiting.corrupt
             && queues.enter((from, to), Buffered { charge, complete })
         {
-            self.link(from)
-                .free_later(charge, complete, &mut At::new(fx, from));
+            self.free_later(from, charge, complete, fx);
         }
         let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
         if let Some(finished) = finished {
@@ -598,8 +613,7 @@ impl Switch {
                     self.retrain(port_of(place), fx);
                 }
                 self.report_errors(fx);
-                self.link(from)
-                    .free_later(charge, complete, &mut At::new(fx, from));
+                self.free_later(from, charge, complete, fx);
                 self.answer(from, served.completion, complete, fx);
             }
         }

@@ -14,10 +14,7 @@ pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
         system.report(told).await;
     }
     while !all.is_over() {
-        let now = system.now().await;
-        if all.next_start() > now {
-            system.sleep(all.next_start().since(now)).await;
-        }
+        system.sleep_until(all.next_start()).await;
         let one = all.begin(system.now().await);
         system.work(costs).await;
         let (mut intact, mut is_poisoned) = (true, false);

@@ -1,7 +1,6 @@
 //! A program that starts accesses of a device by its registers, one after the other, and waits for the end of each.
 
 use device::commands::registers::{ADDRESS, BUSY, CARD, COMMAND, LENGTH, STATUS, command};
-use packet::Observation;
 use transaction::{AccessLoop, Accesses, CallNote};
 
 use crate::interrupts::Interrupt;
@@ -53,14 +52,9 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         commanded: &commanded,
     };
     for number in 0..all.what.warm_up + all.what.count {
-        let now = system.now().await;
-        if all.next_start() > now {
-            system.sleep(all.next_start().since(now)).await;
-        }
+        system.sleep_until(all.next_start()).await;
         if number == all.what.warm_up {
-            system
-                .report(Observation::own(flow, CallNote::Called))
-                .await;
+            system.note(flow, CallNote::Called).await;
         }
         let one = all.begin(system.now().await);
         system.work(costs.system_call).await;
@@ -80,9 +74,7 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         }
         all.leave(system.now().await);
     }
-    system
-        .report(Observation::own(flow, CallNote::Returned))
-        .await;
+    system.note(flow, CallNote::Returned).await;
 }
 
 struct Driver<'c> {
@@ -126,9 +118,7 @@ impl Driver<'_> {
     }
 
     async fn set(&self, register: u64, bytes: &[u8]) {
-        self.system.work(self.costs.register_write).await;
-        self.system
-            .store(self.commanded.registers + register, bytes)
-            .await;
+        let address = self.commanded.registers + register;
+        self.system.set(self.costs, address, bytes).await;
     }
 }

@@ -2,11 +2,9 @@
 //! Base 6.2.10), and software that resets what is below a port.
 
 use kernel::Span;
-use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, register};
-use transaction::{Action, ConfigAccess};
 
-use crate::recovery::{Informed, SavedState, change, finish, prepare, read, report_set_up, set_up};
+use crate::recovery::{Informed, SavedState, finish, prepare, report_set_up, set_up};
 use crate::{DriverParameters, System};
 
 /// A downstream port or the upstream port of a switch, and what software has set below it.
@@ -26,18 +24,20 @@ impl PortBelow {
     /// Releases the port if it is contained, and sets up what is below it. Returns whether it was contained.
     pub(crate) async fn release(&self, system: &System, costs: &DriverParameters) -> bool {
         let at = (self.function, register::CONTAINMENT_STATUS);
-        let status = read(system, at.0, at.1).await.unwrap_or_default();
-        if status & register::TRIGGER_STATUS == 0 {
+        let status = system.read_register(at.0, at.1).await;
+        if status.unwrap_or_default() & register::TRIGGER_STATUS == 0 {
             return false;
         }
         prepare(system, &self.drivers).await;
         // PCIe Base 6.2.10: software must not release the port before the link is down.
         self.wait_for_link(system, false).await;
-        clear(system, self.function, register::UNCORRECTABLE_STATUS).await;
-        let value = register::TRIGGER_STATUS | register::CONTAINMENT_INTERRUPT_STATUS;
-        let enables = 0b0001;
-        access(system, at, Action::Write { value, enables }).await;
-        report(system, "containment released").await;
+        let errors = (self.function, register::UNCORRECTABLE_STATUS);
+        if let Some(found) = system.read_register(errors.0, errors.1).await {
+            system.write_register(errors, found, 0b1111).await;
+        }
+        let triggered = register::TRIGGER_STATUS | register::CONTAINMENT_INTERRUPT_STATUS;
+        system.write_register(at, triggered, 0b0001).await;
+        system.log("containment released").await;
         self.set_up_below(system, costs).await;
         true
     }
@@ -53,9 +53,9 @@ impl PortBelow {
         prepare(system, &self.drivers).await;
         let at = (self.function, register::BRIDGE_CONTROL);
         let reset = register::SECONDARY_BUS_RESET;
-        change(system, at, (reset, reset)).await;
+        system.change_register(at, (reset, reset)).await;
         system.sleep(hold).await;
-        change(system, at, (reset, 0)).await;
+        system.change_register(at, (reset, 0)).await;
         if restores {
             self.set_up_below(system, costs).await;
         } else {
@@ -78,7 +78,9 @@ impl PortBelow {
             0
         };
         prepare(&system, &self.drivers).await;
-        change(&system, at, (register::LINK_DISABLE, value)).await;
+        system
+            .change_register(at, (register::LINK_DISABLE, value))
+            .await;
         if restores {
             self.set_up_below(&system, &costs).await;
         } else {
@@ -104,7 +106,9 @@ impl PortBelow {
     async fn wait_for_link(&self, system: &System, is_active: bool) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
-            let status = read(system, self.function, register::LINK_CONTROL).await;
+            let status = system
+                .read_register(self.function, register::LINK_CONTROL)
+                .await;
             if status.is_some_and(|status| (status & register::LINK_ACTIVE != 0) == is_active) {
                 return true;
             }
@@ -119,39 +123,9 @@ impl PortBelow {
 
 /// Triggers containment of the port `function` by software.
 pub async fn trigger(system: System, function: FunctionId) {
+    let at = (function, register::CONTAINMENT);
     let trigger = register::SOFTWARE_TRIGGER;
-    change(
-        &system,
-        (function, register::CONTAINMENT),
-        (trigger, trigger),
-    )
-    .await;
-}
-
-async fn clear(system: &System, function: FunctionId, register: u16) {
-    if let Some(value) = read(system, function, register).await {
-        let enables = 0b1111;
-        access(
-            system,
-            (function, register),
-            Action::Write { value, enables },
-        )
-        .await;
-    }
-}
-
-async fn access(system: &System, (target, register): (FunctionId, u16), action: Action) {
-    let access = ConfigAccess {
-        target,
-        register,
-        action,
-    };
-    system.configure(access).await;
-}
-
-async fn report(system: &System, what: &'static str) {
-    let (site, what) = (Site::Node, Incident::Event(what));
-    system.report(Observation::Incident { site, what }).await;
+    system.change_register(at, (trigger, trigger)).await;
 }
 
 /// The time between the first two attempts, which doubles with each, and the longest: together they are about a second. Our choice, as

@@ -2,7 +2,7 @@
 //! interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
-use packet::{FlowId, Incident, Observation, Site};
+use packet::{FlowId, Observation};
 use protocol::TrafficClass;
 use transaction::CallNote;
 
@@ -58,6 +58,14 @@ pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
     })
 }
 
+/// The parts of `bytes` in each page of a buffer at `address`, with their addresses.
+pub(crate) fn in_pages(address: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    scatter(address, bytes.len() as u64).map(move |page| {
+        let from = (page.address - address) as usize;
+        (page.address, &bytes[from..from + page.len as usize])
+    })
+}
+
 /// The number of pages of a buffer.
 pub fn pages(address: u64, len: u64) -> u64 {
     (address % PAGE + len).div_ceil(PAGE)
@@ -69,9 +77,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         system.join(thread).await;
     }
     let flow = transfer.flow;
-    system
-        .report(Observation::own(flow, CallNote::Called))
-        .await;
+    system.note(flow, CallNote::Called).await;
     system.work(costs.system_call).await;
     system.lock(transfer.lock).await;
     let driver = Driver {
@@ -83,9 +89,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         give_up(&system, flow).await;
     }
     system.unlock(transfer.lock).await;
-    system
-        .report(Observation::own(flow, CallNote::Returned))
-        .await;
+    system.note(flow, CallNote::Returned).await;
 }
 
 /// Moves a buffer, once more after each reset of the engine. Returns false if it cannot be moved any more.
@@ -108,34 +112,24 @@ async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
             }
             return true;
         }
-        interrupted(system, transfer.flow).await;
+        system.note(transfer.flow, CallNote::Interrupted).await;
     }
     false
 }
 
-/// Reports that a reset of its device has interrupted the call of a flow.
-pub(crate) async fn interrupted(system: &System, flow: FlowId) {
-    let note = CallNote::Interrupted;
-    system.report(Observation::own(flow, note)).await;
-}
-
 /// Reports that a driver moves a flow again after a reset of its device, except for bytes that have arrived and bytes that are lost.
 pub(crate) async fn begin_again(system: &System, flow: FlowId, (arrived, lost): (u64, u64)) {
-    report_event(system, "a driver begins again after a reset of its device").await;
+    system
+        .log("a driver begins again after a reset of its device")
+        .await;
     let restarted = CallNote::Restarted { arrived, lost };
-    system.report(Observation::own(flow, restarted)).await;
+    system.note(flow, restarted).await;
 }
 
 /// Reports that a driver does not move a flow any more, because its device does not work, or has lost what it needs.
 pub(crate) async fn give_up(system: &System, flow: FlowId) {
-    report_event(system, "a driver gives up its device").await;
+    system.log("a driver gives up its device").await;
     system.report(Observation::Forgotten { flow }).await;
-}
-
-/// Adds a line about the host to the log of incidents.
-pub(crate) async fn report_event(system: &System, what: &'static str) {
-    let (site, what) = (Site::Node, Incident::Event(what));
-    system.report(Observation::Incident { site, what }).await;
 }
 
 struct Driver<'s> {
@@ -193,8 +187,7 @@ impl Driver<'_> {
     }
 
     async fn store(&self, address: u64, bytes: &[u8]) {
-        self.system.work(self.costs.register_write).await;
-        self.system.store(address, bytes).await;
+        self.system.set(self.costs, address, bytes).await;
     }
 
     /// Writes a descriptor list into the engine, with two stores for each descriptor: address and length.
@@ -211,10 +204,8 @@ impl Driver<'_> {
         let bytes: Vec<u8> = pages.iter().flat_map(|page| page.emit()).collect();
         let stores = 2 * pages.len() as u64;
         self.system.work(self.costs.memory_write * stores).await;
-        for part in scatter(list, bytes.len() as u64) {
-            let from = (part.address - list) as usize;
-            let part_of_list = &bytes[from..from + part.len as usize];
-            self.system.store(part.address, part_of_list).await;
+        for (address, part) in in_pages(list, &bytes) {
+            self.system.store(address, part).await;
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, Severity, register};
-use transaction::{Action, ConfigAccess};
 
 use kernel::Span;
 
@@ -43,16 +42,25 @@ impl Service<'_> {
     async fn serve_once(&self) -> (bool, Vec<(FunctionId, Severity)>) {
         let mut served = Vec::new();
         let root = self.port.function;
-        let Some(status) = self.read(root, register::ROOT_ERROR_STATUS).await else {
+        let Some(status) = self
+            .system
+            .read_register(root, register::ROOT_ERROR_STATUS)
+            .await
+        else {
             return (false, served);
         };
-        let source = self.read(root, register::ERROR_SOURCE).await;
+        let source = self
+            .system
+            .read_register(root, register::ERROR_SOURCE)
+            .await;
         let source = source.unwrap_or_default();
         let received = [
             (register::CORRECTABLE_RECEIVED, source as u16),
             (register::UNCORRECTABLE_RECEIVED, (source >> 16) as u16),
         ];
-        self.write(root, register::ROOT_ERROR_STATUS, status).await;
+        self.system
+            .write_register((root, register::ROOT_ERROR_STATUS), status, 0b1111)
+            .await;
         let mut any = false;
         for (bit, source) in received {
             if status & bit == 0 {
@@ -79,8 +87,7 @@ impl Service<'_> {
                 .iter()
                 .filter(|(_, severity)| *severity == Severity::Fatal);
             if fatal.any(|(function, _)| functions.contains(function)) {
-                self.report(Incident::Event("link reset after a fatal error"))
-                    .await;
+                self.system.log("link reset after a fatal error").await;
                 port.reset(self.system, costs, RESET_HOLD, true).await;
                 continue;
             }
@@ -90,7 +97,8 @@ impl Service<'_> {
             for (function, _) in warned.filter(|(function, _)| functions.contains(function)) {
                 let mut drivers = port.drivers.iter();
                 if let Some(driver) = drivers.find(|one| one.function == *function) {
-                    self.report(Incident::Event("a driver is told of a non-fatal error"))
+                    self.system
+                        .log("a driver is told of a non-fatal error")
                         .await;
                     self.system.warn(&driver.messages).await;
                 }
@@ -112,14 +120,20 @@ impl Service<'_> {
         } else {
             register::UNCORRECTABLE_STATUS
         };
-        let Some(status) = self.read(function, register).await else {
-            self.report(Incident::NoAnswer(function)).await;
+        let Some(status) = self.system.read_register(function, register).await else {
+            self.system
+                .report(incident(Incident::NoAnswer(function)))
+                .await;
             return None;
         };
         if status == 0 {
             return None;
         }
-        let severity = match self.read(function, register::UNCORRECTABLE_SEVERITY).await {
+        let severity = match self
+            .system
+            .read_register(function, register::UNCORRECTABLE_SEVERITY)
+            .await
+        {
             _ if is_correctable => Severity::Correctable,
             // An error of the device itself is as severe as its message says, whatever the register of severities has for it.
             Some(fatal)
@@ -131,44 +145,22 @@ impl Service<'_> {
             }
             _ => Severity::NonFatal,
         };
-        self.write(function, register, status).await;
+        let at = (function, register);
+        self.system.write_register(at, status, 0b1111).await;
         // The upper half is Device Status, whose bits a one clears.
-        let device_status = Action::Write {
-            value: u32::MAX,
-            enables: 0b1100,
-        };
-        self.access(function, register::DEVICE_CONTROL, device_status)
+        let device_status = (function, register::DEVICE_CONTROL);
+        self.system
+            .write_register(device_status, u32::MAX, 0b1100)
             .await;
-        self.report(Incident::Served(severity, function, status))
-            .await;
+        let served = Incident::Served(severity, function, status);
+        self.system.report(incident(served)).await;
         Some((function, severity))
     }
+}
 
-    async fn report(&self, what: Incident) {
-        let site = Site::Node;
-        self.system
-            .report(Observation::Incident { site, what })
-            .await;
-    }
-
-    async fn read(&self, target: FunctionId, register: u16) -> Option<u32> {
-        self.access(target, register, Action::Read).await
-    }
-
-    async fn write(&self, target: FunctionId, register: u16, value: u32) {
-        let enables = 0b1111;
-        self.access(target, register, Action::Write { value, enables })
-            .await;
-    }
-
-    async fn access(&self, target: FunctionId, register: u16, action: Action) -> Option<u32> {
-        let access = ConfigAccess {
-            target,
-            register,
-            action,
-        };
-        self.system.configure(access).await
-    }
+fn incident(what: Incident) -> Observation {
+    let site = Site::Node;
+    Observation::Incident { site, what }
 }
 
 /// The time for which a secondary bus is held in reset, as Linux does.

@@ -29,8 +29,7 @@ pub async fn set_up(system: System, costs: DriverParameters, entries: VectorEntr
         let message = u64::from(entries.first + u32::from(vector));
         // Message Data, and Vector Control with a mask of 0, are the halves of a quadword.
         for (at, value) in [(entry, MSI_ADDRESS), (entry + 8, message)] {
-            system.work(costs.register_write).await;
-            system.store(at, &value.to_le_bytes()).await;
+            system.set(&costs, at, &value.to_le_bytes()).await;
         }
     }
 }
@@ -69,8 +68,8 @@ impl Interrupt {
             return wake;
         }
         if let Some(control) = self.control {
-            system.work(costs.register_write).await;
-            system.store(control, &MSIX_VECTOR_MASK.to_le_bytes()).await;
+            let mask = MSIX_VECTOR_MASK.to_le_bytes();
+            system.set(costs, control, &mask).await;
             // The completion passes no message that was sent before the mask was there (PCIe Base 6.1.4).
             system.read(control, 4).await;
         }
@@ -81,8 +80,7 @@ impl Interrupt {
     /// Unmasks the vector, if it is masked: an interrupt that came meanwhile is signalled once.
     pub async fn rearm(&self, system: &System, costs: &DriverParameters) {
         if let Some(control) = self.control {
-            system.work(costs.register_write).await;
-            system.store(control, &0_u32.to_le_bytes()).await;
+            system.set(costs, control, &0_u32.to_le_bytes()).await;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod accesses;
 pub mod commanded;
+mod configuration;
 mod contained_errors;
 pub mod containment;
 mod coroutine;

@@ -7,8 +7,8 @@ use kernel::{Stream, Time};
 use packet::{FlowId, Observation};
 use transaction::Spread;
 
-use crate::queue_pair::{MessageNote, QueuePair, QueuePairPlace, see};
-use crate::{DriverParameters, System};
+use crate::queue_pair::{MessageNote, QueuePair, QueuePairPlace};
+use crate::{DriverParameters, StoreOrigin, System};
 
 kernel::choices! {
     /// The transfer method of a message.
@@ -169,10 +169,13 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
             _ => Vec::new(),
         };
         let descriptor = messages.descriptor(number, len, data);
-        let posted = pair.post_message(&descriptor, flow, messages.drawn.is_none());
-        posted
-            .await
-            .expect("a flow stays within the limits of a queue pair");
+        let noticed = messages.drawn.is_none().then_some(flow);
+        let origin = StoreOrigin {
+            flow: Some(flow),
+            ..StoreOrigin::default()
+        };
+        let posted = pair.post_as(&descriptor, origin, noticed).await;
+        posted.expect("a flow stays within the limits of a queue pair");
         number += 1;
         sent += len;
     }
@@ -202,17 +205,13 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
     for number in 0.. {
         if messages.message.primitive.is_nap() {
             let event = pair.arrived().await;
-            system
-                .report(Observation::own(flow, MessageNote::Noticed))
-                .await;
+            system.note(flow, MessageNote::Noticed).await;
             pair.give_back(event.word).await;
         } else {
             let place = number % last_bytes.len();
             system.written(last_bytes[place]).await;
-            see(&system, costs.poll).await;
-            system
-                .report(Observation::own(flow, MessageNote::Noticed))
-                .await;
+            system.sleep(costs.poll).await;
+            system.note(flow, MessageNote::Noticed).await;
         }
     }
 }
@@ -244,10 +243,7 @@ pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
     let (start, end) = offer.during;
     let mut due = start + spread.lead();
     while due < end {
-        let now = system.now().await;
-        if due > now {
-            system.sleep(due.since(now)).await;
-        }
+        system.sleep_until(due).await;
         while pair.outstanding() >= offer.from.requests {
             pair.sent().await;
         }
@@ -272,7 +268,11 @@ pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
                 is_timed: true,
             },
         };
-        let posted = pair.post_late(&descriptor, due).await;
+        let origin = StoreOrigin {
+            born: Some(due),
+            ..StoreOrigin::default()
+        };
+        let posted = pair.post_as(&descriptor, origin, None).await;
         posted.expect("an offer stays within the limits of a queue pair");
         sent += offer.size;
         due += spread.gap();

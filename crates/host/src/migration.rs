@@ -2,7 +2,6 @@
 
 use fabric::CoreOperation;
 use kernel::Span;
-use packet::{Incident, Observation, Site};
 use transaction::Mapping;
 
 use crate::System;
@@ -45,8 +44,8 @@ pub async fn run(system: System, migration: Migration) {
         }
         system.install(places[0].to_vec()).await;
         if !is_copied {
-            report(&system).await;
-            return;
+            let what = "a buffer with poisoned data stays where it is";
+            return system.log(what).await;
         }
     }
 }
@@ -90,10 +89,4 @@ async fn copy_page(
             .await;
     }
     size
-}
-
-async fn report(system: &System) {
-    let what = Incident::Event("a buffer with poisoned data stays where it is");
-    let site = Site::Node;
-    system.report(Observation::Incident { site, what }).await;
 }

@@ -12,10 +12,10 @@ use nvme::command::{
     INTERRUPTS, READ, SUBMISSION, WRITE,
 };
 use nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, READY, head_of, tail_of};
-use packet::{FlowId, Incident, Observation, Site};
+use packet::{FlowId, Observation};
 use transaction::CallNote;
 
-use crate::driver::{PAGE, begin_again, give_up, interrupted, pages, report_event};
+use crate::driver::{PAGE, begin_again, give_up, pages};
 use crate::interrupts::Interrupt;
 use crate::system::Wake;
 use crate::{DriverParameters, System, ThreadId};
@@ -102,9 +102,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
         system.join(thread).await;
     }
     let flow = transfer.flow;
-    system
-        .report(Observation::own(flow, CallNote::Called))
-        .await;
+    system.note(flow, CallNote::Called).await;
     system.work(costs.system_call).await;
     system.lock(transfer.interrupt.message).await;
     let pinned = pages(transfer.address, transfer.len);
@@ -121,9 +119,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
         bytes: transfer.len,
     };
     system.report(ended).await;
-    system
-        .report(Observation::own(flow, CallNote::Returned))
-        .await;
+    system.note(flow, CallNote::Returned).await;
 }
 
 struct Driver<'s> {
@@ -189,7 +185,8 @@ impl<'s> Driver<'s> {
             if self.move_all().await {
                 return true;
             }
-            interrupted(self.system, self.transfer.flow).await;
+            let flow = self.transfer.flow;
+            self.system.note(flow, CallNote::Interrupted).await;
         }
         false
     }
@@ -256,7 +253,9 @@ impl<'s> Driver<'s> {
 
     /// Disables the controller, which drops its commands. Returns false if it does not end its work.
     async fn disable(&mut self) -> bool {
-        report_event(self.system, "a driver resets the controller of its drive").await;
+        self.system
+            .log("a driver resets the controller of its drive")
+            .await;
         self.set(CC, &0_u32.to_le_bytes()).await;
         let has_ended = self.becomes(0).await;
         self.clear_completions().await;
@@ -505,7 +504,9 @@ impl<'s> Driver<'s> {
         // Without a mask, each entry has an interrupt that comes.
         let is_masked = self.transfer.interrupt.control.is_some();
         if is_masked && self.take_entries().await {
-            report_event(self.system, "a driver takes entries without an interrupt").await;
+            self.system
+                .log("a driver takes entries without an interrupt")
+                .await;
             self.set(head_of(QUEUE), &self.head.to_le_bytes()).await;
             return true;
         }
@@ -551,12 +552,8 @@ impl<'s> Driver<'s> {
         self.phase ^= self.head == 0;
         let is_known = usize::from(entry.id) < self.bytes.len() && !self.free.contains(&entry.id);
         if !is_known {
-            let site = Site::Node;
-            let what = Incident::Event("a completion entry of an NVMe drive names no open command");
-            return self
-                .system
-                .report(Observation::Incident { site, what })
-                .await;
+            let what = "a completion entry of an NVMe drive names no open command";
+            return self.system.log(what).await;
         }
         self.free.push(entry.id);
         let bytes = self.bytes[usize::from(entry.id)];
@@ -579,9 +576,8 @@ impl<'s> Driver<'s> {
 
     /// Stores a register of the controller.
     async fn set(&self, register: u64, bytes: &[u8]) {
-        self.system.work(self.costs.register_write).await;
         let address = self.transfer.registers + register;
-        self.system.store(address, bytes).await;
+        self.system.set(self.costs, address, bytes).await;
     }
 }
 

@@ -1,13 +1,10 @@
 //! The services of an operating system for the interrupts of downstream ports: errors that they report, their containment, and
 //! the bandwidth of their links.
 
-use packet::{Incident, Observation, Site};
 use protocol::{FunctionId, register};
-use transaction::{Action, ConfigAccess};
 
 use crate::containment::PortBelow;
 use crate::errors::ErrorPort;
-use crate::recovery::read;
 use crate::{DriverParameters, System, slots};
 
 /// The interrupt of a downstream port, and the services that an operating system has for it.
@@ -37,23 +34,14 @@ pub async fn serve(system: System, costs: DriverParameters, service: PortService
 
 /// Clears Link Bandwidth Management Status of a port. Returns whether it was set.
 async fn serve_bandwidth(port: FunctionId, system: &System) -> bool {
-    let status = read(system, port, register::LINK_CONTROL).await;
+    let status = system.read_register(port, register::LINK_CONTROL).await;
     let event = register::BANDWIDTH_MANAGEMENT;
     if status.unwrap_or_default() & event == 0 {
         return false;
     }
-    let access = ConfigAccess {
-        target: port,
-        register: register::LINK_CONTROL,
-        action: Action::Write {
-            value: event,
-            enables: 0b1000,
-        },
-    };
-    system.configure(access).await;
-    let what = Incident::Event("link bandwidth notification");
-    let site = Site::Node;
-    system.report(Observation::Incident { site, what }).await;
+    let control = (port, register::LINK_CONTROL);
+    system.write_register(control, event, 0b1000).await;
+    system.log("link bandwidth notification").await;
     true
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TableChange, TranslationOrder};
 use kernel::Time;
-use packet::{FlowId, Incident, Observation, PacketId, Packets, Site, Stamp};
+use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, CompletionTimeout, FunctionId, Header};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
@@ -465,11 +465,7 @@ impl Processor {
     ) -> PacketId {
         let header = Header::memory_write(self.id, address, bytes.len() as u32)
             .expect("a store of a program is within a page");
-        let packet = packets.claim();
-        let lead = (address % 4) as usize;
-        let payload = packets[packet].write(header, stamp);
-        payload[lead..lead + bytes.len()].copy_from_slice(bytes);
-        packet
+        packets.make(header, stamp, bytes)
     }
 }
 
@@ -622,10 +618,7 @@ fn is_poisoned(memory: Ram<'_>, address: u64, len: usize) -> bool {
 }
 
 /// A program loads poisoned memory and gets zeros. A processor would take a machine check.
-const POISON_LOADED: Observation = Observation::Incident {
-    site: Site::Node,
-    what: Incident::Event("a program loads poisoned memory"),
-};
+const POISON_LOADED: Observation = Observation::event("a program loads poisoned memory");
 
 #[cfg(test)]
 mod tests;

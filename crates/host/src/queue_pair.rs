@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
-use kernel::{Span, Time};
-use packet::{FlowId, Note, NoteKind, Observation};
+use packet::{FlowId, Note, NoteKind};
 use protocol::QueuePairId;
 use thiserror::Error;
 
-use crate::driver::scatter;
+use crate::driver::in_pages;
 use crate::{DriverParameters, Processor, StoreOrigin, System};
 
 /// The identity, the addresses and the limits of a queue pair.
@@ -174,10 +173,8 @@ impl QueuePair {
             pair.keep(address, &[0; Event::BYTES as usize]).await;
         }
         let (address, buffers) = place.buffers();
-        for part in scatter(address, buffers.len() as u64) {
-            let from = (part.address - address) as usize;
-            let bytes = &buffers[from..from + part.len as usize];
-            pair.keep(part.address, bytes).await;
+        for (address, part) in in_pages(address, &buffers) {
+            pair.keep(address, part).await;
         }
         for (register, value) in place.opening() {
             pair.store(place.page + register, value).await;
@@ -267,47 +264,22 @@ impl QueuePair {
 
     /// Posts `descriptor`, which must ask for an event at its end: writes it to memory and rings the doorbell.
     pub async fn post(&mut self, descriptor: &Descriptor) -> Result<(), RequestError> {
-        let (bell_at, bell) = self.prepare(descriptor).await?;
-        self.store(bell_at, bell.emit()).await;
-        Ok(())
+        self.post_as(descriptor, StoreOrigin::default(), None).await
     }
 
-    /// Posts the descriptor of a message of `flow`. If the message is `noticed` at its end, reports to the probes when the doorbell
-    /// rings.
-    pub async fn post_message(
+    /// Posts `descriptor` with a store to the doorbell of this origin. When the doorbell of a message rings that is `noticed` at its end,
+    /// reports that of its flow to the probes.
+    pub async fn post_as(
         &mut self,
         descriptor: &Descriptor,
-        flow: FlowId,
-        noticed: bool,
+        origin: StoreOrigin,
+        noticed: Option<FlowId>,
     ) -> Result<(), RequestError> {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.system.work(self.costs.register_write).await;
-        if noticed {
-            self.system
-                .report(Observation::own(flow, MessageNote::Rung))
-                .await;
+        if let Some(flow) = noticed {
+            self.system.note(flow, MessageNote::Rung).await;
         }
-        let origin = StoreOrigin {
-            flow: Some(flow),
-            ..StoreOrigin::default()
-        };
-        let bytes = bell.emit().to_le_bytes();
-        self.system.store_of(bell_at, &bytes, origin).await;
-        Ok(())
-    }
-
-    /// Posts the descriptor of a message that was due at `due`. Its latency counts from that time.
-    pub async fn post_late(
-        &mut self,
-        descriptor: &Descriptor,
-        due: Time,
-    ) -> Result<(), RequestError> {
-        let (bell_at, bell) = self.prepare(descriptor).await?;
-        self.system.work(self.costs.register_write).await;
-        let origin = StoreOrigin {
-            born: Some(due),
-            ..StoreOrigin::default()
-        };
         let bytes = bell.emit().to_le_bytes();
         self.system.store_of(bell_at, &bytes, origin).await;
         Ok(())
@@ -366,7 +338,7 @@ impl QueuePair {
         }
         let next = [self.sent.next(), self.arrived.next()];
         self.system.either_written(next).await;
-        see(&self.system, self.costs.poll).await;
+        self.system.sleep(self.costs.poll).await;
     }
 
     /// Whether there is an event of a sent request.
@@ -395,8 +367,7 @@ impl QueuePair {
         for buffer in std::mem::take(&mut self.returned) {
             let QueuePairPlace { area, entries, .. } = self.place;
             let address = area + addresses(entries) + self.given % entries * ADDRESS;
-            self.system.work(self.costs.memory_write).await;
-            self.system.store(address, &buffer.to_le_bytes()).await;
+            self.keep(address, &buffer.to_le_bytes()).await;
             self.given += 1;
         }
         let given = register(self.place.id.pair(), offset::BUFFERS_GIVEN);
@@ -405,14 +376,12 @@ impl QueuePair {
 
     /// Writes `bytes` to memory.
     async fn keep(&self, address: u64, bytes: &[u8]) {
-        let stores = bytes.len().div_ceil(8) as u64;
-        self.system.work(self.costs.memory_write * stores).await;
-        self.system.store(address, bytes).await;
+        self.system.keep(&self.costs, address, bytes).await;
     }
 
     async fn store(&self, register: u64, value: u64) {
-        self.system.work(self.costs.register_write).await;
-        self.system.store(register, &value.to_le_bytes()).await;
+        let bytes = value.to_le_bytes();
+        self.system.set(&self.costs, register, &bytes).await;
     }
 }
 
@@ -423,7 +392,7 @@ async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Eve
     loop {
         system.written(address).await;
         if !is_here {
-            see(system, costs.poll).await;
+            system.sleep(costs.poll).await;
         }
         if let Some(event) = ring.look(system).await {
             ring.taken += 1;
@@ -444,11 +413,6 @@ impl Ring {
         let bytes = system.load(self.next(), Event::BYTES as usize).await;
         Event::parse(bytes.as_array()?, lap.is_multiple_of(2))
     }
-}
-
-/// Waits for the time that a polling program needs to see a write.
-pub(crate) async fn see(system: &System, poll: Span) {
-    system.sleep(poll).await;
 }
 
 /// The state of a message of a flow.

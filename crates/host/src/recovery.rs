@@ -1,9 +1,7 @@
 //! Software that resets a function and sets it up again, as an operating system does: by configuration requests alone.
 
 use kernel::Span;
-use packet::{Incident, Observation, Site};
 use protocol::{ConfigSpace, FunctionId, register};
-use transaction::{Action, ConfigAccess};
 
 use crate::interrupts::{self, VectorEntries};
 use crate::system::ResetPhase;
@@ -41,16 +39,8 @@ impl SavedState {
 pub async fn restore(system: &System, states: &[SavedState]) {
     for state in states {
         for (register, value, enables) in &state.settings {
-            let action = Action::Write {
-                value: *value,
-                enables: *enables,
-            };
-            let access = ConfigAccess {
-                target: state.function,
-                register: *register,
-                action,
-            };
-            system.configure(access).await;
+            let at = (state.function, *register);
+            system.write_register(at, *value, *enables).await;
         }
     }
 }
@@ -65,13 +55,12 @@ pub async fn set_up(system: &System, nodes: &[Vec<SavedState>]) -> bool {
 
 /// Adds to the log of incidents whether a device was set up again.
 pub(crate) async fn report_set_up(system: &System, works: bool) {
-    let what = Incident::Event(if works {
+    let what = if works {
         "set up again"
     } else {
         "nothing to set up"
-    });
-    let site = Site::Node;
-    system.report(Observation::Incident { site, what }).await;
+    };
+    system.log(what).await;
 }
 
 async fn write_again(system: &System, nodes: &[Vec<SavedState>]) -> bool {
@@ -85,39 +74,6 @@ async fn write_again(system: &System, nodes: &[Vec<SavedState>]) -> bool {
         restore(system, states).await;
     }
     true
-}
-
-/// Reads a register of a function; none if no function answers.
-pub async fn read(system: &System, target: FunctionId, register: u16) -> Option<u32> {
-    let action = Action::Read;
-    let access = ConfigAccess {
-        target,
-        register,
-        action,
-    };
-    let value = system.configure(access).await;
-    value.filter(|value| *value != u32::MAX)
-}
-
-/// Sets the bits of `mask` in a register to those of `value`, by a write of the bytes with these bits.
-pub async fn change(
-    system: &System,
-    (target, register): (FunctionId, u16),
-    (mask, value): (u32, u32),
-) {
-    let Some(old) = read(system, target, register).await else {
-        return;
-    };
-    let bytes = (0..4).filter(|byte| mask >> (8 * byte) & 0xff != 0);
-    let enables = bytes.fold(0, |enables, byte| enables | 1 << byte);
-    let value = old & !mask | value & mask;
-    let action = Action::Write { value, enables };
-    let access = ConfigAccess {
-        target,
-        register,
-        action,
-    };
-    system.configure(access).await;
 }
 
 /// Drivers that the operating system tells of a reset of their device.
@@ -204,7 +160,7 @@ pub async fn function_level_reset(
 ) -> bool {
     let initiate = register::INITIATE_FUNCTION_LEVEL_RESET;
     let control = (target, register::DEVICE_CONTROL);
-    change(&system, control, (initiate, initiate)).await;
+    system.change_register(control, (initiate, initiate)).await;
     system.sleep(wait).await;
     if states.is_empty() {
         is_ready(&system, target).await
@@ -219,7 +175,8 @@ pub async fn is_ready(system: &System, target: FunctionId) -> bool {
     let end = system.now().await + LONGEST_RESET;
     let mut pause = FIRST_PAUSE;
     loop {
-        if read(system, target, register::COMMAND).await.is_some() {
+        let command = system.read_register(target, register::COMMAND).await;
+        if command.is_some() {
             return true;
         }
         if system.now().await + pause > end {

@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
-use packet::{FlowId, Observation, Stamp};
+use packet::{FlowId, Note, Observation, Stamp};
 use transaction::{ConfigAccess, Mapping};
 
-use crate::{Coroutine, Desk};
+use crate::{Coroutine, Desk, DriverParameters};
 
 /// A program, which gets the current time with each answer.
 pub(crate) type Program = Coroutine<Request, Answer, ()>;
@@ -158,6 +158,14 @@ impl System {
         self.0.ask(Request::Sleep(span)).await;
     }
 
+    /// Sleeps until `time`, if that has not passed.
+    pub async fn sleep_until(&self, time: Time) {
+        let now = self.now().await;
+        if time > now {
+            self.sleep(time.since(now)).await;
+        }
+    }
+
     /// Sleeps until an interrupt with `message` arrives. Returns early if a reset of the device begins first, or has begun after the
     /// `resets` that [`ready`](Self::ready) has counted; if the device has reported an error; and after the time `limit`.
     pub async fn interrupt_or_reset(&self, message: u32, resets: u32, limit: Option<Span>) -> Wake {
@@ -205,6 +213,19 @@ impl System {
     pub async fn store_of(&self, address: u64, bytes: &[u8], origin: StoreOrigin) {
         let bytes = bytes.to_vec();
         self.0.ask(Request::Store(address, bytes, origin)).await;
+    }
+
+    /// Stores `bytes` in a register of a device, which takes the time of an uncached store.
+    pub async fn set(&self, costs: &DriverParameters, register: u64, bytes: &[u8]) {
+        self.work(costs.register_write).await;
+        self.store(register, bytes).await;
+    }
+
+    /// Stores `bytes` within a page of the host's memory, which takes the time of a store for each 8 of them.
+    pub async fn keep(&self, costs: &DriverParameters, address: u64, bytes: &[u8]) {
+        let stores = bytes.len().div_ceil(8) as u64;
+        self.work(costs.memory_write * stores).await;
+        self.store(address, bytes).await;
     }
 
     /// Loads the `len` bytes at `address` of the host's memory, or zeros outside the memory. Takes no time.
@@ -295,5 +316,15 @@ impl System {
     /// Reports `what` to the probes.
     pub async fn report(&self, what: Observation) {
         self.0.ask(Request::Report(what)).await;
+    }
+
+    /// Reports `note` about `flow` to the probes.
+    pub async fn note<N: Note>(&self, flow: FlowId, note: N) {
+        self.report(Observation::own(flow, note)).await;
+    }
+
+    /// Adds a line about the host to the log of incidents.
+    pub async fn log(&self, what: &'static str) {
+        self.report(Observation::event(what)).await;
     }
 }

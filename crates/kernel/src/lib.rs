@@ -8,7 +8,9 @@ mod prefetch;
 mod quantity;
 mod queue;
 mod random;
+mod set;
 mod time;
+mod wake_up;
 
 pub use agenda::Agenda;
 pub use arena::{Arena, Id};
@@ -21,4 +23,6 @@ pub use prefetch::prefetch;
 pub use quantity::*;
 pub use queue::{Event, EventQueue};
 pub use random::Stream;
+pub use set::members;
 pub use time::{Span, Time};
+pub use wake_up::WakeUp;

@@ -103,7 +103,7 @@ impl Kind {
 /// A type that a scenario can set.
 pub trait Quantity: Sized {
     /// The usual unit of this type; empty for plain numbers and texts.
-    const UNIT: &'static str;
+    const UNIT: &'static str = "";
 
     /// The kind of quantity.
     const KIND: Kind = Kind::Text;
@@ -214,7 +214,7 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
-/// Declares an enumeration whose values have names in scenarios, which makes it a quantity. Each variant stands with its name.
+/// Declares an enumeration whose values have names in scenarios and results, which makes it a quantity. Each variant stands with its name.
 ///
 /// The second form names the values of a type that has more than plain variants.
 ///
@@ -246,14 +246,20 @@ macro_rules! choices {
             $($(#[$inner])* $variant,)+
         }
 
+        impl $type {
+            /// All values, in the order of their declaration.
+            #[allow(dead_code, reason = "not every enumeration is counted")]
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+        }
+
         $crate::choices!($type: $(Self::$variant => $name,)+);
     };
     ($type:ident: $($value:expr => $name:literal,)+) => {
         impl $type {
-            /// All values by their names in scenarios.
+            /// All values by their names.
             pub const NAMES: [(&'static str, Self); [$($name),+].len()] = [$(($name, $value)),+];
 
-            /// The name of the value in scenarios.
+            /// The name of the value.
             pub fn name(self) -> &'static str {
                 let found = Self::NAMES.iter().find(|(_, known)| *known == self);
                 found.map_or("", |(name, _)| name)
@@ -261,7 +267,6 @@ macro_rules! choices {
         }
 
         impl $crate::Quantity for $type {
-            const UNIT: &'static str = "";
             const KIND: $crate::Kind = $crate::Kind::Choice;
 
             fn choices() -> ::std::vec::Vec<&'static str> {
@@ -311,7 +316,6 @@ const WHOLE: f64 = (1u64 << 53) as f64;
 macro_rules! whole {
     ($($type:ty),+) => {$(
         impl Quantity for $type {
-            const UNIT: &'static str = "";
             const KIND: Kind = Kind::Count;
 
             fn read(value: &Value<'_>) -> Result<Self, String> {
@@ -341,7 +345,6 @@ macro_rules! whole {
 whole!(u8, u16, u32, u64);
 
 impl Quantity for f64 {
-    const UNIT: &'static str = "";
     const KIND: Kind = Kind::Ratio;
 
     fn read(value: &Value<'_>) -> Result<Self, String> {
@@ -364,7 +367,6 @@ impl Quantity for f64 {
 }
 
 impl Quantity for bool {
-    const UNIT: &'static str = "";
     const KIND: Kind = Kind::Flag;
 
     fn read(value: &Value<'_>) -> Result<Self, String> {
@@ -380,8 +382,6 @@ impl Quantity for bool {
 }
 
 impl Quantity for String {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Text(text) => Ok((*text).to_owned()),

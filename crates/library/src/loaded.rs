@@ -1,17 +1,16 @@
 //! A model in a library: its declaration, its devices, and the calls to them.
 
 use std::ffi::c_void;
-use std::{ptr, slice, str};
+use std::ptr;
 
 use peerlane_device::abi::{
-    ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, LARGEST_REQUEST, REQUEST_ANSWER, REQUEST_ATOMIC,
-    REQUEST_INTERRUPT, REQUEST_MALFORMED, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER,
-    REQUEST_WRITE, RawAccess, RawBar, RawDescription, RawParameter, RawRequest, RawSetting,
-    RawShell, RawText, Table, UNKNOWN_REQUEST,
+    LARGEST_REQUEST, REQUEST_ANSWER, REQUEST_ATOMIC, REQUEST_INTERRUPT, REQUEST_MALFORMED,
+    REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess, RawBar, RawDescription,
+    RawParameter, RawRequest, RawSetting, RawShell, Table, UNKNOWN_REQUEST, list,
 };
 use peerlane_device::{
     Access, Answer, Bar, Declare, Defect, Description, Failure, Misuse, Model, Operation,
-    Parameter, Port, Request, Setting, Settings, Severity, Shell, Ticket, table,
+    Parameter, Port, Request, Settings, Severity, Shell, Ticket, table,
 };
 
 use crate::LoadError;
@@ -52,11 +51,8 @@ impl LibraryModel {
 
     /// Makes a device with these values of the parameters, in the order of their declaration. Returns the message of a panic of the model.
     pub fn make(&self, settings: &Settings) -> Result<Box<dyn Model>, String> {
-        let values: Vec<RawSetting> = settings
-            .all()
-            .iter()
-            .map(|(_, value)| raw_setting(value))
-            .collect();
+        let values = settings.all().iter();
+        let values: Vec<RawSetting> = values.map(|(_, value)| RawSetting::of(value)).collect();
         let mut nobody = Nobody(None);
         let device = with_shell(&mut Shell::new(&mut nobody), |shell| {
             // SAFETY: values and shell are valid during the call.
@@ -80,10 +76,11 @@ impl LibraryModel {
 /// There must be as many BARs and parameters as the declaration says, and its texts must be valid.
 unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
     // SAFETY: the caller keeps to the rules of this function.
-    let (bars, parameters) = unsafe {
+    let (bars, parameters, help) = unsafe {
         (
             list(raw.bars, raw.bar_count),
             list(raw.parameters, raw.parameter_count),
+            raw.help.read(),
         )
     };
     let bar = |bar: &RawBar| {
@@ -94,7 +91,7 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
         })
     };
     Ok(Description {
-        help: text(raw.help),
+        help,
         vendor: narrowed("vendor ID", raw.vendor)?,
         device: narrowed("device ID", raw.device)?,
         revision: narrowed("revision ID", raw.revision)?,
@@ -103,7 +100,11 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
         vectors: narrowed("number of vectors", raw.vectors)?,
         tags: narrowed("number of tags", raw.tags)?,
         virtual_functions: narrowed("number of virtual functions", raw.virtual_functions)?,
-        parameters: parameters.iter().map(parameter).collect::<Result<_, _>>()?,
+        // SAFETY: the caller keeps to the rules of this function.
+        parameters: parameters
+            .iter()
+            .map(|one| unsafe { parameter(one) })
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -160,12 +161,8 @@ impl Model for Device {
             // many bytes as the access has.
             unsafe { (self.table.read)(self.device, &raw const raw, into.as_mut_ptr(), shell) }
         });
-        match answer {
-            ANSWER_NOW => Answer::Now,
-            ANSWER_LATER => Answer::Later,
-            ANSWER_UNSUPPORTED => Answer::Unsupported,
-            _ => Answer::Abort,
-        }
+        let answer = Answer::ALL.get(answer as usize);
+        answer.copied().unwrap_or(Answer::Abort)
     }
 
     fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>) {
@@ -178,14 +175,7 @@ impl Model for Device {
     }
 
     fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
-        let failure = match outcome {
-            Ok(_) => 0,
-            Err(Failure::Unsupported) => 1,
-            Err(Failure::Aborted) => 2,
-            Err(Failure::TimedOut) => 3,
-            Err(Failure::Poisoned) => 4,
-            Err(Failure::NotEnabled) => 5,
-        };
+        let failure = outcome.err().map_or(0, |failure| 1 + failure as u32);
         let bytes = outcome.unwrap_or_default();
         with_shell(shell, |shell| {
             // SAFETY: the device comes from `make` of this table; bytes and shell are valid during the call.
@@ -270,8 +260,7 @@ unsafe extern "C" fn ask(context: *mut c_void, request: *const RawRequest) -> u3
 }
 
 fn number(misuse: Misuse) -> u32 {
-    let place = Misuse::ALL.iter().position(|one| *one == misuse);
-    1 + place.unwrap_or(0) as u32
+    1 + misuse as u32
 }
 
 /// The request that a model makes; none if its kind, operation, severity or defect is unknown.
@@ -289,12 +278,7 @@ fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
         },
         REQUEST_ATOMIC => Request::Atomic {
             tag: raw.tag,
-            operation: match raw.detail {
-                0 => Operation::FetchAdd,
-                1 => Operation::Swap,
-                2 => Operation::CompareAndSwap,
-                _ => return None,
-            },
+            operation: *Operation::ALL.get(raw.detail as usize)?,
             address: raw.address,
             operands: bytes,
         },
@@ -302,12 +286,7 @@ fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
             vector: u16::try_from(raw.tag).unwrap_or(u16::MAX),
         },
         REQUEST_MESSAGE => Request::Message {
-            severity: match raw.detail {
-                0 => Severity::Correctable,
-                1 => Severity::NonFatal,
-                2 => Severity::Fatal,
-                _ => return None,
-            },
+            severity: *Severity::ALL.get(raw.detail as usize)?,
         },
         REQUEST_TIMER => Request::Timer {
             timer: raw.tag,
@@ -336,81 +315,31 @@ fn raw_access(access: Access) -> RawAccess {
     }
 }
 
-/// The values at a pointer, which may be null if there are none.
+/// A parameter that a library declares.
 ///
 /// # Safety
 ///
-/// There must be `count` values at the pointer, valid as long as the slice is used.
-unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
-    if count == 0 || values.is_null() {
-        return &[];
-    }
+/// Its texts must be valid.
+unsafe fn parameter(raw: &RawParameter) -> Result<Parameter, LoadError> {
     // SAFETY: the caller keeps to the rules of this function.
-    unsafe { slice::from_raw_parts(values, count) }
-}
-
-fn text(raw: RawText) -> String {
-    // SAFETY: by the rules of the interface the texts of a declaration live as long as the library.
-    let bytes = unsafe { list(raw.bytes, raw.len) };
-    str::from_utf8(bytes).unwrap_or("?").to_owned()
-}
-
-fn parameter(raw: &RawParameter) -> Result<Parameter, LoadError> {
-    let key = text(raw.key);
-    let of = |raw| setting(&key, raw);
+    let [key, help, source] = unsafe { [raw.key, raw.help, raw.source].map(|text| text.read()) };
+    let of = |raw: &RawSetting| {
+        // SAFETY: as above.
+        let value = unsafe { raw.read() };
+        value.ok_or_else(|| LoadError::Kind {
+            key: key.clone(),
+            kind: raw.kind,
+        })
+    };
     let within = match raw.is_limited {
         0 => None,
         _ => Some((of(&raw.least)?, of(&raw.most)?)),
     };
     Ok(Parameter {
         default: of(&raw.default)?,
-        help: text(raw.help),
-        source: text(raw.source),
+        help,
+        source,
         within,
         key,
     })
-}
-
-fn setting(key: &str, raw: &RawSetting) -> Result<Setting, LoadError> {
-    Ok(match raw.kind {
-        0 => Setting::Integer(raw.number),
-        1 => Setting::Number(f64::from_bits(raw.number)),
-        2 => Setting::Flag(raw.number != 0),
-        3 => Setting::Text(text(raw.text)),
-        4 => Setting::Bytes(raw.number),
-        5 => Setting::Time(raw.number),
-        6 => Setting::Bandwidth(raw.number),
-        7 => Setting::Frequency(raw.number),
-        kind => {
-            return Err(LoadError::Kind {
-                key: key.to_owned(),
-                kind,
-            });
-        }
-    })
-}
-
-fn raw_setting(value: &Setting) -> RawSetting {
-    let nothing = RawText {
-        bytes: ptr::null(),
-        len: 0,
-    };
-    let (kind, number, text) = match value {
-        Setting::Integer(number) => (0, *number, nothing),
-        Setting::Number(number) => (1, number.to_bits(), nothing),
-        Setting::Flag(flag) => (2, (*flag).into(), nothing),
-        Setting::Text(text) => (
-            3,
-            0,
-            RawText {
-                bytes: text.as_ptr(),
-                len: text.len(),
-            },
-        ),
-        Setting::Bytes(number) => (4, *number, nothing),
-        Setting::Time(number) => (5, *number, nothing),
-        Setting::Bandwidth(number) => (6, *number, nothing),
-        Setting::Frequency(number) => (7, *number, nothing),
-    };
-    RawSetting { kind, number, text }
 }

@@ -24,7 +24,7 @@ impl LinkEnd {
 
     /// Whether the wire is busy at `now` with a packet of this flow that is not acknowledged.
     pub fn is_sending(&self, flow: FlowId, now: Time, packets: &Packets) -> bool {
-        self.transmitter().on_wire(now, packets) == Some(Some(flow))
+        self.transmitter().on_wire(now, packets) == Some(Why::Wire(Some(flow)))
     }
 }
 
@@ -42,8 +42,8 @@ impl Transmitter {
         let budget = &budgets[class.index()];
         Some(if waiting.ready > now {
             Why::Latency(waiting.ready)
-        } else if let Some(flow) = on_wire {
-            Why::Wire(flow)
+        } else if let Some(on_wire) = on_wire {
+            on_wire
         } else if !waiting.corrupt && !budget.allows(waiting.charge.data) {
             Why::Credit(class, !budget.headers.allows(1))
         } else if !self.can_keep(waiting.wire_len) {
@@ -54,8 +54,9 @@ impl Transmitter {
         })
     }
 
-    /// The flow of the packet that was sent last, if it is not acknowledged and is of a flow; `None` while the wire is free.
-    fn on_wire(&self, now: Time, packets: &Packets) -> Option<Option<FlowId>> {
-        (self.busy_until > now).then(|| self.last_sent().and_then(|last| packets[last].stamp.flow))
+    /// The wire with the flow of the packet that was sent last, if that is not acknowledged and is of a flow; `None` while the wire is free.
+    fn on_wire(&self, now: Time, packets: &Packets) -> Option<Why> {
+        let flow = || self.last_sent().and_then(|last| packets[last].stamp.flow);
+        (self.busy_until > now).then(|| Why::Wire(flow()))
     }
 }

@@ -23,17 +23,6 @@ pub struct Features {
     most_queues: u16,
 }
 
-/// The state of the controller that decides whether a feature can be set.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// Feature identifier.
-    pub feature: u8,
-    /// Command dword 11.
-    pub value: u32,
-    /// Whether I/O queues exist.
-    pub has_queues: bool,
-}
-
 impl Features {
     /// The defaults of a drive with so many queues and vectors, and perhaps a write cache.
     pub fn new(most_queues: u16, vectors: u16, has_cache: bool) -> Self {
@@ -73,15 +62,8 @@ impl Features {
         })
     }
 
-    /// Sets a feature. Returns dword 0 of the completion.
-    pub fn set(
-        &mut self,
-        Setting {
-            feature,
-            value,
-            has_queues,
-        }: Setting,
-    ) -> Result<u32, Status> {
+    /// Sets a feature to `value`, dword 11 of the command, in a controller with or without I/O queues. Returns dword 0 of the completion.
+    pub fn set(&mut self, feature: u8, value: u32, has_queues: bool) -> Result<u32, Status> {
         match feature {
             0x01 => self.arbitration = value & 0xffff_ff07,
             // There is power state 0 only.

@@ -44,10 +44,6 @@ kernel::parameters! {
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Traffic class of reads of submission entries and lists of pages, and of writes of completion entries.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries; NVM Express has no register for it";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 shows the range that has it, and software can select another range there: requests then use the time
-        /// nearest to this one. A time between two ranges is used as it is, and shows as the next longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 

@@ -66,38 +66,20 @@ impl Registers {
             self.mask &= !written(INTMC);
             effects.push(Effect::Unmasked);
         }
-        update(
-            access,
-            bytes,
-            AQA,
-            &mut self.attributes.to_le_bytes(),
-            |all| {
-                self.attributes = u32::from_le_bytes(all) & 0x0fff_0fff;
-            },
-        );
-        update(
-            access,
-            bytes,
-            ASQ,
-            &mut self.submissions.to_le_bytes(),
-            |all| {
-                self.submissions = u64::from_le_bytes(all) & !0xfff;
-            },
-        );
-        update(
-            access,
-            bytes,
-            ACQ,
-            &mut self.completions.to_le_bytes(),
-            |all| {
-                self.completions = u64::from_le_bytes(all) & !0xfff;
-            },
-        );
+        if let Some(all) = updated(access, bytes, AQA, self.attributes.to_le_bytes()) {
+            self.attributes = u32::from_le_bytes(all) & 0x0fff_0fff;
+        }
+        if let Some(all) = updated(access, bytes, ASQ, self.submissions.to_le_bytes()) {
+            self.submissions = u64::from_le_bytes(all) & !0xfff;
+        }
+        if let Some(all) = updated(access, bytes, ACQ, self.completions.to_le_bytes()) {
+            self.completions = u64::from_le_bytes(all) & !0xfff;
+        }
         let before = self.configuration;
-        update(access, bytes, CC, &mut before.to_le_bytes(), |all| {
+        if let Some(all) = updated(access, bytes, CC, before.to_le_bytes()) {
             self.configuration = u32::from_le_bytes(all) & CONFIGURATION_BITS;
             effects.push(Effect::Configured(before));
-        });
+        }
         effects
     }
 
@@ -210,16 +192,15 @@ fn capabilities(parameters: &NvmeParameters) -> u64 {
 /// The unit of `CAP.TO`, in femtoseconds.
 const HALF_SECOND: u64 = 500_000_000_000_000;
 
-/// Calls `set` with the `register` at `offset` after a write, if the write is to any byte of it.
-fn update<const LEN: usize>(
+/// The `register` at `offset` after a write, if the write is to any byte of it.
+fn updated<const LEN: usize>(
     access: Access,
     bytes: &[u8],
     offset: u64,
-    register: &mut [u8; LEN],
-    set: impl FnOnce([u8; LEN]),
-) {
-    if access.touches(offset, LEN as u64) {
-        access.update(bytes, offset, register);
-        set(*register);
-    }
+    mut register: [u8; LEN],
+) -> Option<[u8; LEN]> {
+    access.touches(offset, LEN as u64).then(|| {
+        access.update(bytes, offset, &mut register);
+        register
+    })
 }

@@ -217,6 +217,14 @@ pub enum Verdict {
 }
 
 impl Observation {
+    /// A line about the component itself in the log of incidents.
+    pub const fn event(what: &'static str) -> Self {
+        Observation::Incident {
+            site: Site::Node,
+            what: Incident::Event(what),
+        }
+    }
+
     /// Whether the report is one of the details of wires, which are made only if a probe needs them.
     pub const fn is_detail(&self) -> bool {
         matches!(

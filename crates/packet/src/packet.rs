@@ -41,6 +41,19 @@ impl Packets {
         id
     }
 
+    /// Makes a packet with one holder. `bytes` are its data, from the first byte on that the request or the completion is for.
+    pub fn make(&mut self, header: Header, stamp: Stamp, bytes: &[u8]) -> PacketId {
+        let first = match &header.kind {
+            Kind::MemoryWrite(request) => request.first_byte(),
+            Kind::Completion(completion) if !bytes.is_empty() => completion.lower_address.into(),
+            _ => 0,
+        };
+        let lead = (first % 4) as usize;
+        let packet = self.claim();
+        self[packet].write(header, stamp)[lead..lead + bytes.len()].copy_from_slice(bytes);
+        packet
+    }
+
     /// Whether there are so many packets that they do not fit into the cache, and those that are needed next are loaded early.
     pub fn are_many(&self) -> bool {
         self.slots.slot_count() >= PREFETCHED
@@ -486,6 +499,22 @@ mod tests {
     use protocol::{ConfigKind, FunctionId, Tag};
 
     /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
+    #[test]
+    fn data_begin_at_the_first_byte_and_an_error_completion_has_none() {
+        let mut packets = Packets::default();
+        let function = FunctionId(1);
+        let write = Header::memory_write(function, 0x1003, 2).expect("a legal write");
+        let made = packets.make(write, Stamp::default(), &[7, 8]);
+        assert_eq!(packets[made].payload(), [0, 0, 0, 7, 8, 0, 0, 0]);
+        let read = Header::memory_read(function, Tag(0), 0x1002, 4).expect("a legal read");
+        let part = Header::completion_with_data(&read, function, 0, 4).expect("its completion");
+        let made = packets.make(part, Stamp::default(), &[1, 2, 3, 4]);
+        assert_eq!(packets[made].payload(), [0, 0, 1, 2, 3, 4, 0, 0]);
+        let error = Header::completion(&read, function, Status::UnsupportedRequest);
+        let made = packets.make(error.expect("its completion"), Stamp::default(), &[]);
+        assert!(packets[made].payload().is_empty());
+    }
+
     #[test]
     fn a_digest_covers_all_but_the_variant_bits() {
         let request = |kind| {

@@ -40,50 +40,37 @@ pub enum Refusal {
     Nic(Fault),
 }
 
-/// The reason why a network interface controller dropped a packet. Each is counted, and reported to the owner of the queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fault {
-    /// A store to a function's page that hits no register, crosses the end of one, or is not permitted while the queue pair is
-    /// open.
-    Doorbell,
-    /// A doorbell while the function already has the maximum number of waiting requests.
-    TooManyRequests,
-    /// A doorbell of a queue pair that is not open.
-    ClosedPair,
-    /// The descriptor cannot be read or is invalid.
-    Descriptor,
-    /// The total lengths of a descriptor's sources and destinations differ.
-    Totals,
-    /// A source of the descriptor could not be read.
-    Source,
-    /// No node or function has the number of the destination.
-    NoDestination,
-    /// The key of the packet differs from the key of the queue pair.
-    Key,
-    /// The event ring is full.
-    RingFull,
-    /// No buffer for a message is left.
-    NoBuffer,
-    /// A message buffer is at an invalid address, or the list of buffers cannot be read.
-    Buffer,
+kernel::choices! {
+    /// The reason why a network interface controller dropped a packet. Each is counted by a register, in this order, and reported to the owner of the queue pair.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Fault {
+        /// A store to a function's page that hits no register, crosses the end of one, or is not permitted while the queue pair is
+        /// open.
+        Doorbell = "refused store to a page of doorbells",
+        /// A doorbell while the function already has the maximum number of waiting requests.
+        TooManyRequests = "too many requests of a function",
+        /// A doorbell of a queue pair that is not open.
+        ClosedPair = "doorbell of a closed queue pair",
+        /// The descriptor cannot be read or is invalid.
+        Descriptor = "malformed descriptor",
+        /// The total lengths of a descriptor's sources and destinations differ.
+        Totals = "totals of a descriptor differ",
+        /// A source of the descriptor could not be read.
+        Source = "unreadable source",
+        /// No node or function has the number of the destination.
+        NoDestination = "no such destination",
+        /// The key of the packet differs from the key of the queue pair.
+        Key = "wrong key",
+        /// The event ring is full.
+        RingFull = "event ring full",
+        /// No buffer for a message is left.
+        NoBuffer = "no buffer for a message",
+        /// A message buffer is at an invalid address, or the list of buffers cannot be read.
+        Buffer = "unusable buffer for messages",
+    }
 }
 
 impl Fault {
-    /// Every fault, in the order of the registers that count them.
-    pub const ALL: [Fault; 11] = [
-        Fault::Doorbell,
-        Fault::TooManyRequests,
-        Fault::ClosedPair,
-        Fault::Descriptor,
-        Fault::Totals,
-        Fault::Source,
-        Fault::NoDestination,
-        Fault::Key,
-        Fault::RingFull,
-        Fault::NoBuffer,
-        Fault::Buffer,
-    ];
-
     /// The fault's index in [`Self::ALL`].
     pub const fn index(self) -> usize {
         self as usize

@@ -5,7 +5,15 @@
 //! the device is destroyed; every other pointer that a call gets is valid during the call only. Nothing unwinds across the interface: a
 //! panic of a model is reported by [`RawShell::fail`].
 
+#![expect(
+    unsafe_code,
+    reason = "the values of a C interface are behind pointers, which are valid by the rules of the interface"
+)]
+
 use std::ffi::c_void;
+use std::slice;
+
+use crate::Setting;
 
 /// The version of the interface.
 pub const VERSION: u32 = 2;
@@ -32,7 +40,7 @@ pub struct Table {
     pub destroy: unsafe extern "C" fn(*mut c_void),
     /// `Model::reset`: device, function, shell.
     pub reset: unsafe extern "C" fn(*mut c_void, u32, *const RawShell),
-    /// `Model::read`: device, access, bytes to fill, shell. Returns one of the `ANSWER` numbers.
+    /// `Model::read`: device, access, bytes to fill, shell. Returns the number of the `Answer`, in the order of declaration.
     pub read: unsafe extern "C" fn(*mut c_void, *const RawAccess, *mut u8, *const RawShell) -> u32,
     /// `Model::write`: device, access, bytes, shell.
     pub write: unsafe extern "C" fn(*mut c_void, *const RawAccess, *const u8, *const RawShell),
@@ -119,15 +127,6 @@ pub const REQUEST_MALFORMED: u32 = 8;
 /// The result of [`RawShell::ask`] for a request of an unknown kind, with an unknown operation, severity or defect.
 pub const UNKNOWN_REQUEST: u32 = u32::MAX;
 
-/// `Answer::Now`.
-pub const ANSWER_NOW: u32 = 0;
-/// `Answer::Later`.
-pub const ANSWER_LATER: u32 = 1;
-/// `Answer::Unsupported`.
-pub const ANSWER_UNSUPPORTED: u32 = 2;
-/// `Answer::Abort`.
-pub const ANSWER_ABORT: u32 = 3;
-
 /// A text in UTF-8.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +135,27 @@ pub struct RawText {
     pub bytes: *const u8,
     /// The length of the text in bytes.
     pub len: usize,
+}
+
+impl RawText {
+    /// A text, which must stay as long as the result is used.
+    pub fn of(text: &str) -> Self {
+        RawText {
+            bytes: text.as_ptr(),
+            len: text.len(),
+        }
+    }
+
+    /// The text; "?" if it is not in UTF-8.
+    ///
+    /// # Safety
+    ///
+    /// Its bytes must be valid.
+    pub unsafe fn read(self) -> String {
+        // SAFETY: the caller keeps to the rules of this function.
+        let bytes = unsafe { list(self.bytes, self.len) };
+        str::from_utf8(bytes).unwrap_or("?").to_owned()
+    }
 }
 
 /// The value of a parameter.
@@ -148,6 +168,47 @@ pub struct RawSetting {
     pub number: u64,
     /// The value, if it is a text.
     pub text: RawText,
+}
+
+impl RawSetting {
+    /// A value; its text must stay as long as the result is used.
+    pub fn of(value: &Setting) -> Self {
+        let mut text = RawText::of("");
+        let (kind, number) = match value {
+            Setting::Integer(number) => (0, *number),
+            Setting::Number(number) => (1, number.to_bits()),
+            Setting::Flag(flag) => (2, (*flag).into()),
+            Setting::Text(value) => {
+                text = RawText::of(value);
+                (3, 0)
+            }
+            Setting::Bytes(number) => (4, *number),
+            Setting::Time(number) => (5, *number),
+            Setting::Bandwidth(number) => (6, *number),
+            Setting::Frequency(number) => (7, *number),
+        };
+        RawSetting { kind, number, text }
+    }
+
+    /// The value; none if there is no such type.
+    ///
+    /// # Safety
+    ///
+    /// The bytes of its text must be valid, if it has one.
+    pub unsafe fn read(&self) -> Option<Setting> {
+        Some(match self.kind {
+            0 => Setting::Integer(self.number),
+            1 => Setting::Number(f64::from_bits(self.number)),
+            2 => Setting::Flag(self.number != 0),
+            // SAFETY: the caller keeps to the rules of this function.
+            3 => Setting::Text(unsafe { self.text.read() }),
+            4 => Setting::Bytes(self.number),
+            5 => Setting::Time(self.number),
+            6 => Setting::Bandwidth(self.number),
+            7 => Setting::Frequency(self.number),
+            _ => return None,
+        })
+    }
 }
 
 /// A parameter.
@@ -210,4 +271,17 @@ pub struct RawDescription {
     pub parameters: *const RawParameter,
     /// The number of parameters.
     pub parameter_count: usize,
+}
+
+/// The values at a pointer, which may be null if there are none.
+///
+/// # Safety
+///
+/// There must be `count` values at the pointer, valid as long as the slice is used.
+pub unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
+    if count == 0 || values.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller keeps to the rules of this function.
+    unsafe { slice::from_raw_parts(values, count) }
 }

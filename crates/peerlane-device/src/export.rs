@@ -11,18 +11,16 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use std::{ptr, slice, str};
+use std::{ptr, slice};
 
 use crate::abi::{
-    ANSWER_ABORT, ANSWER_LATER, ANSWER_NOW, ANSWER_UNSUPPORTED, REQUEST_ANSWER, REQUEST_ATOMIC,
-    REQUEST_INTERRUPT, REQUEST_MALFORMED, REQUEST_MESSAGE, REQUEST_READ, REQUEST_TIMER,
-    REQUEST_WRITE, RawAccess, RawBar, RawDescription, RawParameter, RawRequest, RawSetting,
-    RawShell, RawText, Table, VERSION,
+    REQUEST_ANSWER, REQUEST_ATOMIC, REQUEST_INTERRUPT, REQUEST_MALFORMED, REQUEST_MESSAGE,
+    REQUEST_READ, REQUEST_TIMER, REQUEST_WRITE, RawAccess, RawBar, RawDescription, RawParameter,
+    RawRequest, RawSetting, RawShell, RawText, Table, VERSION, list,
 };
 use crate::backtrace::of_model;
 use crate::{
-    Access, Answer, Declare, Failure, Misuse, Operation, Port, Request, Setting, Settings,
-    Severity, Shell, Ticket,
+    Access, Answer, Declare, Description, Failure, Misuse, Port, Request, Settings, Shell, Ticket,
 };
 
 /// Exports a model from a `cdylib`, so that Peerlane can load it. A library has one model.
@@ -69,86 +67,46 @@ impl Port for Outside<'_> {
     }
 
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
-        let nothing = RawRequest {
-            kind: 0,
+        let raw = |kind, tag, address, bytes: &[u8], detail| RawRequest {
+            kind,
             function: function.into(),
-            tag: 0,
-            address: 0,
-            bytes: ptr::null(),
-            len: 0,
-            detail: 0,
+            tag,
+            address,
+            bytes: bytes.as_ptr(),
+            len: bytes.len() as u64,
+            detail,
         };
         let raw = match request {
             Request::Read { tag, address, len } => RawRequest {
-                kind: REQUEST_READ,
-                tag,
-                address,
                 len,
-                ..nothing
+                ..raw(REQUEST_READ, tag, address, &[], 0)
             },
             Request::Write {
                 tag,
                 address,
                 bytes,
-            } => RawRequest {
-                kind: REQUEST_WRITE,
-                tag: tag.unwrap_or(0),
-                detail: tag.is_some().into(),
-                address,
-                ..with(bytes, nothing)
-            },
+            } => {
+                let is_tagged = tag.is_some().into();
+                raw(REQUEST_WRITE, tag.unwrap_or(0), address, bytes, is_tagged)
+            }
             Request::Atomic {
                 tag,
                 operation,
                 address,
                 operands,
-            } => RawRequest {
-                kind: REQUEST_ATOMIC,
-                tag,
-                address,
-                detail: match operation {
-                    Operation::FetchAdd => 0,
-                    Operation::Swap => 1,
-                    Operation::CompareAndSwap => 2,
-                },
-                ..with(operands, nothing)
-            },
-            Request::Interrupt { vector } => RawRequest {
-                kind: REQUEST_INTERRUPT,
-                tag: vector.into(),
-                ..nothing
-            },
-            Request::Message { severity } => RawRequest {
-                kind: REQUEST_MESSAGE,
-                detail: match severity {
-                    Severity::Correctable => 0,
-                    Severity::NonFatal => 1,
-                    Severity::Fatal => 2,
-                },
-                ..nothing
-            },
-            Request::Timer { timer, after_fs } => RawRequest {
-                kind: REQUEST_TIMER,
-                tag: timer,
-                address: after_fs,
-                ..nothing
-            },
-            Request::Answer { ticket, bytes } => RawRequest {
-                kind: REQUEST_ANSWER,
-                tag: ticket.0,
-                detail: bytes.is_some().into(),
-                ..with(bytes.unwrap_or_default(), nothing)
-            },
+            } => raw(REQUEST_ATOMIC, tag, address, operands, operation as u32),
+            Request::Interrupt { vector } => raw(REQUEST_INTERRUPT, vector.into(), 0, &[], 0),
+            Request::Message { severity } => raw(REQUEST_MESSAGE, 0, 0, &[], severity as u32),
+            Request::Timer { timer, after_fs } => raw(REQUEST_TIMER, timer, after_fs, &[], 0),
+            Request::Answer { ticket, bytes } => {
+                let (has_bytes, bytes) = (bytes.is_some().into(), bytes.unwrap_or_default());
+                raw(REQUEST_ANSWER, ticket.0, 0, bytes, has_bytes)
+            }
             Request::Malformed {
                 ticket,
                 bytes,
                 defect,
-            } => RawRequest {
-                kind: REQUEST_MALFORMED,
-                tag: ticket.0,
-                detail: defect as u32,
-                ..with(bytes, nothing)
-            },
+            } => raw(REQUEST_MALFORMED, ticket.0, 0, bytes, defect as u32),
             Request::Fail { why } => {
                 fail(self.0, why);
                 return Ok(());
@@ -163,14 +121,6 @@ impl Port for Outside<'_> {
                 Err(misuse.unwrap_or(Misuse::Length))
             }
         }
-    }
-}
-
-fn with(bytes: &[u8], request: RawRequest) -> RawRequest {
-    RawRequest {
-        bytes: bytes.as_ptr(),
-        len: bytes.len() as u64,
-        ..request
     }
 }
 
@@ -279,31 +229,28 @@ unsafe extern "C" fn describe<M: Declare>() -> *const RawDescription {
 
 /// The declaration of a model, which is valid as long as the library is loaded.
 fn description<M: Declare>() -> *const RawDescription {
-    let declared = M::description();
+    let declared: &'static Description = Box::leak(Box::new(M::description()));
     let bars = declared.bars.iter().map(|bar| RawBar {
         index: bar.index.into(),
         is_wide: bar.wide.into(),
         size: bar.size,
     });
     let bars: &'static [RawBar] = bars.collect::<Vec<_>>().leak();
-    let parameters = declared.parameters.into_iter().map(|one| {
-        let (least, most) = one
-            .within
-            .clone()
-            .unwrap_or_else(|| (one.default.clone(), one.default.clone()));
+    let parameters = declared.parameters.iter().map(|one| {
+        let limits = one.within.as_ref();
         RawParameter {
-            key: text(one.key),
-            help: text(one.help),
-            source: text(one.source),
-            default: setting(one.default),
-            is_limited: one.within.is_some().into(),
-            least: setting(least),
-            most: setting(most),
+            key: RawText::of(&one.key),
+            help: RawText::of(&one.help),
+            source: RawText::of(&one.source),
+            default: RawSetting::of(&one.default),
+            is_limited: limits.is_some().into(),
+            least: RawSetting::of(limits.map_or(&one.default, |(least, _)| least)),
+            most: RawSetting::of(limits.map_or(&one.default, |(_, most)| most)),
         }
     });
     let parameters: &'static [RawParameter] = parameters.collect::<Vec<_>>().leak();
     let raw = RawDescription {
-        help: text(declared.help),
+        help: RawText::of(&declared.help),
         vendor: declared.vendor.into(),
         device: declared.device.into(),
         revision: declared.revision.into(),
@@ -319,79 +266,14 @@ fn description<M: Declare>() -> *const RawDescription {
     Box::leak(Box::new(raw))
 }
 
-fn text(text: String) -> RawText {
-    let text: &'static str = text.leak();
-    RawText {
-        bytes: text.as_ptr(),
-        len: text.len(),
-    }
-}
-
-fn setting(value: Setting) -> RawSetting {
-    let nothing = RawText {
-        bytes: ptr::null(),
-        len: 0,
-    };
-    let (kind, number, text) = match value {
-        Setting::Integer(number) => (0, number, nothing),
-        Setting::Number(number) => (1, number.to_bits(), nothing),
-        Setting::Flag(flag) => (2, flag.into(), nothing),
-        Setting::Text(value) => (3, 0, text(value)),
-        Setting::Bytes(number) => (4, number, nothing),
-        Setting::Time(number) => (5, number, nothing),
-        Setting::Bandwidth(number) => (6, number, nothing),
-        Setting::Frequency(number) => (7, number, nothing),
-    };
-    RawSetting { kind, number, text }
-}
-
-/// The value of a parameter that the simulator gives; its type is that of `like`.
-///
-/// # Safety
-///
-/// The text of a value, if it has one, must be valid during the call.
-unsafe fn setting_like(like: &Setting, raw: &RawSetting) -> Setting {
-    match like {
-        Setting::Integer(_) => Setting::Integer(raw.number),
-        Setting::Number(_) => Setting::Number(f64::from_bits(raw.number)),
-        Setting::Flag(_) => Setting::Flag(raw.number != 0),
-        Setting::Bytes(_) => Setting::Bytes(raw.number),
-        Setting::Time(_) => Setting::Time(raw.number),
-        Setting::Bandwidth(_) => Setting::Bandwidth(raw.number),
-        Setting::Frequency(_) => Setting::Frequency(raw.number),
-        Setting::Text(_) => {
-            // SAFETY: the caller keeps to the rules of this function.
-            let bytes = unsafe { bytes_at(raw.text.bytes, raw.text.len) };
-            Setting::Text(str::from_utf8(bytes).unwrap_or_default().to_owned())
-        }
-    }
-}
-
-/// The bytes at a pointer, which may be null if there are none.
-///
-/// # Safety
-///
-/// The bytes must be valid as long as the slice is used.
-unsafe fn bytes_at<'b>(bytes: *const u8, len: usize) -> &'b [u8] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: the caller keeps to the rules of this function.
-    unsafe { slice::from_raw_parts(bytes, len) }
-}
-
 unsafe extern "C" fn make<M: Declare>(
     values: *const RawSetting,
     count: usize,
     shell: *const RawShell,
 ) -> *mut c_void {
     keep_panics();
-    let values: &[RawSetting] = if count == 0 {
-        &[]
-    } else {
-        // SAFETY: the simulator gives `count` values, which are valid during this call.
-        unsafe { slice::from_raw_parts(values, count) }
-    };
+    // SAFETY: the simulator gives `count` values, which are valid during this call.
+    let values = unsafe { list(values, count) };
     let work = |_: &mut Shell<'_>| {
         let parameters = M::description().parameters;
         let (has, given) = (parameters.len(), values.len());
@@ -402,8 +284,8 @@ unsafe extern "C" fn make<M: Declare>(
         let settings = parameters.into_iter().zip(values);
         let settings = settings.map(|(parameter, raw)| {
             // SAFETY: the simulator's texts are valid during this call.
-            let value = unsafe { setting_like(&parameter.default, raw) };
-            (parameter.key, value)
+            let value = unsafe { raw.read() };
+            (parameter.key, value.unwrap_or(parameter.default))
         });
         let model = M::new(&Settings::new(settings.collect()));
         Box::into_raw(Box::new(model)).cast()
@@ -452,14 +334,9 @@ unsafe extern "C" fn read<M: Declare>(
         // SAFETY: the simulator gives space for as many bytes as the access has, and does not use it during this call.
         unsafe { slice::from_raw_parts_mut(into, access.len as usize) }
     };
-    let work = |shell: &mut Shell<'_>| match model.read(access, into, shell) {
-        Answer::Now => ANSWER_NOW,
-        Answer::Later => ANSWER_LATER,
-        Answer::Unsupported => ANSWER_UNSUPPORTED,
-        Answer::Abort => ANSWER_ABORT,
-    };
+    let work = |shell: &mut Shell<'_>| model.read(access, into, shell);
     // SAFETY: the simulator's shell is valid during this call.
-    unsafe { call(shell, ANSWER_ABORT, work) }
+    unsafe { call(shell, Answer::Abort, work) as u32 }
 }
 
 unsafe extern "C" fn write<M: Declare>(
@@ -473,7 +350,7 @@ unsafe extern "C" fn write<M: Declare>(
     // SAFETY: the access is valid during this call.
     let access = access(unsafe { &*raw });
     // SAFETY: the simulator gives as many bytes as the access has.
-    let bytes = unsafe { bytes_at(bytes, access.len as usize) };
+    let bytes = unsafe { list(bytes, access.len as usize) };
     // SAFETY: the simulator's shell is valid during this call.
     unsafe { call(shell, (), |shell| model.write(access, bytes, shell)) }
 }
@@ -489,15 +366,11 @@ unsafe extern "C" fn completed<M: Declare>(
     // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time.
     let model = unsafe { device::<M>(model) };
     // SAFETY: the simulator gives `len` bytes, which are valid during this call.
-    let bytes = unsafe { bytes_at(bytes, len) };
-    let outcome = match failure {
-        0 => Ok(bytes),
-        1 => Err(Failure::Unsupported),
-        2 => Err(Failure::Aborted),
-        3 => Err(Failure::TimedOut),
-        5 => Err(Failure::NotEnabled),
-        _ => Err(Failure::Poisoned),
-    };
+    let bytes = unsafe { list(bytes, len) };
+    let outcome = failure.checked_sub(1).map_or(Ok(bytes), |number| {
+        let failure = Failure::ALL.get(number as usize);
+        Err(failure.copied().unwrap_or(Failure::Poisoned))
+    });
     // SAFETY: the simulator's shell is valid during this call.
     unsafe { call(shell, (), |shell| model.completed(tag, outcome, shell)) }
 }
@@ -519,9 +392,9 @@ unsafe extern "C" fn expired<M: Declare>(model: *mut c_void, timer: u64, shell: 
 #[cfg(test)]
 mod tests {
     use std::ffi::c_void;
-    use std::{ptr, slice, str};
+    use std::{ptr, slice};
 
-    use super::{RawRequest, RawSetting, RawShell, setting, table};
+    use super::{RawRequest, RawSetting, RawShell, table};
     use crate::{Access, Answer, Declare, Description, Model, Parameter, Setting, Settings, Shell};
 
     struct OfOne;
@@ -584,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_device_is_made_with_a_value_for_each_parameter_only() {
-        let one = setting(Setting::Integer(1));
+        let one = RawSetting::of(&Setting::Integer(1));
         assert_eq!(make_with(&[one]), "");
         assert!(make_with(&[]).contains("has 1 parameters, and was given 0 values"));
         assert!(make_with(&[one, one]).contains("has 1 parameters, and was given 2 values"));

@@ -129,6 +129,11 @@ pub enum Answer {
     Abort,
 }
 
+impl Answer {
+    /// All answers, in the order of their numbers in the C interface, from 0 on.
+    pub const ALL: [Self; 4] = [Self::Now, Self::Later, Self::Unsupported, Self::Abort];
+}
+
 /// The reason why a request of a model has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -142,6 +147,17 @@ pub enum Failure {
     Poisoned,
     /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
     NotEnabled,
+}
+
+impl Failure {
+    /// All reasons, in the order of their numbers in the C interface, from 1 on.
+    pub const ALL: [Self; 5] = [
+        Self::Unsupported,
+        Self::Aborted,
+        Self::TimedOut,
+        Self::Poisoned,
+        Self::NotEnabled,
+    ];
 }
 
 impl fmt::Display for Failure {

@@ -149,6 +149,9 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All operations, in the order of their numbers in the C interface, from 0 on.
+    pub const ALL: [Self; 3] = [Self::FetchAdd, Self::Swap, Self::CompareAndSwap];
+
     /// The number of operands, which all have the size of the value.
     pub fn operands(self) -> usize {
         match self {
@@ -167,6 +170,11 @@ pub enum Severity {
     NonFatal,
     /// `ERR_FATAL`.
     Fatal,
+}
+
+impl Severity {
+    /// All severities, in the order of their numbers in the C interface, from 0 on.
+    pub const ALL: [Self; 3] = [Self::Correctable, Self::NonFatal, Self::Fatal];
 }
 
 /// The reason why the shell rejects a request.

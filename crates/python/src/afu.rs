@@ -241,10 +241,6 @@ impl Shell {
             .map_err(wrong)
     }
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "an argument of Python is extracted by value"
-    )]
     #[pyo3(signature = (address, data, tag = 0))]
     fn write(&mut self, address: u64, data: Cow<'_, [u8]>, tag: u32) -> PyResult<()> {
         self.with(|shell| shell.write(address, &data, tag))?
@@ -273,17 +269,13 @@ impl Shell {
             )));
         }
         let mut bytes = vec![0; length];
-        let done = self.with(|shell| shell.memory().read(address, &mut bytes))?;
+        let done = self.with(|shell| shell.read_memory(address, &mut bytes))?;
         let done = done.map_err(wrong)?;
         Ok((PyBytes::new(py, &bytes), done.as_ns()))
     }
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "an argument of Python is extracted by value"
-    )]
     fn memory_write(&mut self, address: u64, data: Cow<'_, [u8]>) -> PyResult<f64> {
-        let done = self.with(|shell| shell.memory().write(address, &data))?;
+        let done = self.with(|shell| shell.write_memory(address, &data))?;
         done.map(Time::as_ns).map_err(wrong)
     }
 }

@@ -1,10 +1,5 @@
 //! Host threads that Python controls.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments are converted from what Python has"
-)]
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,10 +1,5 @@
 //! Ranks of a job that Python controls: their next operations and the results.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments are converted from what Python has"
-)]
-
 use kernel::{Quantity, Span, Value};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,5 +1,10 @@
 //! The Python module `peerlane._core`: bindings of the simulator, without logic of its own.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments of Python are extracted by value"
+)]
+
 mod afu;
 mod allocator;
 mod arithmetic;
@@ -144,10 +149,6 @@ type FilterParts = (
 impl Simulation {
     #[new]
     #[pyo3(signature = (text, source = "<text>", seed = None, models = Vec::new()))]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "Python gives a list of its own"
-    )]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -493,10 +494,6 @@ fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
 /// Returns all models, profiles and parameters, as JSON, with models from outside.
 #[pyfunction]
 #[pyo3(signature = (models = Vec::new()))]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
 fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::catalogue_with(models::models(&models)?.all()))
 }
@@ -509,10 +506,6 @@ fn workload_lists() -> Vec<(&'static str, &'static str)> {
 
 /// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
 fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     ::scenario::nearest(written, &known).map(str::to_owned)
@@ -520,10 +513,6 @@ fn nearest(written: &str, known: Vec<String>) -> Option<String> {
 
 /// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
 fn advice(written: &str, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     ::scenario::advice(written, &known)
@@ -583,7 +572,7 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
 }
 
 /// The error of a wrong value.
-#[expect(
+#[allow(
     clippy::needless_pass_by_value,
     reason = "it is the argument of map_err"
 )]
@@ -591,10 +580,6 @@ fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is the argument of map_err"
-)]
 fn access_error(error: AccessError) -> PyErr {
     let text = error.to_string();
     if error.is_failure() {

@@ -1,10 +1,5 @@
 //! Accesses from outside that are in flight, and calls of models from outside.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments are converted from what Python has"
-)]
-
 use std::cell::Cell;
 
 use kernel::Time;

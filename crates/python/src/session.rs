@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Serialize;
+use serde_json::json;
 use server::{Image, Loader, Server, ServerError, Settings};
 use sim::card_registers::{CounterControl, CounterEvent};
 use sim::{Afu, BuiltInAfu};
@@ -205,28 +205,6 @@ pub fn real_time() -> u64 {
     server::real_time()
 }
 
-#[derive(Serialize)]
-struct Place {
-    name: String,
-    slot: u8,
-    host: String,
-    function: String,
-    vendor_id: u16,
-    device_id: u16,
-    interface: String,
-    accelerator: Option<String>,
-    registers: u64,
-    registers_size: u64,
-    port_control: u64,
-    counters: u64,
-    select_reads: u64,
-    select_writes: u64,
-    counter_mask: u64,
-    local_memory: u64,
-    clock_hz: u64,
-    interrupts: Vec<u32>,
-}
-
 /// Returns all slots of all FPGA cards of a simulation, as JSON.
 #[pyfunction]
 pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
@@ -244,26 +222,26 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 let control = CounterControl::default().with_event(event);
                 control.with_port(Some(number)).0
             };
-            Place {
-                name: place.name.clone(),
-                slot: number,
-                host: place.host.clone(),
-                function: place.function.to_string(),
-                vendor_id: place.vendor_id,
-                device_id: place.device_id,
-                interface: place.interface.to_string(),
-                accelerator: slot.afu.map(|id| id.to_string()),
-                registers: slot.registers,
-                registers_size: sim::SlotPlace::REGISTERS_SIZE,
-                port_control: slot.port + sim::card_registers::PORT_CONTROL,
-                counters: place.management + sim::card_registers::FABRIC_CONTROL,
-                select_reads: select(CounterEvent::LinkRead),
-                select_writes: select(CounterEvent::LinkWrite),
-                counter_mask: sim::card_registers::COUNT,
-                local_memory: place.local_memory,
-                clock_hz: slot.clock.0,
-                interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),
-            }
+            json!({
+                "name": place.name.clone(),
+                "slot": number,
+                "host": place.host.clone(),
+                "function": place.function.to_string(),
+                "vendor_id": place.vendor_id,
+                "device_id": place.device_id,
+                "interface": sim::INTERFACE.to_string(),
+                "accelerator": slot.afu.map(|id| id.to_string()),
+                "registers": slot.registers,
+                "registers_size": sim::SlotPlace::REGISTERS_SIZE,
+                "port_control": slot.port + sim::card_registers::PORT_CONTROL,
+                "counters": place.management + sim::card_registers::FABRIC_CONTROL,
+                "select_reads": select(CounterEvent::LinkRead),
+                "select_writes": select(CounterEvent::LinkWrite),
+                "counter_mask": sim::card_registers::COUNT,
+                "local_memory": place.local_memory,
+                "clock_hz": slot.clock.0,
+                "interrupts": (0..sim::INTERRUPTS).filter_map(message).collect::<Vec<_>>(),
+            })
         });
         slots.collect::<Vec<_>>()
     });

@@ -7,8 +7,6 @@ use kernel::{Quantity, Value};
 pub struct Code(pub u32);
 
 impl Quantity for Code {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let number = match value {
             Value::Integer(number) => u32::try_from(*number).ok(),

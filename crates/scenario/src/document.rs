@@ -250,7 +250,7 @@ impl<'a> Section<'a> {
                 self.known.extend(sets.iter().flat_map(|set| set.keys()));
                 return Err(self.unknown(&item));
             }
-            let value = item.scalar().map_err(|message| item.error(&message))?;
+            let value = item.scalar()?;
             for set in &mut *sets {
                 set.set(item.key, &value)
                     .map_err(|message| item.error(&message))?;
@@ -267,7 +267,7 @@ impl<'a> Section<'a> {
     ) -> Result<Vec<Item<'a>>, ScenarioError> {
         let items = std::mem::take(&mut self.left);
         for item in &items {
-            let value = item.scalar().map_err(|message| item.error(&message))?;
+            let value = item.scalar()?;
             let tries: Vec<_> = sets
                 .iter_mut()
                 .map(|set| set.set(item.key, &value))
@@ -335,7 +335,7 @@ impl<'a> Item<'a> {
 
     /// Reads the value as a quantity.
     pub fn read<Q: Quantity>(&self) -> Result<At<Q>, ScenarioError> {
-        let read = self.scalar().and_then(|value| Q::read(&value));
+        let read = Q::read(&self.scalar()?);
         Ok(At {
             value: read.map_err(|message| self.error(&message))?,
             line: self.line,
@@ -344,7 +344,7 @@ impl<'a> Item<'a> {
 
     /// Sets the key in those of `sets` that have it.
     pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
-        let value = self.scalar().map_err(|message| self.error(&message))?;
+        let value = self.scalar()?;
         for set in sets {
             set.set(self.key, &value)
                 .map_err(|message| self.error(&message))?;
@@ -364,17 +364,7 @@ impl<'a> Item<'a> {
 
     /// An empty section at the position of this key.
     pub fn nothing(&self) -> Section<'a> {
-        Section {
-            source: self.source,
-            name: self.path.clone(),
-            line: self.line,
-            left: Vec::new(),
-            known: Vec::new(),
-            lines: Lines {
-                own: self.line,
-                keys: Vec::new(),
-            },
-        }
+        Section::new(self.source, self.path.clone(), self.line, &NOTHING)
     }
 
     /// Reads the value as a section.
@@ -393,13 +383,17 @@ impl<'a> Item<'a> {
         }
     }
 
-    fn scalar(&self) -> Result<Value<'a>, String> {
-        let refused = |what: &str| Err(format!("{what} is not allowed here; write a single value"));
+    fn scalar(&self) -> Result<Value<'a>, ScenarioError> {
+        let refused = |what: &str| {
+            let message = format!("{what} is not allowed here; write a single value");
+            Err(self.error(&message))
+        };
         match &self.value.content {
             Content::Text(text) => Ok(Value::Text(text)),
             Content::Integer(number) => Ok(Value::Integer(*number)),
             Content::TooLarge(number) => {
-                Err(format!("{number} is too large; write a number below 2^63"))
+                let message = format!("{number} is too large; write a number below 2^63");
+                Err(self.error(&message))
             }
             Content::Float(Some(number)) => Ok(Value::Float(*number)),
             Content::Float(None) => refused("this number"),
@@ -410,6 +404,12 @@ impl<'a> Item<'a> {
         }
     }
 }
+
+/// A table without keys.
+static NOTHING: Table<'static> = Table {
+    entries: Vec::new(),
+    member: None,
+};
 
 /// Common names of parameters in the field, and the parameters' names in scenarios.
 const FIELD_NAMES: [(&str, &str); 8] = [
@@ -451,6 +451,16 @@ pub fn advice(written: &str, known: &[&str]) -> String {
         }
         (None, known) => format!("write one of {}", known.join(", ")),
     }
+}
+
+/// The position of the name `written` in `known`; or the message that there is no `what` of that name, with `first` as advice where no
+/// name is known.
+pub fn position(written: &str, known: &[&str], what: &str, first: &str) -> Result<usize, String> {
+    let found = known.iter().position(|name| *name == written);
+    found.ok_or_else(|| match known {
+        [] => format!("there is no {what} {written:?}; {first}"),
+        known => format!("there is no {what} {written:?}; {}", advice(written, known)),
+    })
 }
 
 fn join(section: &str, key: &str) -> String {

@@ -10,11 +10,10 @@ mod form;
 pub mod path;
 mod repeat;
 mod scenario;
-mod toml_text;
 mod tree;
 
 pub use code::Code;
-pub use document::{At, Item, Lines, Section, Source, advice, nearest};
+pub use document::{At, Item, Lines, Section, Source, advice, nearest, position};
 pub use error::ScenarioError;
 pub use form::{BuiltIn, Form, InnerForm, Row, SectionForm, Shape, TOP};
 pub use scenario::{Effective, Origin, Scenario};

@@ -1,8 +1,8 @@
 //! Paths of keys: parts with dots between them, such as `devices.a.tags`. A part with a dot in it stands in quotes.
 
-use toml::de::DeValue;
+use std::collections::BTreeMap;
 
-use crate::toml_text::quoted;
+use toml::de::DeValue;
 
 /// The parts of a path; a message if it is not one.
 pub fn split(path: &str) -> Result<Vec<String>, String> {
@@ -35,6 +35,13 @@ pub fn join<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
         part => quoted(part),
     });
     shown.collect::<Vec<_>>().join(".")
+}
+
+/// A part in quotes, as a key of TOML.
+fn quoted(part: &str) -> String {
+    let pair = toml::to_string(&BTreeMap::from([(part, 0)]));
+    let key = pair.map(|pair| pair.trim_end_matches(" = 0\n").to_owned());
+    key.unwrap_or_else(|_| part.to_owned())
 }
 
 /// The first part of a path, and what follows it.

@@ -1,10 +1,13 @@
 //! The tables of a scenario's text, each part with the byte at which it begins.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::ser::ValueSerializer;
+use toml::value::Datetime;
 
 /// A table: its keys in the order of the text.
 #[derive(Clone, Debug, Default)]
@@ -225,28 +228,52 @@ pub fn read_value(text: &str) -> Content<'static> {
     .unwrap_or_else(|| Content::Text(Cow::Owned(text.to_owned())))
 }
 
-/// A table is serialized as a map from its keys to their values.
-impl Serialize for Table<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
-        for entry in &self.entries {
-            map.serialize_entry(&entry.key, &entry.value)?;
+impl Content<'_> {
+    /// Whether the value is a table, or a list of tables.
+    fn is_tables(&self) -> bool {
+        match self {
+            Content::List(list) => list.iter().all(|part| part.table().is_some()),
+            Content::Table(_) => true,
+            _ => false,
         }
-        map.end()
     }
 }
 
-/// A value that no scenario can have, such as a date, is serialized as none.
-impl Serialize for Part<'_> {
+/// A value is shown as TOML writes it.
+impl fmt::Display for Content<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        let written = self.serialize(ValueSerializer::new(&mut text));
+        written.map_err(|_| fmt::Error)?;
+        formatter.write_str(&text)
+    }
+}
+
+/// A table is serialized as a map from its keys to their values, with the tables last, as they stand in a text.
+impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.content {
+        let (tables, values): (Vec<_>, Vec<_>) = self.iter().partition(|(_, one)| one.is_tables());
+        serializer.collect_map(values.into_iter().chain(tables))
+    }
+}
+
+/// A number that TOML cannot have is serialized as a text.
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
             Content::Text(text) => text.serialize(serializer),
             Content::Integer(number) => number.serialize(serializer),
-            Content::Float(number) => number.serialize(serializer),
+            Content::TooLarge(number) => number.serialize(serializer),
+            Content::Float(number) => number.unwrap_or(f64::NAN).serialize(serializer),
             Content::Flag(flag) => flag.serialize(serializer),
-            Content::List(parts) => parts.serialize(serializer),
+            Content::Date(date) => match date.parse::<Datetime>() {
+                Ok(date) => date.serialize(serializer),
+                Err(_) => date.serialize(serializer),
+            },
+            Content::List(parts) => {
+                serializer.collect_seq(parts.iter().map(|part| &part.content))
+            }
             Content::Table(table) => table.serialize(serializer),
-            Content::TooLarge(_) | Content::Date(_) => serializer.serialize_none(),
         }
     }
 }

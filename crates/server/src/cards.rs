@@ -75,14 +75,14 @@ impl Card {
             subsystem_vendor_id: place.subsystem_vendor_id,
             subsystem_id: place.subsystem_id,
             object_id: u64::from(place.function.0) << OBJECT_BITS,
-            guid: bytes(place.interface),
+            guid: bytes(sim::INTERFACE),
             assigned: is_taken(None),
             mmio: 0,
             mmio_size: 0,
             interrupts: 0,
             slots: place.slots.len() as u32,
             slot: 0,
-            bitstream_id: place.bitstream_id,
+            bitstream_id: sim::BITSTREAM_ID,
             local_memory: place.local_memory,
         };
         let accelerators = (0..place.slots.len()).map(|slot| {
@@ -156,7 +156,7 @@ pub(crate) fn accelerator(
 ) -> Result<Configuration, String> {
     let image = Image::parse(bytes).map_err(|error| error.to_string())?;
     let id = |text: &str| text.parse::<AfuId>().map_err(|error| error.to_string());
-    let (interface, own) = (id(&image.interface)?, place.interface);
+    let (interface, own) = (id(&image.interface)?, sim::INTERFACE);
     if interface != own {
         return Err(format!(
             "the bitstream is for the interface {interface}, but the card {} has {own}",

@@ -15,11 +15,11 @@ pub mod setup;
 pub mod workload;
 
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
+    Afu, AfuId, BITSTREAM_ID, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, Misuse,
     NoSuchMemory, NotAnAfuId, Shell, first_vector, management_alert, port_alert,
     registers as card_registers,
 };
-pub use device::{Failure, ForeignModel, Maker};
+pub use device::{Failure, ForeignModel, Maker, read_setting};
 pub use meters::latency::{Latency, LatencyHistogram};
 pub use observe::capture::{Filter, FilterError, FilterOptions};
 pub use protocol::{FunctionId, NotAFunction};

@@ -202,14 +202,7 @@ impl AccessLoop {
             AccessOrder::Random(stream) => stream.below(places) * self.what.size,
             AccessOrder::Local => 0,
         };
-        self.begun += 1;
-        OneAccess {
-            kind: self.what.kind,
-            offset,
-            size: self.what.size,
-            born: now,
-            measured: self.begun > self.what.warm_up,
-        }
+        self.begin_commanded(self.what.kind, (offset, self.what.size), now)
     }
 
     /// The offset of an access that software commands, if it is one of this sequence: of its kind and size, in its region, and

@@ -432,15 +432,11 @@ impl BridgedLoad {
     /// Creates the read request of this part for `requester` with `tag`.
     pub fn request(&self, requester: FunctionId, tag: Tag, packets: &mut Packets) -> PacketId {
         let kind = Kind::MemoryRead(request_at(requester, tag, self.address, self.len));
-        let packet = packets.claim();
-        packets[packet].write(
-            Header {
-                kind,
-                ..self.header
-            },
-            self.stamp,
-        );
-        packet
+        let header = Header {
+            kind,
+            ..self.header
+        };
+        packets.make(header, self.stamp, &[])
     }
 }
 
@@ -470,14 +466,10 @@ fn answers(
     let mut from = 0;
     let parts = Completions::of_part(request, completer, (offset, len), largest, BOUNDARY);
     parts
-        .map(|(header, address, len)| {
-            let (lead, len) = ((address % 4) as usize, len as usize);
-            let packet = packets.claim();
-            let payload = packets[packet].write(header, stamp);
-            let part = bytes.get(from..from + len).unwrap_or_default();
-            payload[lead..lead + part.len()].copy_from_slice(part);
-            from += len;
-            packet
+        .map(|(header, _, len)| {
+            let first = from;
+            from += len as usize;
+            packets.make(header, stamp, bytes.get(first..from).unwrap_or_default())
         })
         .collect()
 }
@@ -491,7 +483,5 @@ fn failed(
 ) -> PacketId {
     let header = Header::completion(request, completer, Status::UnsupportedRequest)
         .expect("a load is a non-posted request");
-    let packet = packets.claim();
-    packets[packet].write(header, stamp);
-    packet
+    packets.make(header, stamp, &[])
 }

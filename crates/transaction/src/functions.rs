@@ -335,11 +335,13 @@ impl Functions {
             Action::Write { .. } => Header::completion(&header, id, Status::Successful),
         };
         let answer = answer.expect("a configuration request is non-posted");
-        let completion = packets.claim();
-        let payload = packets[completion].write(answer, stamp);
-        if action == Action::Read {
-            payload.copy_from_slice(&value.to_le_bytes());
-        }
+        let value = value.to_le_bytes();
+        let data = if action == Action::Read {
+            &value[..]
+        } else {
+            &[]
+        };
+        let completion = packets.make(answer, stamp, data);
         Served {
             completion,
             written: action != Action::Read,
@@ -531,9 +533,7 @@ impl Functions {
     /// The message for an error of a function here.
     pub fn error_message(&self, report: ErrorReport, packets: &mut Packets) -> PacketId {
         let header = Header::message(self.id_of(report.place), Message::Error(report.severity));
-        let packet = packets.claim();
-        packets[packet].write(header, Stamp::default());
-        packet
+        packets.make(header, Stamp::default(), &[])
     }
 
     /// Takes an error message of `source` from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6): not if the port
@@ -581,25 +581,15 @@ impl Functions {
         }
     }
 
-    /// Records that a request of the function at `place` was completed with Unsupported Request.
-    pub fn record_master_abort(&mut self, place: FunctionPlace) {
-        self.space_mut(place).record_master_abort();
-    }
-
-    /// Records in the status of the requester, a function of a device, that its request was completed with an error.
+    /// Records in the status of the requester that its request was completed with an error.
     pub fn record_abort(&mut self, completion: &Completion) {
         let place = self.place_of(completion.requester);
-        let place = place.unwrap_or(FunctionPlace::Own);
+        let space = self.space_mut(place.unwrap_or(FunctionPlace::Own));
         match completion.status {
-            Status::UnsupportedRequest => self.record_master_abort(place),
-            Status::CompleterAbort => self.record_target_abort(place),
+            Status::UnsupportedRequest => space.record_master_abort(),
+            Status::CompleterAbort => space.record_target_abort(),
             _ => {}
         }
-    }
-
-    /// Records that a request of the function at `place` was completed with Completer Abort.
-    pub fn record_target_abort(&mut self, place: FunctionPlace) {
-        self.space_mut(place).record_target_abort();
     }
 
     /// A function level reset of the function at `place`. One of a physical function ends its virtual functions (PCIe Base 9.2.2.2).

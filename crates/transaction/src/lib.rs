@@ -52,7 +52,7 @@ pub use marking::{Mark, Marking, Marks};
 pub use memory::{Backing, Memory, MemoryPage, set_page_source};
 pub use outbox::{Outbox, Packing, messages};
 pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
-pub use page::{Mapping, Misaligned, PageSize, Rights};
+pub use page::{Mapping, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, deliver_poisoned, written};

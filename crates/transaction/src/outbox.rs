@@ -60,11 +60,7 @@ impl Outbox {
             return None;
         }
         let header = Header::coherence(self.packing.format, self.bytes.len() as u16 / 4);
-        let packet = packets.claim();
-        packets[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&self.bytes);
-        Some(packet)
+        Some(packets.make(header, Stamp::default(), &self.bytes))
     }
 }
 

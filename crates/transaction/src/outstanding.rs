@@ -234,9 +234,7 @@ impl<T: Copy> Outstanding<T> {
             traffic_class,
             ..read
         };
-        let packet = packets.claim();
-        packets[packet].write(header, stamp);
-        packet
+        packets.make(header, stamp, &[])
     }
 
     /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
@@ -305,26 +303,35 @@ impl<T: Copy> Outstanding<T> {
     /// Removes the requests that `is_forgotten` selects, because their function was reset, and returns the missing part of each. Their
     /// tags are in quarantine for as long as if they had timed out, because their completions may still arrive.
     pub fn forget(&mut self, is_forgotten: impl Fn(&T) -> bool) -> Vec<AnsweredPart<T>> {
-        let mut forgotten = Vec::new();
-        for (deadline, tag) in &self.deadlines {
-            let slot = &mut self.slots[usize::from(*tag)];
-            if let Slot::Waiting(waiting) = *slot
-                && waiting.deadline == *deadline
-                && is_forgotten(&waiting.what)
-            {
-                *slot = Slot::Quarantined(waiting.space);
-                let end = *deadline + self.limits.tag_quarantine;
-                let place = self.quarantined.partition_point(|(other, _)| *other <= end);
-                self.quarantined.insert(place, (end, *tag));
-                forgotten.push(AnsweredPart {
-                    what: waiting.what,
-                    offset: waiting.received,
-                    len: waiting.len - waiting.received,
-                    last: true,
-                });
-            }
-        }
-        forgotten
+        let slots = &self.slots;
+        let is_of_reset = |(deadline, tag): &(Time, u16)| match &slots[usize::from(*tag)] {
+            Slot::Waiting(one) => one.deadline == *deadline && is_forgotten(&one.what),
+            _ => false,
+        };
+        let all = self.deadlines.iter().copied().filter(is_of_reset);
+        let all: Vec<(Time, u16)> = all.collect();
+        all.into_iter()
+            .filter_map(|(deadline, tag)| self.quarantine(tag, deadline))
+            .collect()
+    }
+
+    /// Lets the tag of a request rest after `time`; returns the missing part of the request.
+    fn quarantine(&mut self, tag: u16, time: Time) -> Option<AnsweredPart<T>> {
+        let slot = &mut self.slots[usize::from(tag)];
+        let Slot::Waiting(waiting) = *slot else {
+            return None;
+        };
+        *slot = Slot::Quarantined(waiting.space);
+        // Tags of requests that were forgotten may be in quarantine for longer.
+        let end = time + self.limits.tag_quarantine;
+        let place = self.quarantined.partition_point(|(other, _)| *other <= end);
+        self.quarantined.insert(place, (end, tag));
+        Some(AnsweredPart {
+            what: waiting.what,
+            offset: waiting.received,
+            len: waiting.len - waiting.received,
+            last: true,
+        })
     }
 
     /// Frees the tags whose quarantine is over. They are used after all others.
@@ -347,25 +354,9 @@ impl<T: Copy> Outstanding<T> {
             return None;
         }
         let (_, tag) = self.deadlines.pop_front()?;
-        let slot = &mut self.slots[usize::from(tag)];
-        let Slot::Waiting(waiting) = *slot else {
-            panic!("{TIMED_OUT}");
-        };
-        *slot = Slot::Quarantined(waiting.space);
-        let end = now + self.limits.tag_quarantine;
-        // Tags of requests that were forgotten may be in quarantine for longer.
-        let place = self.quarantined.partition_point(|(other, _)| *other <= end);
-        self.quarantined.insert(place, (end, tag));
-        Some(AnsweredPart {
-            what: waiting.what,
-            offset: waiting.received,
-            len: waiting.len - waiting.received,
-            last: true,
-        })
+        self.quarantine(tag, now)
     }
 }
-
-const TIMED_OUT: &str = "the oldest deadline is that of an outstanding request";
 
 #[cfg(test)]
 mod tests {

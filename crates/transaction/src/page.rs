@@ -5,8 +5,6 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use thiserror::Error;
-
 kernel::choices! {
     /// A page size of the Armv8-A VMSA with a 4 KiB granule, including contiguous entries.
     #[derive(PartialOrd, Ord, Hash)]
@@ -25,15 +23,6 @@ kernel::choices! {
 }
 
 impl PageSize {
-    /// All sizes, smallest first.
-    pub const ALL: [PageSize; 5] = [
-        PageSize::Kib4,
-        PageSize::Kib64,
-        PageSize::Mib2,
-        PageSize::Mib32,
-        PageSize::Gib1,
-    ];
-
     /// The number of address bits within a page.
     pub const fn bits(self) -> u32 {
         match self {
@@ -83,21 +72,6 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping of the page at `virtual_base` to `physical_base`. Both must be multiples of the size.
-    pub fn new(
-        virtual_base: u64,
-        physical_base: u64,
-        size: PageSize,
-        rights: Rights,
-    ) -> Result<Self, Misaligned> {
-        let wrong = [virtual_base, physical_base].into_iter();
-        let mut wrong = wrong.filter(|base| size.base_of(*base) != *base);
-        match wrong.next() {
-            Some(address) => Err(Misaligned { address, size }),
-            None => Ok(Self::around(virtual_base, physical_base, size, rights)),
-        }
-    }
-
     /// A mapping of the page that contains `address` to the page that contains `physical`.
     pub const fn around(address: u64, physical: u64, size: PageSize, rights: Rights) -> Self {
         Self {
@@ -155,37 +129,16 @@ impl Mapping {
     }
 }
 
-/// The error of a page address that is not a multiple of the page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{address:#x} is not the address of a {size} page; write a multiple of {size}")]
-pub struct Misaligned {
-    /// The address.
-    pub address: u64,
-    /// The size of the page.
-    pub size: PageSize,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_address_keeps_its_place_in_the_page() {
-        let mapping = Mapping::new(0x20_0000, 0x80_0000, PageSize::Mib2, Rights::Read);
-        let mapping = mapping.expect("both bases are multiples of 2 MiB");
+        let mapping = Mapping::around(0x20_0000, 0x80_0000, PageSize::Mib2, Rights::Read);
         assert_eq!(mapping.translate(0x2a_bcde), 0x8a_bcde);
         assert_eq!(mapping.range(), 0x20_0000..=0x3f_ffff);
         assert!(mapping.covers(0x3f_ffff) && !mapping.covers(0x40_0000));
-    }
-
-    #[test]
-    fn a_page_that_is_not_at_a_multiple_of_its_size_is_told_what_would_be() {
-        let wrong = Mapping::new(0x1_0000, 0x1000, PageSize::Kib64, Rights::Read);
-        let wrong = wrong.expect_err("4 KiB are no multiple of 64 KiB");
-        assert_eq!(
-            wrong.to_string(),
-            "0x1000 is not the address of a 64 KiB page; write a multiple of 64 KiB"
-        );
     }
 
     #[test]

@@ -37,7 +37,5 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     }
     let answer = Header::completion(&header, completer, status)
         .expect("a non-posted request has a completion");
-    let packet = fx.store().claim();
-    fx.store()[packet].write(answer, stamp);
-    Some(packet)
+    Some(fx.store().make(answer, stamp, &[]))
 }

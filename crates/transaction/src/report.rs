@@ -6,6 +6,7 @@ use protocol::{MemoryRequest, Status};
 use crate::{Memory, Pattern, Taken};
 
 /// The enabled bytes of a write's payload.
+#[inline]
 pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     let lead = (request.first_byte() - request.address()) as usize;
     &packet.payload()[lead..lead + request.byte_len() as usize]
@@ -45,6 +46,7 @@ pub fn deliver_poisoned(
 
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
 /// without a pattern is not checked.
+#[inline]
 pub fn arrived(
     packet: &Packet,
     request: &MemoryRequest,

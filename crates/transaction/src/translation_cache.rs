@@ -154,7 +154,7 @@ mod tests {
 
     fn page(number: u64, size: PageSize) -> Mapping {
         let (base, physical) = (number << size.bits(), (number + 7) << size.bits());
-        Mapping::new(base, physical, size, Rights::ReadWrite).expect("a whole page")
+        Mapping::around(base, physical, size, Rights::ReadWrite)
     }
 
     #[test]

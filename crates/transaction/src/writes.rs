@@ -25,11 +25,7 @@ pub fn writes(
             last: stamp.last && at + len == bytes.len(),
             ..stamp
         };
-        let packet = packets.claim();
-        let lead = (address % 4) as usize;
-        packets[packet].write(header, stamp)[lead..lead + len]
-            .copy_from_slice(&bytes[at..at + len]);
-        requests.push(packet);
+        requests.push(packets.make(header, stamp, &bytes[at..at + len]));
         at += len;
     }
     requests

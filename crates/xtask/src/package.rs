@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use device::CircuitError;
+use device::CIRCUIT_ERRORS;
 use device::sg_dma::registers::{
-    COUNTERS, CROSSED, Counter, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, ROUND_TRIP, SIZE,
+    CIRCUIT_COUNTERS, COUNTERS, CROSSED, DESCRIPTOR, MOST_DESCRIPTORS, REPLY, ROUND_TRIP, SIZE,
     Status as Transfer, TIME_PEER, Unit, offset,
 };
 use protocol::{
@@ -279,38 +279,8 @@ fn results(list: &mut Constants) {
 /// Errors that circuits report at their ports.
 fn reported_errors(list: &mut Constants) {
     list.title("The errors that a circuit reports (`err_kind_o`).");
-    for error in CircuitError::ALL {
-        let (name, help) = match error {
-            CircuitError::UnsupportedRequest => (
-                "UNSUPPORTED_REQUEST",
-                "no part of the circuit serves the request",
-            ),
-            CircuitError::CompleterAbort => (
-                "COMPLETER_ABORT",
-                "the circuit could not carry the request out, or has dropped it",
-            ),
-            CircuitError::UnexpectedCompletion => (
-                "UNEXPECTED_COMPLETION",
-                "a completion that belongs to no request, or does not fit it",
-            ),
-            CircuitError::CompletionTimeout => (
-                "COMPLETION_TIMEOUT",
-                "no completion came in time for the request with this tag",
-            ),
-            CircuitError::PoisonedTlp => ("POISONED_TLP", "a packet with poisoned data"),
-            CircuitError::MalformedTlp => {
-                ("MALFORMED_TLP", "a packet that breaks a rule of its form")
-            }
-            CircuitError::CorrectedInternal => (
-                "CORRECTED_INTERNAL",
-                "an error in the circuit itself that it has corrected",
-            ),
-            CircuitError::UncorrectedInternal => (
-                "UNCORRECTED_INTERNAL",
-                "an error in the circuit itself that it could not correct",
-            ),
-        };
-        list.bits(&format!("ERROR_{name}"), 3, error as u64, help);
+    for (code, (name, help, _)) in CIRCUIT_ERRORS.into_iter().enumerate() {
+        list.bits(&format!("ERROR_{name}"), 3, code as u64, help);
     }
     list.end();
 }
@@ -523,11 +493,10 @@ fn engine(list: &mut Constants) {
     );
     list.number(
         "DMA_COUNTERS_END",
-        Counter::ALL.len() as u64,
+        CIRCUIT_COUNTERS.len() as u64,
         "number of counters",
     );
-    for (number, counter) in Counter::ALL.into_iter().enumerate() {
-        let (name, help) = counter.constant();
+    for (number, (name, help)) in CIRCUIT_COUNTERS.into_iter().enumerate() {
         list.number(&format!("DMA_COUNTER_{name}"), number as u64, help);
     }
     for (name, status) in [

@@ -129,13 +129,13 @@ class Fabric(Workloads):
         Args:
             name: Of the new switch.
             to: The node above.
-            settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
-                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
-                link to the node above.
+            settings: Parameters of the switch, and of the link to the node above: `generation`,
+                `lanes`, `port` and all other keys of `[links]`.
         """
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
+    # Written by `make generate`: an overload for each model of ours.
     @overload
     def device(
         self,
@@ -212,6 +212,7 @@ class Fabric(Workloads):
         model: Literal["reflector"],
         **settings: Unpack[typed_keys.ReflectorDevice],
     ) -> Self: ...
+    # End of what is written.
     @overload
     def device(
         self,

@@ -104,6 +104,9 @@ def progress(what: str) -> Iterator[Bar]:
 
     A terminal has a bar, anything else a line every few seconds. Short work shows nothing.
     """
+    # The thread must not import anything: each file would wait for a core that holds Python's lock.
+    from peerlane.cli import screen  # noqa: F401
+
     work = _Work(what)
     over = threading.Event()
     manner = BAR if sys.stderr.isatty() else LINES

@@ -40,6 +40,12 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
         raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
 
 
+def is_of_link(key: str) -> bool:
+    """Whether a key of a switch or device is one of its link to the node above."""
+    where = _sections(tuple(all_models())).get(key, set())
+    return "upstream" in where and not where & {"switches", "devices"}
+
+
 @lru_cache(maxsize=8)
 def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
     """Every key, with the sections that have it."""

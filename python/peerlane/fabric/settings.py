@@ -6,23 +6,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
+from peerlane.fabric.keys import is_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
-
-_LINK_KEYS = (
-    "port",
-    "socket",
-    "generation",
-    "lanes",
-    "delay",
-    "bit_error_rate",
-    "fails_at",
-    "arbitration_weight",
-)
 
 
 def rate(load: Setting) -> str:
@@ -51,5 +41,5 @@ def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of the link above a node, and those of the node itself."""
-    link = {key: settings[key] for key in _LINK_KEYS if key in settings}
+    link = {key: value for key, value in settings.items() if is_of_link(key)}
     return link, {key: value for key, value in settings.items() if key not in link}

@@ -640,6 +640,11 @@ class Device(Node, Upstream, total=False):
     function_level_reset_time: Setting
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
+    completion_timeout: Setting
+    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
+    contains it. Software can select another range: the timeout is then the time of that
+    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    the longer range. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -1020,8 +1025,7 @@ class Profile(Repeated, total=False):
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
     contains it. Software can select another range: the timeout is then the time of that
     range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. Of several root ports the longest time counts for the requests of the
-    processors. (ns; default 10 ms)"""
+    the longer range. (ns; default 10 ms)"""
     tag_quarantine: Setting
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
@@ -1838,11 +1842,6 @@ class DmaDevice(Device, total=False):
     their rate. (GB/s; default none)"""
     request_interval: Setting
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
 
 
 class BlockDmaDevice(Device, total=False):
@@ -1861,11 +1860,6 @@ class BlockDmaDevice(Device, total=False):
     virtual_addresses: Setting
     """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
     translation requests. (default false)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
 
 
 class SgDmaDevice(Device, total=False):
@@ -1896,11 +1890,6 @@ class SgDmaDevice(Device, total=False):
     """Most outstanding read requests for data. (default 32)"""
     tags: Setting
     """Most outstanding non-posted requests of any kind. (default 32)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
 
 
 class FpgaCardDevice(Device, total=False):
@@ -1930,11 +1919,6 @@ class FpgaCardDevice(Device, total=False):
     (default 16)"""
     tags: Setting
     """Most outstanding non-posted requests. (default 64)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
     memory: Setting
     """Size of the card's memory, with all channels. (B; default 8 GiB)"""
     memory_channels: Setting
@@ -2076,11 +2060,6 @@ class NicDevice(Device, total=False):
     descriptor_traffic_class: Setting
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
 
 
 class AcceleratorDevice(Device, total=False):
@@ -2135,11 +2114,6 @@ class AcceleratorDevice(Device, total=False):
     page_requests: Setting
     """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
     pages fail. (default 16)"""
-    completion_timeout: Setting
-    """Completion timeout of translation requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
-    the longer range. (ns; default 10 ms)"""
 
 
 class NvmeDevice(Device, total=False):
@@ -2193,11 +2167,6 @@ class NvmeDevice(Device, total=False):
     descriptor_traffic_class: Setting
     """Traffic class of reads of submission entries and lists of pages, and of writes of
     completion entries. (default 0)"""
-    completion_timeout: Setting
-    """Completion timeout of non-posted requests. Device Control 2 shows the range that has it,
-    and software can select another range there: requests then use the time nearest to this
-    one. A time between two ranges is used as it is, and shows as the next longer range.
-    (ns; default 10 ms)"""
 
 
 class ReflectorDevice(Device, total=False):

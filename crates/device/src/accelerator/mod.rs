@@ -24,6 +24,7 @@ use transaction::{
 
 use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
 use crate::leaf::abandon;
+use crate::requests::Tags;
 use crate::{
     Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters, Properties,
     leaf,
@@ -35,19 +36,6 @@ pub use parameters::AcceleratorParameters;
 use target::target;
 pub use translations::RoundTrips;
 use translations::Translations;
-
-/// The configuration of an accelerator.
-#[derive(Clone, Debug)]
-pub struct AcceleratorConfig {
-    /// Its PCI Express core.
-    pub endpoint: EndpointConfig,
-    /// Its parameters, with valid cache geometries.
-    pub parameters: AcceleratorParameters,
-    /// The ID of its agent.
-    pub agent: AgentId,
-    /// The packing of messages in packets.
-    pub packing: Packing,
-}
 
 /// An accelerator.
 #[derive(Debug)]
@@ -130,7 +118,6 @@ impl LeafParameters for AcceleratorParameters {
         };
         Properties {
             tags: self.translation_requests,
-            completion_timeout: Some(self.completion_timeout),
             // For the end of an access that software has started.
             interrupts: 1,
             address_translation: self.virtual_addresses.then(|| AddressTranslation {
@@ -179,13 +166,10 @@ impl Leaf for Accelerator {
             self.take(packet, fx);
         }
         if let Some(translations) = &mut self.translations {
-            for _ in 0..translations.give_up(fx.now()) {
-                self.endpoint.record_timeout(FunctionPlace::Own, fx);
-            }
-        }
-        if let Some(translations) = &mut self.translations {
+            translations.give_up(&mut self.endpoint, fx);
             while let Some(error) = translations.next_error() {
-                fx.observe(error.observation());
+                let (site, what) = (Site::Node, Incident::Event(error));
+                fx.observe(Observation::Incident { site, what });
             }
         }
         for work in 0..self.works.len() {
@@ -201,30 +185,29 @@ impl Leaf for Accelerator {
 }
 
 impl Accelerator {
-    /// An accelerator without work.
-    pub fn new(config: AcceleratorConfig) -> Self {
-        let AcceleratorConfig {
-            endpoint,
-            parameters,
-            agent,
-            packing,
-        } = config;
+    /// An accelerator without work, whose agent has this ID and packs its messages in this way. Its cache geometries must be valid.
+    pub fn new(
+        endpoint: EndpointConfig,
+        parameters: &AcceleratorParameters,
+        (agent, packing): (AgentId, Packing),
+    ) -> Self {
         let send_latency = endpoint.parameters.send_latency;
         let abilities = Abilities {
             card: None,
             is_bound_by_pcie: false,
         };
         let commands = Commands::new(abilities, endpoint.parameters.clock.period());
-        let timeout = parameters.completion_timeout;
         let limits = endpoint
             .parameters
-            .outstanding(parameters.translation_requests, timeout);
+            .outstanding(parameters.translation_requests);
         let endpoint = Endpoint::new(endpoint);
-        let virtual_addresses = parameters.virtual_addresses;
+        let translations = parameters.virtual_addresses.then(|| {
+            let tags = Tags::new(limits, &endpoint);
+            Box::new(Translations::new(endpoint.id(), parameters, tags))
+        });
         let mut accelerator = Accelerator {
-            lines: Lines::new(agent, packing, send_latency, &parameters),
-            translations: virtual_addresses
-                .then(|| Box::new(Translations::new(endpoint.id(), &parameters, limits))),
+            lines: Lines::new(agent, packing, send_latency, parameters),
+            translations,
             endpoint,
             commands,
             works: Vec::new(),
@@ -238,15 +221,8 @@ impl Accelerator {
 
     /// Applies the registers to the address translation.
     fn apply_registers(&mut self) {
-        let space = self.endpoint.functions().space(FunctionPlace::Own);
         if let Some(translations) = &mut self.translations {
-            let pages = if space.page_requests_enabled() {
-                space.page_request_allocation()
-            } else {
-                0
-            };
-            translations.allow(space.ats_enabled(), pages);
-            translations.time_out_after(space.completion_timeout());
+            translations.apply_registers(&self.endpoint);
         }
     }
 
@@ -357,13 +333,12 @@ impl Accelerator {
                 fx.store().release(packet);
             }
             Kind::Completion(completion) => {
-                let payload = content.payload();
-                let translations = self.translations.as_mut();
-                if translations.is_none_or(|all| !all.take(completion, payload, now)) {
+                if let Some(translations) = &mut self.translations {
+                    translations.take(packet, completion, &mut self.endpoint, fx);
+                } else {
                     let why = Refusal::UnexpectedCompletion;
-                    return self.endpoint.refuse(packet, why, fx);
+                    self.endpoint.refuse(packet, why, fx);
                 }
-                fx.store().release(packet);
             }
             Kind::Message(request) => {
                 let payload = content.payload().first_chunk().copied();

@@ -49,10 +49,6 @@ kernel::parameters! {
         translation_requests: u32 = 16, within 1..=32, from "our choice";
         /// Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent pages fail.
         page_requests: u32 = 16, within 0..=512, from "our choice";
-        /// Completion timeout of translation requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 

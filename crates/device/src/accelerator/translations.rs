@@ -2,22 +2,25 @@
 
 use std::collections::VecDeque;
 
-use kernel::{Span, Time};
-use packet::{Incident, Observation, PacketId, Packets, Site, Stamp};
+use kernel::{Effects, Span, Time};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{
-    Access, Completion, CompletionCount, CompletionTimeout, FunctionId, Header, InvalidateTag,
-    Message, Page, PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
+    Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
+    PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
 };
-use transaction::{Mapping, Outstanding, OutstandingLimits, PageSize, Rights, TranslationCache};
+use transaction::{FunctionPlace, Mapping, PageSize, Rights, TranslationCache};
 
 use super::AcceleratorParameters;
+use crate::Endpoint;
+use crate::endpoint::Device;
+use crate::requests::Tags;
 
 /// The translation cache, and the pages that it waits for.
 #[derive(Debug)]
 pub(super) struct Translations {
     id: FunctionId,
     cache: TranslationCache,
-    outstanding: Outstanding<Page>,
+    tags: Tags<Page>,
     /// Missing pages, in order of the misses.
     missing: Vec<(Page, Stage)>,
     /// Half of the cache's own latency for a miss.
@@ -30,7 +33,7 @@ pub(super) struct Translations {
     /// Whether one was answered with Unsupported Request since they were enabled: then no more are sent.
     refused: bool,
     /// Errors of translation requests that were not reported yet.
-    errors: VecDeque<TranslationError>,
+    errors: VecDeque<&'static str>,
     /// Most outstanding page requests (Outstanding Page Request Allocation).
     page_requests: u32,
 }
@@ -52,26 +55,10 @@ enum Stage {
     Unmapped,
 }
 
-/// The error of a translation request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TranslationError {
-    /// The host does not translate for the function, which sends no more requests (PCIe Base 10.2.3.6).
-    Refused,
-    /// The host could not translate: its page tables have an error, or the answer is poisoned or has not come.
-    Failed,
-}
-
-impl TranslationError {
-    /// The entry of the error in the log.
-    pub(super) fn observation(self) -> Observation {
-        let what = match self {
-            Self::Refused => "the host translates no addresses for the function",
-            Self::Failed => "a translation has failed",
-        };
-        let (site, what) = (Site::Node, Incident::Event(what));
-        Observation::Incident { site, what }
-    }
-}
+/// The errors of translation requests in the log. A host that does not translate for the function gets no more requests (PCIe Base
+/// 10.2.3.6). It could not translate where its page tables have an error, or where the answer is poisoned or has not come.
+const REFUSED: &str = "the host translates no addresses for the function";
+const FAILED: &str = "a translation has failed";
 
 /// Round-trip times of translation requests, from the core's request to its answer at the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,28 +69,38 @@ pub struct RoundTrips {
     pub sum: Span,
 }
 
-/// The result of a lookup.
+/// The target of a virtual address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Resolution {
+pub(super) enum Target {
     /// The physical address, with the rights of the page.
-    At(u64, Rights),
-    /// The page is being requested.
-    Pending,
-    /// The host has no mapping for the page.
+    Memory(u64, Rights),
+    /// The host has no mapping for the address.
     Unmapped,
+}
+
+impl Target {
+    /// The physical address; none if `writes` is set but the page must not be written.
+    pub(super) fn address(self, writes: bool) -> Option<u64> {
+        match self {
+            Target::Memory(address, rights) => {
+                (rights == Rights::ReadWrite || !writes).then_some(address)
+            }
+            Target::Unmapped => None,
+        }
+    }
 }
 
 impl Translations {
     pub(super) fn new(
         id: FunctionId,
         parameters: &AcceleratorParameters,
-        limits: OutstandingLimits,
+        tags: Tags<Page>,
     ) -> Self {
         let cache = parameters.translation_cache();
         Translations {
             id,
             cache: cache.expect("a plan has valid cache geometries"),
-            outstanding: Outstanding::new(limits),
+            tags,
             missing: Vec::new(),
             half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
             round_trips: RoundTrips::default(),
@@ -117,7 +114,7 @@ impl Translations {
 
     /// Forgets all translations and requests, because the function was reset. Invalidations are confirmed nevertheless.
     pub(super) fn reset(&mut self) {
-        self.outstanding.forget(|_| true);
+        self.tags.forget(|_| true);
         self.cache.invalidate_all();
         self.missing.clear();
         self.refused = false;
@@ -132,30 +129,32 @@ impl Translations {
         self.cache.fill(self.id, mapping);
     }
 
-    /// Looks up `address`; a missing page will be requested.
-    pub(super) fn find(&mut self, address: u64, now: Time) -> Resolution {
+    /// The target of `address`, when it is known; a missing page will be requested.
+    pub(super) fn find(&mut self, address: u64, now: Time) -> Option<Target> {
+        let target =
+            |mapping: Mapping| Some(Target::Memory(mapping.translate(address), mapping.rights()));
         if let Some(mapping) = self.cache.lookup(self.id, address) {
-            return Resolution::At(mapping.translate(address), mapping.rights());
+            return target(mapping);
         }
         if self.refused {
-            return Resolution::Unmapped;
+            return Some(Target::Unmapped);
         }
         let page = Page::of(address);
         let Some(place) = self.missing.iter().position(|(there, _)| *there == page) else {
             self.missing.push((page, Stage::Missed(now + self.half)));
-            return Resolution::Pending;
+            return None;
         };
         match self.missing[place].1 {
             Stage::Answered(due, mapping) if due <= now => {
                 self.missing.remove(place);
                 self.cache.fill(self.id, mapping);
-                Resolution::At(mapping.translate(address), mapping.rights())
+                target(mapping)
             }
             Stage::Unmapped => {
                 self.missing.remove(place);
-                Resolution::Unmapped
+                Some(Target::Unmapped)
             }
-            _ => Resolution::Pending,
+            _ => None,
         }
     }
 
@@ -193,10 +192,8 @@ impl Translations {
             is_last: true,
             access: Access::Read,
         };
-        let packet = packets.claim();
         let header = Header::message(self.id, Message::PageRequest(request));
-        packets[packet].write(header, Stamp::default());
-        Some(packet)
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
     /// Handles a page request group response.
@@ -256,21 +253,18 @@ impl Translations {
             count: CompletionCount::ONE,
             tags: tag.into(),
         };
-        let packet = packets.claim();
-        packets[packet].write(Header::message(self.id, message), Stamp::default());
-        Some(packet)
+        let header = Header::message(self.id, message);
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
-    /// Selects the completion timeout of new requests.
-    pub(super) fn time_out_after(&mut self, timeout: CompletionTimeout) {
-        self.outstanding.time_out_after(timeout);
-    }
-
-    /// Applies the registers: whether translation requests are enabled, and the most outstanding page requests.
-    pub(super) fn allow(&mut self, translations: bool, pages: u32) {
-        self.enabled = translations;
-        self.refused &= translations;
-        self.page_requests = pages;
+    /// Applies the registers.
+    pub(super) fn apply_registers(&mut self, endpoint: &Endpoint) {
+        let space = endpoint.functions().space(FunctionPlace::Own);
+        self.enabled = space.ats_enabled();
+        self.refused &= self.enabled;
+        let allowed = space.page_requests_enabled();
+        self.page_requests = u32::from(allowed) * space.page_request_allocation();
+        self.tags.apply_registers(endpoint);
     }
 
     /// The next translation request or page request, if one may be sent.
@@ -285,36 +279,40 @@ impl Translations {
         let is_due = |stage: &Stage| matches!(*stage, Stage::Missed(due) if due <= now);
         let (page, stage) = missing
             .find(|(_, stage)| is_due(stage))
-            .filter(|_| self.outstanding.fits_anywhere(BYTES, now))?;
+            .filter(|_| self.tags.fits_anywhere(FunctionPlace::Own, BYTES, now))?;
         *stage = Stage::Requested(now, true);
-        let tag = self.outstanding.begin(*page, (page.address(), BYTES), now);
+        let tags = self.tags.of(FunctionPlace::Own)?;
+        let tag = tags.begin(*page, (page.address(), BYTES), now);
         let header = Header::translation_request(self.id, tag, *page, 1, false);
-        let packet = packets.claim();
-        packets[packet].write(
-            header.expect("a request for one translation is valid"),
-            Stamp::default(),
-        );
-        Some(packet)
+        let header = header.expect("a request for one translation is valid");
+        Some(packets.make(header, Stamp::default(), &[]))
     }
 
-    /// Handles a translation completion. False if no request waits for it.
-    pub(super) fn take(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool {
-        let Some(part) = self.outstanding.take(completion) else {
-            return false;
+    /// Handles a translation completion; refuses an unexpected one.
+    pub(super) fn take<C: Device>(
+        &mut self,
+        packet: PacketId,
+        completion: &Completion,
+        endpoint: &mut Endpoint,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let taken = self.tags.take(packet, completion, endpoint, fx);
+        let Some((_, part)) = taken else {
+            return;
         };
-        if completion.status != Status::Successful {
-            let is_refused = completion.status == Status::UnsupportedRequest;
-            self.fail(part.what, is_refused);
-            return true;
+        let entry = fx.store()[packet].payload().first_chunk().copied();
+        fx.store().release(packet);
+        match completion.status {
+            Status::Successful => self.translated(part.what, entry, fx.now()),
+            status => self.fail(part.what, status == Status::UnsupportedRequest),
         }
-        let entry = payload.first_chunk();
-        let entry = entry.and_then(|bytes| Translation::parse(*bytes).ok());
-        self.answer(
-            part.what,
-            entry.and_then(|entry| mapping(part.what, &entry)),
-            now,
-        );
-        true
+    }
+
+    /// Takes the entry for a page.
+    fn translated(&mut self, page: Page, entry: Option<[u8; Translation::BYTES]>, now: Time) {
+        let entry = entry.and_then(|bytes| Translation::parse(bytes).ok());
+        let mapping = entry.and_then(|entry| mapping(page, &entry));
+        self.answer(page, mapping, now);
     }
 
     /// Ends the request for a page that got no translation. One that is refused ends all others, too.
@@ -325,14 +323,14 @@ impl Translations {
             }
         }
         if !is_refused {
-            self.errors.push_back(TranslationError::Failed);
+            self.errors.push_back(FAILED);
         } else if !std::mem::replace(&mut self.refused, true) {
-            self.errors.push_back(TranslationError::Refused);
+            self.errors.push_back(REFUSED);
         }
     }
 
     /// The next error that was not reported yet.
-    pub(super) fn next_error(&mut self) -> Option<TranslationError> {
+    pub(super) fn next_error(&mut self) -> Option<&'static str> {
         self.errors.pop_front()
     }
 
@@ -354,14 +352,11 @@ impl Translations {
         });
     }
 
-    /// Ends the requests that have timed out; returns their number.
-    pub(super) fn give_up(&mut self, now: Time) -> usize {
-        let mut lost = 0;
-        while let Some(part) = self.outstanding.give_up(now) {
+    /// Ends the requests that have timed out.
+    pub(super) fn give_up<C: Device>(&mut self, endpoint: &mut Endpoint, fx: &mut Effects<'_, C>) {
+        while let Some((_, part)) = self.tags.give_up(|_, _| None, endpoint, fx) {
             self.fail(part.what, false);
-            lost += 1;
         }
-        lost
     }
 
     /// Time of the next event after `now`.
@@ -378,9 +373,7 @@ impl Translations {
             .filter_map(due)
             .filter(|due| *due > now)
             .min();
-        first
-            .unwrap_or(Time::NEVER)
-            .min(self.outstanding.next_change(now))
+        first.unwrap_or(Time::NEVER).min(self.tags.next_change(now))
     }
 }
 
@@ -409,6 +402,8 @@ fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EndpointParameters;
+    use crate::endpoint::fixture::endpoint;
     use protocol::{Kind, PageRange};
 
     const ID: FunctionId = FunctionId::new(1, 0, 0);
@@ -416,33 +411,21 @@ mod tests {
     #[test]
     fn an_answer_on_its_way_while_its_page_is_to_be_forgotten_is_not_used() {
         let parameters = AcceleratorParameters::default();
-        let mut translations = Translations::new(
-            ID,
-            &parameters,
-            OutstandingLimits {
-                tags: 16,
-                completion_timeout: Span::from_us(50),
-                tag_quarantine: Span::from_us(50),
-                completion_buffer: transaction::CompletionBuffer::default(),
-            },
-        );
-        translations.allow(true, 0);
+        let limits = EndpointParameters::default().outstanding(16);
+        let tags = Tags::new(limits, &endpoint());
+        let mut translations = Translations::new(ID, &parameters, tags);
+        translations.enabled = true;
         let (mut packets, now) = (Packets::default(), Time::ZERO);
-        assert_eq!(translations.find(0x5000, now), Resolution::Pending);
-        let request = translations.next(now, &mut packets).expect("it asks");
-        let request = *packets[request].header();
+        assert_eq!(translations.find(0x5000, now), None);
+        assert!(translations.next(now, &mut packets).is_some());
         let range = PageRange::new(0x4000, 0x2000).expect("two pages");
         let tag = InvalidateTag::new(3).expect("a tag");
         translations.invalidate(FunctionId(0), tag, &range, 0);
 
-        let answer = Header::translation_completion(&request, FunctionId(0), 1, 64);
-        let Ok(Kind::Completion(completion)) = answer.map(|header| header.kind) else {
-            panic!("the answer to a translation request is a completion");
-        };
         let there = PageRange::new(0x9000, 0x1000).expect("a page");
         let entry = Translation::new(there, Access::ReadWrite).emit();
-        assert!(translations.take(&completion, &entry, now));
-        assert_eq!(translations.find(0x5000, now), Resolution::Pending);
+        translations.translated(Page::of(0x5000), Some(entry), now);
+        assert_eq!(translations.find(0x5000, now), None);
         let again = translations.next(now, &mut packets).expect("it asks again");
         let again = &packets[again].header().kind;
         assert!(matches!(again, Kind::MemoryRead(read) if read.translations() == 1));

@@ -30,10 +30,6 @@ kernel::parameters! {
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
         /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
@@ -72,7 +68,6 @@ impl LeafParameters for BlockDmaParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             // For the end of an access that software has started.
             interrupts: 1,
             has_virtual_addresses: self.virtual_addresses,
@@ -124,8 +119,7 @@ impl Leaf for BlockDma {
 impl BlockDma {
     /// An engine without work.
     pub fn new(config: EndpointConfig, parameters: &BlockDmaParameters) -> Self {
-        let timeout = parameters.completion_timeout;
-        let limits = config.parameters.outstanding(parameters.tags, timeout);
+        let limits = config.parameters.outstanding(parameters.tags);
         let abilities = Abilities {
             card: Some(config.parameters.bar.0),
             is_bound_by_pcie: true,
@@ -281,7 +275,7 @@ impl BlockDma {
         let what = &self.works[transfer.work].what;
         if transfer.stage == Stage::Starting {
             let atomic = transfer.atomic();
-            if atomic.is_some() && !self.endpoint.is_atomic_requester() {
+            if atomic.is_some() && !self.endpoint.is_atomic_requester_at(FunctionPlace::Own) {
                 return false;
             }
             let range = (what.address + transfer.one.offset, transfer.one.size);

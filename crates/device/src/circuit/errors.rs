@@ -8,54 +8,50 @@ use transaction::FunctionPlace;
 use super::{Arrivals, Circuit, Labels};
 use crate::Endpoint;
 
-/// An error that a circuit has detected (`err_kind_o`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CircuitError {
-    /// No part of the circuit serves the request.
-    UnsupportedRequest,
-    /// The circuit could not carry the request out, or has dropped it.
-    CompleterAbort,
-    /// A completion that belongs to no request, or does not fit it.
-    UnexpectedCompletion,
-    /// No completion came in time for the request with this tag.
-    CompletionTimeout,
-    /// A packet with poisoned data.
-    PoisonedTlp,
-    /// A packet that breaks a rule of its form.
-    MalformedTlp,
-    /// An error in the circuit itself that it has corrected.
-    CorrectedInternal,
-    /// An error in the circuit itself that it could not correct.
-    UncorrectedInternal,
-}
-
-impl CircuitError {
-    /// All errors, in the order of their codes from 0 on.
-    pub const ALL: [CircuitError; 8] = [
-        CircuitError::UnsupportedRequest,
-        CircuitError::CompleterAbort,
-        CircuitError::UnexpectedCompletion,
-        CircuitError::CompletionTimeout,
-        CircuitError::PoisonedTlp,
-        CircuitError::MalformedTlp,
-        CircuitError::CorrectedInternal,
-        CircuitError::UncorrectedInternal,
-    ];
-
-    /// The reason why a packet was dropped; the severity of an error in the circuit itself.
-    fn refusal(self) -> Result<Refusal, Severity> {
-        match self {
-            CircuitError::UnsupportedRequest => Ok(Refusal::UnsupportedRequest),
-            CircuitError::CompleterAbort => Ok(Refusal::CompleterAbort),
-            CircuitError::UnexpectedCompletion => Ok(Refusal::UnexpectedCompletion),
-            CircuitError::CompletionTimeout => Ok(Refusal::CompletionTimeout),
-            CircuitError::PoisonedTlp => Ok(Refusal::PoisonedTlp),
-            CircuitError::MalformedTlp => Ok(Refusal::MalformedTlp),
-            CircuitError::CorrectedInternal => Err(Severity::Correctable),
-            CircuitError::UncorrectedInternal => Err(Severity::Fatal),
-        }
-    }
-}
+/// The errors that a circuit can detect, in the order of their codes from 0 on (`err_kind_o`): the name in the package of constants, the
+/// meaning, and the reason why a packet was dropped, or the severity of an error in the circuit itself.
+pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = [
+    (
+        "UNSUPPORTED_REQUEST",
+        "no part of the circuit serves the request",
+        Ok(Refusal::UnsupportedRequest),
+    ),
+    (
+        "COMPLETER_ABORT",
+        "the circuit could not carry the request out, or has dropped it",
+        Ok(Refusal::CompleterAbort),
+    ),
+    (
+        "UNEXPECTED_COMPLETION",
+        "a completion that belongs to no request, or does not fit it",
+        Ok(Refusal::UnexpectedCompletion),
+    ),
+    (
+        "COMPLETION_TIMEOUT",
+        "no completion came in time for the request with this tag",
+        Ok(Refusal::CompletionTimeout),
+    ),
+    (
+        "POISONED_TLP",
+        "a packet with poisoned data",
+        Ok(Refusal::PoisonedTlp),
+    ),
+    (
+        "MALFORMED_TLP",
+        "a packet that breaks a rule of its form",
+        Ok(Refusal::MalformedTlp),
+    ),
+    (
+        "CORRECTED_INTERNAL",
+        "an error in the circuit itself that it has corrected",
+        Err(Severity::Correctable),
+    ),
+    (
+        "UNCORRECTED_INTERNAL",
+        "an error in the circuit itself that it could not correct",
+        Err(Severity::Fatal),
+    ),
+];
 
 /// Records an error of the kind `code` that the circuit has reported with the header of a packet.
 pub(super) fn record(
@@ -64,11 +60,11 @@ pub(super) fn record(
     (labels, arrivals): (&mut Labels, &mut Arrivals),
     fx: &mut Effects<'_, Circuit>,
 ) {
-    let Some(error) = CircuitError::ALL.get(code as usize) else {
+    let Some((.., error)) = CIRCUIT_ERRORS.get(code as usize) else {
         return;
     };
     let own = FunctionPlace::Own;
-    let why = match error.refusal() {
+    let why = match *error {
         Err(severity) => {
             if let Some(message) = endpoint.own_error(own, severity, fx) {
                 endpoint.hand_over_at(fx.now(), message, fx);
@@ -76,15 +72,14 @@ pub(super) fn record(
             return;
         }
         Ok(Refusal::CompletionTimeout) => {
-            endpoint.record_timeout(own, fx);
             let tag = Tag(header.get(TAG).copied().unwrap_or_default().into());
             let Some(read) = labels.give_up(tag) else {
+                return endpoint.record_timeout(own, fx);
+            };
+            endpoint.give_up(own, read.flow, read.left, fx);
+            let Some(flow) = read.flow else {
                 return;
             };
-            let Some(flow) = read.flow else {
-                return fx.observe(Observation::gave_up(read.left));
-            };
-            fx.observe(Observation::timed_out(flow, 0, 0));
             return fx.observe(Observation::Failed {
                 flow,
                 bytes: read.left,

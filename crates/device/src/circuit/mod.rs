@@ -20,11 +20,9 @@ use protocol::{Bar, Class, Header, Kind, MemoryRequest};
 use transaction::{FunctionPlace, Pattern, arrived, deliver};
 
 use crate::leaf::one_port;
-use crate::{
-    CircuitChoice, Endpoint, EndpointConfig, Leaf, LeafParameters, PeerWrites, Properties,
-};
+use crate::{CircuitChoice, Endpoint, EndpointConfig, Leaf, PeerWrites};
 use arrivals::{Arrivals, Held, Request};
-pub use errors::CircuitError;
+pub use errors::CIRCUIT_ERRORS;
 use labels::{Labels, flow_of, label_of};
 
 /// A circuit in the place of a device model.
@@ -344,10 +342,7 @@ impl Circuit {
                         }
                     };
                     let stamp = self.labels.stamp(&header, label, began);
-                    let packet = fx.store().claim();
-                    fx.store()[packet]
-                        .write(header, stamp)
-                        .copy_from_slice(payload);
+                    let packet = fx.store().make(header, stamp, payload);
                     self.endpoint.hand_over_at(began, packet, fx);
                 }
                 Happening::Error(header) => {
@@ -479,14 +474,3 @@ const BOUNDS: usize = 2;
 
 /// The byte of a header with the bit TD, and the bit.
 const TD: (usize, u8) = (2, 0x80);
-
-kernel::parameters! {
-    /// The parameters of a circuit; those of the model that it replaces are the plan's.
-    pub struct CircuitParameters {}
-}
-
-impl LeafParameters for CircuitParameters {
-    fn properties(&self) -> Properties {
-        Properties::default()
-    }
-}

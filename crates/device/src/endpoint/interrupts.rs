@@ -11,7 +11,7 @@ use transaction::{Completions, FunctionPlace, Memory, arrived, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
 use super::{BOUNDARY, CLOSED, Device, Endpoint};
-use crate::requests::{number_of, place_of};
+use crate::place::{number_of, place_of};
 
 /// The MSI-X tables of an endpoint with that capability.
 #[derive(Clone, Debug)]

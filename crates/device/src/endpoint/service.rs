@@ -2,7 +2,7 @@
 
 use kernel::{Effects, Time};
 use link::{At, LinkChange, LinkCommand};
-use packet::{PacketId, Packets, Refusal};
+use packet::{FlowId, Observation, PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind, MemoryRequest, Message, Severity};
 use transaction::{Completions, FunctionPlace, Memory, Reach, arrived, deliver};
 
@@ -12,30 +12,30 @@ impl Endpoint {
     /// Serves a request to BAR 0 of any function or to the configuration space; refuses other packets, such as completions.
     /// Releases `packet`, and reports a delivered request of a flow.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
-        let content = &fx.store()[packet];
-        let header = *content.header();
+        let header = *fx.store()[packet].header();
         if let Err(why) = self.verdict(&header) {
             return self.refuse(packet, why, fx);
         }
-        if self.is_for_virtual_memory(&header) {
-            return self.serve_virtual(packet, fx);
+        let is_memory = matches!(&header.kind, Kind::MemoryRead(_) | Kind::MemoryWrite(_));
+        if is_memory && self.has_resets() && self.is_in_reset(self.addressee(&header), fx.now()) {
+            return self.refuse(packet, Refusal::InReset, fx);
         }
         match &header.kind {
             Kind::MemoryWrite(request) => {
-                let told = deliver(
-                    content,
-                    request,
-                    &mut self.bar,
-                    self.bars[0],
-                    &self.patterns,
-                );
-                if let Some(told) = told {
+                let behind = self.virtual_memory.as_mut();
+                let behind = behind.and_then(|behind| behind.for_request_mut(request));
+                let (memory, base) = behind.unwrap_or((&mut self.bar, self.bars[0]));
+                let content = &fx.store()[packet];
+                if let Some(told) = deliver(content, request, memory, base, &self.patterns) {
                     fx.observe(told);
                 }
             }
-            Kind::MemoryRead(_) => {
+            Kind::MemoryRead(request) => {
                 let due = fx.now() + self.parameters.read_latency;
-                let answers = self.completions(packet, &self.bar, self.bars[0], fx.store());
+                let behind = self.virtual_memory.as_ref();
+                let behind = behind.and_then(|behind| behind.for_request(request));
+                let (memory, base) = behind.unwrap_or((&self.bar, self.bars[0]));
+                let answers = self.completions(packet, memory, base, fx.store());
                 self.answers.extend(answers.map(|answer| (due, answer)));
             }
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
@@ -220,6 +220,22 @@ impl Endpoint {
             self.functions.record_timeout(place, fx);
             self.report_errors(fx);
         }
+    }
+
+    /// Reports a request for so many bytes of the function at `place` that has timed out, for its flow if it has one: the requester reports
+    /// the bytes of a flow when its request has ended.
+    pub(crate) fn give_up<C: Device>(
+        &mut self,
+        place: FunctionPlace,
+        flow: Option<FlowId>,
+        bytes: u32,
+        fx: &mut Effects<'_, C>,
+    ) {
+        self.record_timeout(place, fx);
+        fx.observe(match flow {
+            Some(flow) => Observation::timed_out(flow, 0, 0),
+            None => Observation::gave_up(bytes),
+        });
     }
 
     /// Records an error that the engine has detected in a packet with this header, and reports it. A request that is answered has a

@@ -2,12 +2,10 @@
 //!
 //! The physical function determines payload size, read request size and tags.
 
-use kernel::Effects;
-use packet::{PacketId, Refusal};
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
-use transaction::{FunctionPlace, Memory, RequestControl, Requester, deliver};
+use transaction::{FunctionPlace, Memory, RequestControl, Requester};
 
-use super::{Device, Endpoint};
+use super::Endpoint;
 use crate::EndpointParameters;
 
 /// The memory behind BAR 0 of all virtual functions, one function after the other.
@@ -52,6 +50,21 @@ impl VirtualMemory {
         let distance = address.checked_sub(self.base)?;
         let number = distance / self.share;
         (number < self.functions).then_some((number as usize, distance % self.share))
+    }
+
+    /// The memory, and its address as the function of `request` would see it, if its BAR holds the whole request.
+    pub(super) fn for_request(&self, request: &MemoryRequest) -> Option<(&Memory, u64)> {
+        let base = self.base_for(request)?;
+        Some((&self.memory, base))
+    }
+
+    /// The memory that [`for_request`](Self::for_request) returns, mutable.
+    pub(super) fn for_request_mut(
+        &mut self,
+        request: &MemoryRequest,
+    ) -> Option<(&mut Memory, u64)> {
+        let base = self.base_for(request)?;
+        Some((&mut self.memory, base))
     }
 
     /// The address of the whole memory as the function of `request` would see it, if its BAR holds the whole request.
@@ -183,46 +196,6 @@ impl Endpoint {
 
     fn locate(&self, address: u64) -> Option<(usize, u64)> {
         self.virtual_memory.as_ref()?.locate(address)
-    }
-
-    /// Whether a packet is a memory request to a virtual function.
-    pub(super) fn is_for_virtual_memory(&self, header: &Header) -> bool {
-        let is_memory = matches!(&header.kind, Kind::MemoryRead(_) | Kind::MemoryWrite(_));
-        is_memory && self.addressee(header) != FunctionPlace::Own
-    }
-
-    /// Serves a memory request to BAR 0 of a virtual function.
-    pub(super) fn serve_virtual<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
-        if self.has_resets() {
-            let place = self.addressee(fx.store()[packet].header());
-            if self.is_in_reset(place, fx.now()) {
-                return self.refuse(packet, Refusal::InReset, fx);
-            }
-        }
-        let content = &fx.store()[packet];
-        let header = *content.header();
-        match &header.kind {
-            Kind::MemoryWrite(request) => {
-                if let Some(behind) = &mut self.virtual_memory
-                    && let Some(base) = behind.base_for(request)
-                    && let Some(told) =
-                        deliver(content, request, &mut behind.memory, base, &self.patterns)
-                {
-                    fx.observe(told);
-                }
-            }
-            Kind::MemoryRead(request) => {
-                if let Some(behind) = &self.virtual_memory
-                    && let Some(base) = behind.base_for(request)
-                {
-                    let due = fx.now() + self.parameters.read_latency;
-                    let answers = self.completions(packet, &behind.memory, base, fx.store());
-                    self.answers.extend(answers.map(|answer| (due, answer)));
-                }
-            }
-            _ => {}
-        }
-        fx.store().release(packet);
     }
 }
 

@@ -15,7 +15,8 @@ use transaction::{FunctionPlace, OutstandingLimits, Pattern};
 
 use crate::Endpoint;
 use crate::endpoint_parameters::class;
-use crate::requests::{Mark, Posted, Requests, place_of};
+use crate::place::place_of;
+use crate::requests::{Mark, Posted, Requests};
 
 /// The requests, timers and answers of a model.
 #[derive(Debug)]

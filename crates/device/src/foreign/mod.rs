@@ -19,10 +19,11 @@ use protocol::Bar;
 use transaction::{FunctionPlace, Memory};
 
 use crate::leaf::{self, one_port};
-use crate::requests::{Ended, Sent, number_of};
+use crate::place::number_of;
+use crate::requests::{Ended, Sent};
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use core::Core;
-pub use model::{ForeignModel, ForeignParameters, Maker};
+pub use model::{ForeignModel, ForeignParameters, Maker, read_setting};
 
 /// A model of which devices are made.
 pub trait Behaviour: Model + Sized + 'static {
@@ -150,9 +151,8 @@ impl<M: Behaviour> Foreign<M> {
         let bars = parameters.bars(&config.parameters, None);
         // The model has the bytes of BAR 0, so the endpoint needs no memory for them.
         config.parameters.bar = kernel::Bytes(0);
-        let properties = parameters.properties();
-        let timeout = properties.completion_timeout.unwrap_or(COMPLETION_TIMEOUT);
-        let outstanding = config.parameters.outstanding(properties.tags, timeout);
+        let tags = parameters.properties().tags;
+        let outstanding = config.parameters.outstanding(tags);
         let made = M::make(parameters, name);
         let endpoint = Endpoint::new(config);
         let mut core = Core::new(outstanding, &endpoint);
@@ -298,6 +298,3 @@ impl<M> fmt::Debug for Foreign<M> {
 }
 
 const PAGE: u64 = 4096;
-
-/// The time after which a request without completions has failed. PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended.
-const COMPLETION_TIMEOUT: Span = Span::from_us(10_000);

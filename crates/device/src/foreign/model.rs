@@ -172,7 +172,7 @@ impl Parameters for ForeignParameters {
             return Ok(false);
         };
         let declared = &self.model.description().parameters[place];
-        let read = read(&declared.default, value)?;
+        let read = read_setting(&declared.default, value)?;
         if let Some((least, most)) = &declared.within
             && (read < *least || read > *most)
         {
@@ -290,7 +290,7 @@ fn kind(setting: &Setting) -> Kind {
 }
 
 /// Reads a value of the type of `like`.
-fn read(like: &Setting, value: &Value<'_>) -> Result<Setting, String> {
+pub fn read_setting(like: &Setting, value: &Value<'_>) -> Result<Setting, String> {
     Ok(match like {
         Setting::Integer(_) => Setting::Integer(u64::read(value)?),
         Setting::Number(_) => Setting::Number(f64::read(value)?),

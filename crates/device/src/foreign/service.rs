@@ -10,7 +10,7 @@ use super::core::{Open, Read};
 use super::defect::with_defect;
 use super::{Behaviour, Foreign, PAGE};
 use crate::endpoint::is_enabled;
-use crate::requests::number_of;
+use crate::place::number_of;
 
 /// The registers that a request is for.
 #[derive(Clone, Copy, Debug)]
@@ -111,18 +111,18 @@ impl<M: Behaviour> Foreign<M> {
             let bytes = &bytes[from..to];
             self.call(now, |model, shell| model.write(access, bytes, shell));
         };
-        let mut from = 0;
-        while from < bytes.len() {
-            let enabled = (from..bytes.len()).take_while(|at| is_enabled(request, *at));
-            let run = if has_gaps {
-                enabled.count()
-            } else {
-                bytes.len()
-            };
-            if run > 0 {
-                piece(from, from + run);
+        if has_gaps {
+            let mut from = 0;
+            while from < bytes.len() {
+                let enabled = (from..bytes.len()).take_while(|at| is_enabled(request, *at));
+                let run = enabled.count();
+                if run > 0 {
+                    piece(from, from + run);
+                }
+                from += run.max(1);
             }
-            from += run.max(1);
+        } else {
+            piece(0, bytes.len());
         }
         self.bytes = bytes;
     }

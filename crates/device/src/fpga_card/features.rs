@@ -1,6 +1,7 @@
 //! Device features: the list of headers from the management engine to the last building block of an AFU, which software follows.
 
 use super::AfuId;
+use super::words::half;
 
 /// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,11 @@ pub(super) fn feature_register(offset: u64, header: u64, id: AfuId) -> u64 {
         0x10 => id.high(),
         _ => 0,
     }
+}
+
+/// The dword at `offset` of these registers.
+pub(super) fn feature_dword(offset: u64, header: u64, id: AfuId) -> u32 {
+    half(feature_register(offset & !7, header, id), offset)
 }
 
 /// The ID of the header at the end of the list, in a design with building blocks.

@@ -1,18 +1,38 @@
-//! A slot's interface to host memory: reads with tags, and an ordered queue of writes and interrupts.
+//! The interface of an AFU to the card around it, and the slot's interface to host memory behind it: reads with tags, and an ordered queue
+//! of writes and interrupts.
 //!
 //! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. Its requests become packets in
 //! a [`Lane`]. Answers to requests of an earlier AFU are dropped. An atomic request is a read of one value, whose operands the request
 //! carries. The tags of packets belong to the function, and all slots share them.
 
-use kernel::{Effects, Time};
+use kernel::{Effects, Span, Time};
 use peerlane_device::Failure;
 use protocol::AtomicOperation;
 use transaction::{AnsweredPart, FunctionPlace};
 
+use super::errors::{PortError, PortErrors};
+use super::interrupts::INTERRUPTS;
+use super::local_memory::{LocalMemory, NoSuchMemory};
 use super::misuse::{LINE, Misuse, check};
 use super::{FpgaCard, first_vector};
 use crate::Endpoint;
 use crate::requests::{Atomic, Ended, Lane, Mark, Part, Posted, Tags};
+
+/// The card around an AFU, during one call.
+///
+/// Host addresses are those of PCI Express. A request has one to four cache lines of 64 bytes, begins at a multiple of 64 and does
+/// not cross a 4 KiB boundary. Other requests are rejected, and set a bit of the port's error register.
+pub struct Shell<'s> {
+    pub(super) now: Time,
+    pub(super) cycle: Span,
+    pub(super) host: &'s mut HostInterface,
+    pub(super) memory: &'s mut LocalMemory,
+    pub(super) errors: &'s mut PortErrors,
+    pub(super) missing: &'s mut Vec<&'static str>,
+    /// Why requests of this call were rejected, for the log of incidents.
+    pub(super) rejected: &'s mut Vec<&'static str>,
+    pub(super) has_atomics: bool,
+}
 
 /// The interface to host memory.
 #[derive(Debug)]
@@ -30,9 +50,9 @@ pub(super) struct HostInterface {
     /// Whether the AFU found the queue of reads, or of writes, full.
     starved: [bool; 2],
     /// The time at which the AFU wants to be woken.
-    pub(super) alarm: Time,
+    alarm: Time,
     /// The time at which the AFU wants to be woken if it can write, or as soon as it can.
-    pub(super) write_alarm: Time,
+    write_alarm: Time,
     /// Whether the last packet was a read request.
     read_last: bool,
     departure: Departure,
@@ -105,43 +125,18 @@ impl HostInterface {
         }
     }
 
-    pub(super) fn has_room_for_read(&self) -> bool {
+    fn has_room_for_read(&self) -> bool {
         self.requests.reads() < self.most_reads
     }
 
-    pub(super) fn has_room_for_write(&self) -> bool {
+    fn has_room_for_write(&self) -> bool {
         self.requests.posted() < self.most_writes
-    }
-
-    /// Whether a read can be accepted now. If not, the AFU is woken when it can.
-    pub(super) fn can_read(&mut self) -> bool {
-        self.starved[READS] |= !self.has_room_for_read();
-        self.has_room_for_read()
-    }
-
-    /// Whether a write or an interrupt can be accepted now. If not, the AFU is woken when it can.
-    pub(super) fn can_write(&mut self) -> bool {
-        self.starved[WRITES] |= !self.has_room_for_write();
-        self.has_room_for_write()
     }
 
     /// Whether a request waits to be sent, or the AFU for a queue that has space again.
     pub(super) fn has_work(&self) -> bool {
         let awaits = self.departure == Departure::Awaited;
         !self.requests.is_sent() || self.has_relief() || awaits
-    }
-
-    /// Whether all writes have left the card at `now`. If not, the AFU is woken when they have.
-    pub(super) fn writes_are_gone(&mut self, now: Time) -> bool {
-        match self.departure {
-            Departure::At(time) if time <= now => {
-                self.departure = Departure::Unasked;
-                return true;
-            }
-            Departure::At(time) => self.alarm = self.alarm.min(time),
-            Departure::Unasked | Departure::Awaited => self.departure = Departure::Awaited,
-        }
-        false
     }
 
     /// Whether all writes of the AFU were handed over, and the AFU waits for their departure.
@@ -187,70 +182,6 @@ impl HostInterface {
             self.starved = [false; 2];
         }
         relieved
-    }
-
-    /// Accepts a read of `len` bytes at `address`.
-    pub(super) fn read(&mut self, address: u64, len: u64, tag: u32) -> Result<(), Misuse> {
-        check(address, len)?;
-        self.accept((address, len), tag, None)
-    }
-
-    /// Accepts an atomic operation on the value at the beginning of the line at `address`.
-    pub(super) fn atomic(
-        &mut self,
-        address: u64,
-        operation: AtomicOperation,
-        operands: &[u8],
-        tag: u32,
-    ) -> Result<(), Misuse> {
-        check(address, LINE)?;
-        let width = operands.len() / operation.operands();
-        if !matches!(width, 4 | 8) || width * operation.operands() != operands.len() {
-            return Err(Misuse::Operands);
-        }
-        let atomic = Some((operation, operands.to_vec()));
-        self.accept((address, width as u64), tag, atomic)
-    }
-
-    fn accept(
-        &mut self,
-        range: (u64, u64),
-        tag: u32,
-        atomic: Option<Atomic>,
-    ) -> Result<(), Misuse> {
-        if !self.has_room_for_read() {
-            return Err(Misuse::Overflow);
-        }
-        let data = vec![0; range.1 as usize];
-        // Reads do not wait for earlier writes: they have a channel of their own (CCI-P).
-        let read = (Read { tag, data }, Mark::default());
-        self.requests.begin(0, read, range, atomic);
-        Ok(())
-    }
-
-    /// Accepts a write of `bytes` to `address`.
-    pub(super) fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
-        let len = bytes.len() as u64;
-        check(address, len)?;
-        let bytes = bytes.to_vec();
-        let what = Write { tag, bytes };
-        self.post(Posted::write(what, Mark::default(), (address, len)))?;
-        self.departure = Departure::Unasked;
-        Ok(())
-    }
-
-    /// Accepts an interrupt, which follows all earlier writes.
-    pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
-        let vector = first_vector(self.slot) + vector;
-        self.post(Posted::Interrupt(vector.into()))
-    }
-
-    fn post(&mut self, posted: Posted<Write>) -> Result<(), Misuse> {
-        if !self.has_room_for_write() {
-            return Err(Misuse::Overflow);
-        }
-        self.requests.post(0, posted);
-        Ok(())
     }
 
     /// Sends the next packet, if one may be sent; reads and writes take turns.
@@ -326,4 +257,188 @@ impl HostInterface {
         self.write_alarm = Time::NEVER;
         self.departure = Departure::Unasked;
     }
+}
+
+impl Shell<'_> {
+    /// The simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Notes that software has started `what`, which the model of the unit does not have.
+    pub fn say_missing(&mut self, what: &'static str) {
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
+    }
+
+    /// A cycle of the unit's clock, in which it transfers 64 bytes.
+    pub fn cycle(&self) -> Span {
+        self.cycle
+    }
+
+    /// Whether a read can be requested now. If not, the unit is woken when it can.
+    pub fn can_read(&mut self) -> bool {
+        let has_room = self.host.has_room_for_read();
+        self.host.starved[READS] |= !has_room;
+        has_room
+    }
+
+    /// Requests `len` bytes of host memory at `address`. [`Afu::read_done`](super::Afu::read_done) returns the data, or an error,
+    /// with this tag; reads end in any order.
+    pub fn read(&mut self, address: u64, len: usize, tag: u32) -> Result<(), Misuse> {
+        let range = (address, len as u64);
+        self.begin(check(address, range.1), range, tag, || None)
+    }
+
+    /// Whether the host has enabled atomic requests.
+    pub fn has_atomics(&self) -> bool {
+        self.has_atomics
+    }
+
+    /// Requests an atomic operation on the value at the beginning of the line at `address`; `operands` has one value of 4 or 8 bytes, or
+    /// two for a compare and swap. It takes the place of a read ([`can_read`](Self::can_read)), and
+    /// [`Afu::read_done`](super::Afu::read_done) returns the value that was there.
+    pub fn atomic(
+        &mut self,
+        address: u64,
+        operation: AtomicOperation,
+        operands: &[u8],
+        tag: u32,
+    ) -> Result<(), Misuse> {
+        let width = operands.len() / operation.operands();
+        let is_possible = matches!(width, 4 | 8) && width * operation.operands() == operands.len();
+        let checked = match check(address, LINE) {
+            _ if !self.has_atomics => Err(Misuse::NoAtomics),
+            Ok(()) if !is_possible => Err(Misuse::Operands),
+            checked => checked,
+        };
+        let range = (address, width as u64);
+        self.begin(checked, range, tag, || Some((operation, operands.to_vec())))
+    }
+
+    /// Takes a read or an atomic operation, if it is a possible one.
+    fn begin(
+        &mut self,
+        checked: Result<(), Misuse>,
+        range: (u64, u64),
+        tag: u32,
+        atomic: impl FnOnce() -> Option<Atomic>,
+    ) -> Result<(), Misuse> {
+        let host = &mut *self.host;
+        checked
+            .and_then(|()| room(host.has_room_for_read()))
+            .map(|()| {
+                let data = vec![0; range.1 as usize];
+                // Reads do not wait for earlier writes: they have a channel of their own (CCI-P).
+                let read = (Read { tag, data }, Mark::default());
+                host.requests.begin(0, read, range, atomic());
+            })
+            .inspect_err(|why| self.reject(*why, PortError::of_read))
+    }
+
+    /// Whether a write or an interrupt can be requested now. If not, the unit is woken when it can.
+    pub fn can_write(&mut self) -> bool {
+        let has_room = self.host.has_room_for_write();
+        self.host.starved[WRITES] |= !has_room;
+        has_room
+    }
+
+    /// Writes `bytes` to host memory at `address`, after all earlier writes. [`Afu::write_done`](super::Afu::write_done) reports
+    /// with this tag that they were transmitted.
+    pub fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
+        let range = (address, bytes.len() as u64);
+        self.post(check(address, range.1), || {
+            let bytes = bytes.to_vec();
+            Posted::write(Write { tag, bytes }, Mark::default(), range)
+        })?;
+        self.host.departure = Departure::Unasked;
+        Ok(())
+    }
+
+    /// Whether all earlier writes have left the card on its link. If not, the unit is woken when they have.
+    pub fn writes_are_gone(&mut self) -> bool {
+        let host = &mut *self.host;
+        match host.departure {
+            Departure::At(time) if time <= self.now => {
+                host.departure = Departure::Unasked;
+                return true;
+            }
+            Departure::At(time) => host.alarm = host.alarm.min(time),
+            Departure::Unasked | Departure::Awaited => host.departure = Departure::Awaited,
+        }
+        false
+    }
+
+    /// Sends interrupt `vector`, 0 to 3, after all earlier writes.
+    pub fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
+        let is_there = vector < INTERRUPTS;
+        let number = first_vector(self.host.slot);
+        self.post(
+            is_there.then_some(()).ok_or(Misuse::NoSuchInterrupt),
+            || Posted::Interrupt((number + vector).into()),
+        )
+    }
+
+    /// Takes a write or an interrupt, if it is a possible one.
+    fn post(
+        &mut self,
+        checked: Result<(), Misuse>,
+        posted: impl FnOnce() -> Posted<Write>,
+    ) -> Result<(), Misuse> {
+        let host = &mut *self.host;
+        checked
+            .and_then(|()| room(host.has_room_for_write()))
+            .map(|()| host.requests.post(0, posted()))
+            .inspect_err(|why| self.reject(*why, PortError::of_write))
+    }
+
+    fn reject(&mut self, why: Misuse, error: impl FnOnce(Misuse) -> PortError) {
+        self.errors.record(error(why));
+        self.rejected.push(why.rule());
+    }
+
+    /// Requests a wake-up at `time`, but not before the next cycle. Of several requests the earliest one applies; it wakes the unit
+    /// once.
+    pub fn wake_at(&mut self, time: Time) {
+        let time = self.not_before_next_cycle(time);
+        self.host.alarm = self.host.alarm.min(time);
+    }
+
+    /// Requests a wake-up as [`wake_at`](Self::wake_at) does, but as long as no write can be requested it is delayed.
+    pub(super) fn wake_to_write_at(&mut self, time: Time) {
+        let time = self.not_before_next_cycle(time);
+        self.host.write_alarm = self.host.write_alarm.min(time);
+    }
+
+    fn not_before_next_cycle(&self, time: Time) -> Time {
+        time.max(self.now + self.cycle.max(LEAST))
+    }
+
+    /// The size of the card's own memory in bytes.
+    pub fn memory_size(&self) -> u64 {
+        self.memory.bytes().size()
+    }
+
+    /// Reads the card's own memory into `into`; returns the time at which the data has arrived. The unit must not use it earlier.
+    pub fn read_memory(&mut self, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
+        let read = self.memory.read(self.now, address, into);
+        read.inspect_err(|_| self.rejected.push(NO_MEMORY))
+    }
+
+    /// Writes `bytes` to the card's own memory; returns the time at which they have reached it. Reads that begin after this call see them.
+    pub fn write_memory(&mut self, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
+        let written = self.memory.write(self.now, address, bytes);
+        written.inspect_err(|_| self.rejected.push(NO_MEMORY))
+    }
+}
+
+/// The incident of an access to an address that the card's memory does not have.
+const NO_MEMORY: &str = "an access beyond the card's memory";
+
+/// Least time to a wake-up, even if the unit has no clock: otherwise time would not advance.
+const LEAST: Span = Span::from_fs(1);
+
+fn room(has_room: bool) -> Result<(), Misuse> {
+    has_room.then_some(()).ok_or(Misuse::Overflow)
 }

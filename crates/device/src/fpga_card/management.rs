@@ -82,7 +82,7 @@ impl Management {
         }
     }
 
-    pub(super) fn load(&self, offset: u64, len: u32, now: Time) -> u64 {
+    pub(super) fn load(&mut self, offset: u64, len: u32, now: Time) -> u64 {
         match offset & !7 {
             FABRIC_CONTROL..=PERFORMANCE_LAST => {
                 self.performance.load(offset - PERFORMANCE, len, now)
@@ -91,25 +91,22 @@ impl Management {
         }
     }
 
-    fn register(&self, offset: u64) -> u64 {
+    fn register(&mut self, offset: u64) -> u64 {
+        if let Some(register) = self.writable(offset) {
+            return *register;
+        }
         match offset {
             0 => header(FeatureKind::InterfaceUnit, 0, Some(PERFORMANCE)),
             0x08 => ID.low(),
             0x10 => ID.high(),
-            SCRATCHPAD => self.scratchpad,
             // The number of ports; PCI Express link 0; 48-bit addresses.
             CAPABILITY => 48 << 24 | u64::from(self.ports) << 17 | 1 << 12,
             PORTS..PORTS_END => self.port((offset - PORTS) / 8),
             BITSTREAM_ID => BITSTREAM,
             PERFORMANCE => header(FeatureKind::Private, 0x7, Some(ERRORS - PERFORMANCE)),
             ERRORS => header(FeatureKind::Private, 0x4, Some(RECONFIGURATION - ERRORS)),
-            OWN_MASK => self.errors.own_mask,
-            LINK_MASK => self.errors.link_mask,
             LINK_ERRORS => self.errors.link,
-            SECOND_LINK_MASK => self.errors.second_link_mask,
-            NONFATAL_MASK => self.errors.nonfatal_mask,
             NONFATAL_ERRORS => self.errors.nonfatal(),
-            FATAL_MASK => self.errors.fatal_mask,
             FATAL_ERRORS => self.errors.fatal(),
             INJECT => self.errors.injected(),
             ERROR_CAPABILITY => alert_capability(management_alert(self.ports)),
@@ -133,25 +130,31 @@ impl Management {
         if (FABRIC_CONTROL..=PERFORMANCE_LAST).contains(&(offset & !7)) {
             return self.performance.store(offset - PERFORMANCE, bytes);
         }
-        let register = match offset & !7 {
+        match offset & !7 {
+            LINK_ERRORS => self.errors.link &= !merged(0, offset, bytes).0,
+            INJECT => {
+                let bits = merged(self.errors.injected(), offset, bytes).0;
+                self.errors.inject(bits);
+            }
+            other => {
+                if let Some(register) = self.writable(other) {
+                    *register = merged(*register, offset, bytes).0;
+                }
+            }
+        }
+    }
+
+    /// A register that keeps what software writes.
+    fn writable(&mut self, offset: u64) -> Option<&mut u64> {
+        Some(match offset {
             SCRATCHPAD => &mut self.scratchpad,
             OWN_MASK => &mut self.errors.own_mask,
             LINK_MASK => &mut self.errors.link_mask,
             SECOND_LINK_MASK => &mut self.errors.second_link_mask,
             NONFATAL_MASK => &mut self.errors.nonfatal_mask,
             FATAL_MASK => &mut self.errors.fatal_mask,
-            LINK_ERRORS => {
-                self.errors.link &= !merged(0, offset, bytes).0;
-                return;
-            }
-            INJECT => {
-                let bits = merged(self.errors.injected(), offset, bytes).0;
-                self.errors.inject(bits);
-                return;
-            }
-            _ => return,
-        };
-        *register = merged(*register, offset, bytes).0;
+            _ => return None,
+        })
     }
 }
 

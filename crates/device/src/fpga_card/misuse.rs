@@ -1,7 +1,6 @@
 //! The rules for requests of a unit, and the reasons why the shell rejects a request.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 /// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;
@@ -10,7 +9,8 @@ pub(super) const LINE: u64 = 64;
 pub(super) const LONGEST: usize = 256;
 
 /// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register, and is an incident of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{}", self.rule())]
 pub enum Misuse {
     /// The queue was full; [`Shell::can_read`](super::Shell::can_read) or [`Shell::can_write`](super::Shell::can_write) would have returned false.
     Overflow,
@@ -44,14 +44,6 @@ impl Misuse {
         }
     }
 }
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.rule())
-    }
-}
-
-impl Error for Misuse {}
 
 /// Checks a request for `len` bytes at `address`.
 pub(super) fn check(address: u64, len: u64) -> Result<(), Misuse> {

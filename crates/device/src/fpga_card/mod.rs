@@ -31,7 +31,6 @@ mod performance;
 mod port;
 pub mod registers;
 mod service;
-mod shell;
 mod slot;
 mod streaming;
 mod words;
@@ -53,12 +52,12 @@ use slot::{Slot, Unit};
 pub use afu::{Afu, MMIO_SIZE};
 pub use afu_id::{AfuId, NotAnAfuId};
 pub use builtin::BuiltInAfu;
+pub use host_interface::Shell;
 pub use interrupts::{INTERRUPTS, first_vector, management_alert, port_alert};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
 pub use misuse::Misuse;
 pub use parameters::FpgaCardParameters;
-pub use shell::{MemoryPort, Shell};
 
 /// An FPGA card.
 #[derive(Debug)]
@@ -112,7 +111,6 @@ impl LeafParameters for FpgaCardParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             interrupts: interrupts::vectors(self.slot_count()).into(),
             // An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
             identity: Identity {
@@ -195,8 +193,7 @@ impl FpgaCard {
     /// A card with the configuration of its parameters.
     pub fn new(mut config: EndpointConfig, parameters: &FpgaCardParameters) -> Self {
         config.parameters.bar = Bytes(BAR_SIZE);
-        let timeout = parameters.completion_timeout;
-        let outstanding = config.parameters.outstanding(parameters.tags, timeout);
+        let outstanding = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
         let places = (parameters.outstanding_reads, parameters.waiting_writes);
         let slots = parameters.units().into_iter().zip(0..);
@@ -320,7 +317,7 @@ impl FpgaCard {
         what: impl FnOnce(&mut dyn Afu, &mut Shell<'_>) -> R,
     ) -> Option<R> {
         self.idle = Idle::NO;
-        let has_atomics = self.endpoint.is_atomic_requester();
+        let has_atomics = self.endpoint.is_atomic_requester_at(FunctionPlace::Own);
         let number = slot;
         let slot = &mut self.slots[slot];
         let afu = slot.unit.get()?;

@@ -27,10 +27,6 @@ kernel::parameters! {
         waiting_writes: u32 = 16, within 1..=1024, from "our choice: just enough to keep the link busy";
         /// Most outstanding non-posted requests.
         tags: u32 = 64, within 1..=768, from "our choice: one for each read";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Size of the card's memory, with all channels.
         memory: Bytes = Bytes(8 << 30), within Bytes(4096)..=Bytes(1 << 40), from "Intel PAC with Arria 10 GX: two banks of 4 GiB";
         /// Number of channels of the card's memory; each is a bank of addresses.

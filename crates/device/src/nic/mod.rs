@@ -28,6 +28,7 @@ use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, 
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
+use crate::place::place_of;
 use crate::{
     Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
 };
@@ -87,14 +88,6 @@ pub struct Nic {
     turn: usize,
 }
 
-/// The place of function `function`.
-fn place(function: u8) -> FunctionPlace {
-    match function {
-        0 => FunctionPlace::Own,
-        number => FunctionPlace::Virtual(usize::from(number) - 1),
-    }
-}
-
 /// Size of a completion's header, and of the engine's words, in bytes.
 const COMPLETION_HEADER: u32 = 12;
 const WORD: u32 = 16;
@@ -128,7 +121,7 @@ impl Component for Nic {
     type Timer = EndpointTimer;
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.shared.endpoint_mut().start(fx);
+        self.shared.endpoint.start(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
@@ -139,18 +132,18 @@ impl Component for Nic {
             },
             Frame::ReturnedSpace(space) => match space.io() {
                 Some(class) => self.window.free(class, space),
-                None => self.shared.bus_mut().free(space),
+                None => self.shared.bus.free(space),
             },
             _ => {
                 debug_assert_ne!(port, BUS);
-                self.shared.endpoint_mut().receive(frame, fx);
+                self.shared.endpoint.receive(frame, fx);
             }
         }
         leaf::run(self, fx);
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.shared.endpoint_mut().expire(timer, fx);
+        self.shared.endpoint.expire(timer, fx);
         leaf::run(self, fx);
     }
 }
@@ -159,7 +152,6 @@ impl LeafParameters for NicParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             most_virtual_functions: FUNCTIONS as u32 - 1,
             joins_hosts: true,
             bar_registers: registers::PAGE,
@@ -170,11 +162,11 @@ impl LeafParameters for NicParameters {
 
 impl HasEndpoint for Nic {
     fn endpoint(&self) -> &Endpoint {
-        self.shared.endpoint()
+        &self.shared.endpoint
     }
 
     fn endpoint_mut(&mut self) -> &mut Endpoint {
-        self.shared.endpoint_mut()
+        &mut self.shared.endpoint
     }
 }
 
@@ -195,15 +187,15 @@ impl Leaf for Nic {
     fn reset(&mut self, reset: FunctionPlace, fx: &mut Effects<'_, Self>) {
         self.apply_registers();
         for function in 0..FUNCTIONS as u8 {
-            if ![place(function), FunctionPlace::Own].contains(&reset) {
+            if ![place_of(function.into()), FunctionPlace::Own].contains(&reset) {
                 continue;
             }
             for pair in 0..PAIRS as u8 {
-                let owner = QueuePairId::new(self.shared.processor(), function, pair);
+                let owner = QueuePairId::new(self.shared.processor, function, pair);
                 self.set_register(owner, offset::CONTROL, 0);
             }
         }
-        let functions = self.shared.endpoint().functions();
+        let functions = self.shared.endpoint.functions();
         let is_reset = |requester: FunctionId| {
             let place = functions.place_of(requester);
             // The ID of a virtual function that is gone is nobody's.
@@ -238,10 +230,10 @@ impl Leaf for Nic {
         }
         let due = self.due_after(fx);
         if due < Time::NEVER {
-            self.shared.endpoint_mut().wake_engine(due, fx);
+            self.shared.endpoint.wake_engine(due, fx);
         }
         let deadline = self.reads.deadline(fx.now());
-        let endpoint = self.shared.endpoint_mut();
+        let endpoint = &mut self.shared.endpoint;
         endpoint.wake_engine_in_background(deadline, fx);
     }
 }
@@ -279,8 +271,7 @@ impl Nic {
             io_buffer,
         } = config;
         let cycle = endpoint.parameters.clock.period();
-        let timeout = parameters.completion_timeout;
-        let limits = |tags| endpoint.parameters.outstanding(tags, timeout);
+        let limits = |tags| endpoint.parameters.outstanding(tags);
         let bridge = BridgeConfig {
             processor,
             space: processor_space,
@@ -324,10 +315,10 @@ impl Nic {
 
     /// Writes a register before the simulation starts, as the driver of the processor would.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
-        let endpoint = self.shared.endpoint_mut();
-        endpoint.store(place(function), register, &value.to_le_bytes());
+        let endpoint = &mut self.shared.endpoint;
+        endpoint.store(place_of(function.into()), register, &value.to_le_bytes());
         if let Some((pair, offset)) = located(register) {
-            let owner = QueuePairId::new(self.shared.processor(), function, pair);
+            let owner = QueuePairId::new(self.shared.processor, function, pair);
             self.set_register(owner, offset, value);
         }
     }
@@ -346,24 +337,24 @@ impl Nic {
 
     /// Applies the registers.
     fn apply_registers(&mut self) {
-        self.reads.allow(self.shared.endpoint().requests_allowed());
+        self.reads.allow(self.shared.endpoint.requests_allowed());
         self.shared.apply_registers();
     }
 
     /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
     fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
-        let place = place(owner.function());
+        let place = place_of(owner.function().into());
         if offset == offset::INTERRUPT && value & 1 != 0 {
-            let endpoint = self.shared.endpoint();
+            let endpoint = &self.shared.endpoint;
             if !endpoint.has_vector(place, (value >> 16) as u16) {
                 return false;
             }
         }
-        let is_set = self.shared.pairs_mut().set(owner, offset, value);
+        let is_set = self.shared.pairs.set(owner, offset, value);
         if offset == offset::ARRIVED + offset::TAKEN
-            && let Some(vector) = self.shared.pairs_mut().served(owner)
+            && let Some(vector) = self.shared.pairs.served(owner)
         {
-            let endpoint = self.shared.endpoint_mut();
+            let endpoint = &mut self.shared.endpoint;
             endpoint.withdraw_interrupt(place, vector);
         }
         if !self.shared.pair(owner).is_open() {
@@ -375,7 +366,7 @@ impl Nic {
     /// Handles packets that have arrived by PCI Express: register accesses and completions.
     fn take_in(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
-        while let Some((packet, charge)) = self.shared.endpoint_mut().take_held(fx) {
+        while let Some((packet, charge)) = self.shared.endpoint.take_held(fx) {
             any = true;
             let header = *fx.store()[packet].header();
             if let Some(address) = self.window.address_of(&header, &self.shared) {
@@ -383,7 +374,7 @@ impl Nic {
                     .enter((packet, charge), address, &mut self.shared, fx);
                 continue;
             }
-            let endpoint = self.shared.endpoint_mut();
+            let endpoint = &mut self.shared.endpoint;
             endpoint.free(charge, fx);
             if let Err(why) = endpoint.verdict(&header) {
                 endpoint.refuse(packet, why, fx);
@@ -409,12 +400,12 @@ impl Nic {
             return;
         };
         let now = fx.now();
-        let own = completion.requester.is_beside(self.shared.endpoint().id());
+        let own = completion.requester.is_beside(self.shared.endpoint.id());
         if own && self.reads.take(completion, packet, now, fx.store()) {
             fx.store().release(packet);
         } else {
             let why = Refusal::UnexpectedCompletion;
-            self.shared.endpoint_mut().refuse(packet, why, fx);
+            self.shared.endpoint.refuse(packet, why, fx);
         }
     }
 
@@ -429,7 +420,7 @@ impl Nic {
         let born = content.stamp.born;
         let value = written(content, request).as_array::<8>().copied();
         fx.store().release(packet);
-        let Some((place, at)) = self.shared.endpoint().function_of(request.first_byte()) else {
+        let Some((place, at)) = self.shared.endpoint.function_of(request.first_byte()) else {
             return;
         };
         let function = match place {
@@ -439,10 +430,10 @@ impl Nic {
         let (Some(value), Some((pair, offset))) = (value, located(at)) else {
             return self.shared.stop(function, Fault::Doorbell, None, fx);
         };
-        let owner = QueuePairId::new(self.shared.processor(), function, pair);
+        let owner = QueuePairId::new(self.shared.processor, function, pair);
         if offset != offset::DOORBELL {
             if self.set_register(owner, offset, u64::from_le_bytes(value)) {
-                self.shared.endpoint_mut().store(place, at, &value);
+                self.shared.endpoint.store(place, at, &value);
             } else {
                 self.shared.stop(function, Fault::Doorbell, None, fx);
             }
@@ -455,7 +446,7 @@ impl Nic {
             pair,
             doorbell: Doorbell::parse(u64::from_le_bytes(value)),
             born,
-            due: fx.now() + self.shared.cycles(self.shared.parameters().doorbell_cycles),
+            due: fx.now() + self.shared.cycles(self.shared.parameters.doorbell_cycles),
         };
         if !self.doorbells.ring(function, bell) {
             self.shared.stop(function, Fault::TooManyRequests, None, fx);
@@ -473,7 +464,7 @@ impl Nic {
                     self.sender.arrive(number, slot, &bytes, lost);
                 }
                 Purpose::Buffers { owner, epoch } => {
-                    let pairs = self.shared.pairs_mut();
+                    let pairs = &mut self.shared.pairs;
                     if pairs.add_buffers((owner, epoch), &bytes, lost) && lost > 0 {
                         let function = owner.function();
                         self.shared.stop(function, Fault::Buffer, None, fx);
@@ -490,7 +481,7 @@ impl Nic {
     /// Sends a packet by PCI Express, if one may be sent; returns whether anything was done.
     fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let gave_up = self.give_up(fx);
-        let endpoint = self.shared.endpoint_mut();
+        let endpoint = &mut self.shared.endpoint;
         // Packets to a link that is down are dropped, so that they do not block the crossbar.
         let is_lost = endpoint.link().has_failed(fx.now());
         if !is_lost && (!endpoint.is_open(fx) || !endpoint.is_bus_master()) {
@@ -506,7 +497,7 @@ impl Nic {
                     fx.observe(lost);
                     fx.store().release(packet);
                 } else {
-                    self.shared.endpoint_mut().hand_over(packet, fx);
+                    self.shared.endpoint.hand_over(packet, fx);
                 }
                 return true;
             }
@@ -527,8 +518,8 @@ impl Nic {
             _ if !may_read => return None,
             Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
             Source::Buffers => {
-                let most = u64::from(self.shared.parameters().buffer_prefetch);
-                let (owner, epoch, range) = self.shared.pairs_mut().refill(most)?;
+                let most = u64::from(self.shared.parameters.buffer_prefetch);
+                let (owner, epoch, range) = self.shared.pairs.refill(most)?;
                 let purpose = Purpose::Buffers { owner, epoch };
                 Read {
                     owner,
@@ -545,7 +536,7 @@ impl Nic {
             purpose,
         } = read;
         let (now, requester) = (fx.now(), self.shared.requester(owner));
-        if self.shared.endpoint().has_resets() && !self.shared.is_master(owner.function()) {
+        if self.shared.endpoint.has_resets() && !self.shared.is_master(owner.function()) {
             self.reads.fail(purpose, range.len, now);
             return None;
         }
@@ -561,10 +552,8 @@ impl Nic {
         let mut any = false;
         self.window.give_up(now);
         while let Some(len) = self.reads.give_up(now) {
-            self.shared
-                .endpoint_mut()
-                .record_timeout(FunctionPlace::Own, fx);
-            fx.observe(Observation::gave_up(len));
+            let endpoint = &mut self.shared.endpoint;
+            endpoint.give_up(FunctionPlace::Own, None, len, fx);
             any = true;
         }
         any
@@ -574,7 +563,7 @@ impl Nic {
 /// Sends packets to the crossbar.
 fn put_on_bus(shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
     let mut any = false;
-    while let Some((frame, end)) = shared.bus_mut().next(fx.now()) {
+    while let Some((frame, end)) = shared.bus.next(fx.now()) {
         any = true;
         let start = fx.now();
         if let Some(told) = Observation::sent(&fx.store()[frame.packet], start, end) {

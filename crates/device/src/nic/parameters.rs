@@ -1,6 +1,6 @@
 //! Parameters of a network interface controller.
 
-use kernel::{Bytes, Span};
+use kernel::Bytes;
 
 use super::doorbells::Arbiter;
 
@@ -71,9 +71,5 @@ kernel::parameters! {
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags";
         /// Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }

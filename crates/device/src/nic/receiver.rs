@@ -54,7 +54,7 @@ impl Receiver {
         let cycles = if is_get {
             frame.cycles.into()
         } else {
-            shared.parameters().receive_cycles
+            shared.parameters.receive_cycles
         };
         let due = fx.now() + shared.cycles(cycles);
         self.arrived[usize::from(frame.channel)].push_back((due, frame));
@@ -92,7 +92,7 @@ impl Receiver {
     ) -> Option<usize> {
         let now = fx.now();
         let mut arrived = self.arrived[channel].iter();
-        if channel == 0 || shared.parameters().sharing == Sharing::Message {
+        if channel == 0 || shared.parameters.sharing == Sharing::Message {
             return arrived
                 .next()
                 .is_some_and(|(due, _)| *due <= now)
@@ -160,7 +160,7 @@ impl Receiver {
             if !shared.pair(owner).arrived.has_room() {
                 return Err(Fault::RingFull);
             }
-            let buffer = match shared.pairs_mut().take_buffer(owner) {
+            let buffer = match shared.pairs.take_buffer(owner) {
                 Buffer::Later => return Ok(Handled::Wait),
                 Buffer::None(fault) => return Err(fault),
                 Buffer::At(address) => address,

@@ -20,9 +20,7 @@ pub(super) fn refusal(
     header.poisoned = true;
     header.event = true;
     header.requester = requester;
-    let packet = packets.claim();
-    packets[packet].write(header.into(), Stamp::default());
-    packet
+    packets.make(header.into(), Stamp::default(), &[])
 }
 
 /// The label and the fault in the address of a refusal packet.

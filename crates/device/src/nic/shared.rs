@@ -13,22 +13,25 @@ use super::pairs::{Pair, Pairs};
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::{Uploaded, Uploads};
-use super::{Nic, NicParameters, place, return_space};
+use super::{Nic, NicParameters, return_space};
 use crate::Endpoint;
 use crate::endpoint_parameters::class;
+use crate::place::place_of;
 
 /// The parts of the controller that both engines use.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    endpoint: Endpoint,
-    parameters: NicParameters,
-    processor: u8,
+    pub(super) endpoint: Endpoint,
+    pub(super) parameters: NicParameters,
+    /// The number of this processor.
+    pub(super) processor: u8,
     cycle: Span,
     functions: [Function; FUNCTIONS],
     faults: Box<[[u64; Fault::ALL.len()]; FUNCTIONS]>,
-    pairs: Pairs,
+    pub(super) pairs: Pairs,
     uploads: Uploads,
-    bus: Bus,
+    /// The interface to the crossbar for packets of messages.
+    pub(super) bus: Bus,
 }
 
 /// A function, with the state of its configuration space.
@@ -89,38 +92,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
-    pub(super) fn parameters(&self) -> &NicParameters {
-        &self.parameters
-    }
-
-    /// The number of this processor.
-    pub(super) fn processor(&self) -> u8 {
-        self.processor
-    }
-
     pub(super) fn cycles(&self, count: u32) -> Span {
         self.cycle * u64::from(count)
-    }
-
-    /// The interface to the crossbar for packets of messages.
-    pub(super) fn bus(&self) -> &Bus {
-        &self.bus
-    }
-
-    pub(super) fn bus_mut(&mut self) -> &mut Bus {
-        &mut self.bus
-    }
-
-    pub(super) fn pairs_mut(&mut self) -> &mut Pairs {
-        &mut self.pairs
     }
 
     pub(super) fn pair(&self, id: QueuePairId) -> &Pair {
@@ -135,8 +108,8 @@ impl Shared {
     pub(super) fn apply_registers(&mut self) {
         for (function, known) in (0..).zip(&mut self.functions) {
             *known = Function {
-                id: self.endpoint.id_of(place(function)),
-                is_master: self.endpoint.is_bus_master_at(place(function)),
+                id: self.endpoint.id_of(place_of(function)),
+                is_master: self.endpoint.is_bus_master_at(place_of(function)),
             };
         }
     }
@@ -183,7 +156,8 @@ impl Shared {
         *count += 1;
         let at = FAULTS + 8 * fault.index() as u64;
         let bytes_of_count = count.to_le_bytes();
-        self.endpoint.store(place(function), at, &bytes_of_count);
+        self.endpoint
+            .store(place_of(function.into()), at, &bytes_of_count);
         fx.observe(Observation::Refused {
             why: Refusal::Nic(fault),
             flow: lost.map(|lost| lost.flow),
@@ -295,7 +269,9 @@ impl Shared {
                     return Some(packet);
                 }
                 Uploaded::Interrupt { function, vector } => {
-                    let message = self.endpoint.interrupt(place(function), vector, fx);
+                    let message = self
+                        .endpoint
+                        .interrupt(place_of(function.into()), vector, fx);
                     if message.is_some() {
                         return message;
                     }

@@ -52,7 +52,7 @@ impl Window {
     pub(super) fn address_of(&self, header: &Header, shared: &Shared) -> Option<u64> {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                let base = shared.endpoint().base_of(WINDOW);
+                let base = shared.endpoint.base_of(WINDOW);
                 let address = request.first_byte().checked_sub(base)?;
                 (address < self.size).then_some(address)
             }
@@ -69,7 +69,7 @@ impl Window {
         fx: &mut Effects<'_, Nic>,
     ) {
         let header = *fx.store()[packet].header();
-        let refusal = if let Err(why) = shared.endpoint().check_size(&header) {
+        let refusal = if let Err(why) = shared.endpoint.check_size(&header) {
             Some(why)
         } else if !self.reaches(address) {
             shared.stop(0, Fault::NoDestination, None, fx);
@@ -78,10 +78,10 @@ impl Window {
             None
         };
         if let Some(why) = refusal {
-            shared.endpoint_mut().refuse(packet, why, fx);
-            return shared.endpoint_mut().free(charge, fx);
+            shared.endpoint.refuse(packet, why, fx);
+            return shared.endpoint.free(charge, fx);
         }
-        let ready = fx.now() + shared.cycles(shared.parameters().window_cycles);
+        let ready = fx.now() + shared.cycles(shared.parameters.window_cycles);
         self.is_used = true;
         self.bridge
             .forward_request((packet, charge), address, ready, fx.store());
@@ -95,13 +95,13 @@ impl Window {
         let mut any = false;
         while let Some(answer) = self.bridge.next_completion(fx.now(), fx.store()) {
             any = true;
-            shared.endpoint_mut().reply(fx.now(), answer);
+            shared.endpoint.reply(fx.now(), answer);
         }
         while let Some((frame, charge)) = self.bridge.next_packet(fx.now(), fx.store()) {
             any = true;
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);
             if let Some(charge) = charge {
-                shared.endpoint_mut().free(charge, fx);
+                shared.endpoint.free(charge, fx);
             }
         }
         any
@@ -114,7 +114,7 @@ impl Window {
         shared: &mut Shared,
         fx: &mut Effects<'_, Nic>,
     ) {
-        let due = fx.now() + shared.cycles(shared.parameters().window_cycles);
+        let due = fx.now() + shared.cycles(shared.parameters.window_cycles);
         let header = *fx.store()[frame.packet].header();
         self.is_used = true;
         let (side, bridge) = (shared.side(), &mut self.bridge);
@@ -132,7 +132,7 @@ impl Window {
             Kind::Completion(completion) => {
                 if !bridge.receive_completion(frame.packet, completion, (side, due), fx.store()) {
                     let why = Refusal::UnexpectedCompletion;
-                    shared.endpoint_mut().refuse(frame.packet, why, fx);
+                    shared.endpoint.refuse(frame.packet, why, fx);
                 }
                 true
             }
@@ -173,7 +173,7 @@ impl Window {
         if !self.is_used {
             return None;
         }
-        let largest = shared.endpoint().max_read_request();
+        let largest = shared.endpoint.max_read_request();
         let load = self.bridge.next_load(fx.now(), largest)?;
         if let Some(space) = load.space {
             return_space(space, fx);
@@ -195,7 +195,7 @@ impl Window {
         shared: &Shared,
         fx: &mut Effects<'_, Nic>,
     ) {
-        let when = (fx.now(), shared.endpoint().max_payload());
+        let when = (fx.now(), shared.endpoint.max_payload());
         self.bridge.complete(number, part, bytes, when, fx.store());
     }
 

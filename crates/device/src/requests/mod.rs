@@ -14,6 +14,7 @@ use transaction::{FunctionPlace, Memory, OutstandingLimits};
 
 use crate::Endpoint;
 use crate::endpoint::Device;
+use crate::place::{number_of, place_of};
 pub(crate) use lane::{Atomic, Ended, Lane, Mark, Part, Posted};
 pub(crate) use tags::Tags;
 
@@ -237,21 +238,6 @@ pub(crate) fn failure(status: Status) -> Failure {
         Status::Poisoned => Failure::Poisoned,
         _ => Failure::Unsupported,
     }
-}
-
-/// The number of the function at `place`; the physical one is 0.
-pub(crate) fn number_of(place: FunctionPlace) -> usize {
-    match place {
-        FunctionPlace::Virtual(number) => number + 1,
-        FunctionPlace::Own | FunctionPlace::Port(_) => 0,
-    }
-}
-
-/// The place of function `number`.
-pub(crate) fn place_of(number: usize) -> FunctionPlace {
-    number
-        .checked_sub(1)
-        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }
 
 #[cfg(test)]

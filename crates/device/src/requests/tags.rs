@@ -2,13 +2,13 @@
 //! Base 2.2.6.2).
 
 use kernel::{Effects, Time};
-use packet::{FlowId, Observation, PacketId, Packets, Refusal, Stamp};
+use packet::{FlowId, PacketId, Packets, Refusal, Stamp};
 use protocol::{Completion, TrafficClass};
 use transaction::{AnsweredPart, FunctionPlace, Outstanding, OutstandingLimits};
 
-use super::{number_of, place_of};
 use crate::Endpoint;
 use crate::endpoint::Device;
+use crate::place::{number_of, place_of};
 
 /// The outstanding requests of each function that has existed, the physical one first. `P` is the purpose of a request.
 #[derive(Clone, Debug)]
@@ -46,20 +46,21 @@ impl<P: Copy> Tags<P> {
 
     /// Whether the function has a free tag.
     pub(crate) fn is_open(&self, place: FunctionPlace, now: Time) -> bool {
-        let of_function = self.functions.get(number_of(place));
-        of_function.is_some_and(|one| one.is_open(now))
+        self.has(place, |one| one.is_open(now))
     }
 
     /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at `address`.
     pub(crate) fn fits(&self, place: FunctionPlace, (address, len): (u64, u32), now: Time) -> bool {
-        let of_function = self.functions.get(number_of(place));
-        of_function.is_some_and(|one| one.fits(address, len, now))
+        self.has(place, |one| one.fits(address, len, now))
     }
 
     /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at any address.
     pub(crate) fn fits_anywhere(&self, place: FunctionPlace, len: u32, now: Time) -> bool {
-        let of_function = self.functions.get(number_of(place));
-        of_function.is_some_and(|one| one.fits_anywhere(len, now))
+        self.has(place, |one| one.fits_anywhere(len, now))
+    }
+
+    fn has(&self, place: FunctionPlace, what: impl FnOnce(&Outstanding<P>) -> bool) -> bool {
+        self.functions.get(number_of(place)).is_some_and(what)
     }
 
     /// The read request of a function for a range of addresses, which must [fit](Self::fits) and be within a page.
@@ -110,12 +111,8 @@ impl<P: Copy> Tags<P> {
         let (number, part) =
             all.find_map(|(number, one)| Some((number, one.give_up(fx.now())?)))?;
         let place = place_of(number);
-        endpoint.record_timeout(place, fx);
-        fx.observe(match flow(place, &part.what) {
-            // The requester reports the bytes of a flow when its request has ended.
-            Some(flow) => Observation::timed_out(flow, 0, 0),
-            None => Observation::gave_up(part.len),
-        });
+        let flow = flow(place, &part.what);
+        endpoint.give_up(place, flow, part.len, fx);
         Some((place, part))
     }
 

@@ -13,9 +13,9 @@
 
 use std::ops::ControlFlow;
 
-use kernel::Time;
+use kernel::{Time, members};
 
-use super::crossbar::{Exits, members};
+use super::crossbar::Exits;
 use super::{FIRST_FIBRE, OWN, Router};
 
 impl Router {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use kernel::Time;
+use kernel::{Time, WakeUp, members};
 use packet::PacketId;
 
 use super::routing::Hops;
@@ -36,7 +36,7 @@ kernel::choices! {
 }
 
 /// A queue of an input: a virtual channel of a fibre, or a queue that the node itself fills.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
     /// Length of its packets together, in cycles.
@@ -88,10 +88,10 @@ impl Exits {
 }
 
 /// An input: its queues share a path into the crossbar, which each packet occupies for its length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Input {
     pub(super) free_at: Time,
-    pub(super) wake: Time,
+    pub(super) wake: WakeUp,
     /// The queue of the input that alone may use the path: its first packet has a claim, and the space that it claimed is there.
     pub(super) reserved: Option<usize>,
     /// The queue after the one that was served last, which is the first to try when the path is free again.
@@ -99,7 +99,7 @@ pub(super) struct Input {
 }
 
 /// An output, with the queues that request it, one bit each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Output {
     pub(super) asked: u64,
     /// The queues whose first packet claims its channel, one bit each.
@@ -107,43 +107,10 @@ pub(super) struct Output {
     /// The queue after the one that was served last, where round robin begins.
     next: u32,
     pub(super) free_at: Time,
-    pub(super) wake: Time,
-}
-
-impl Queue {
-    pub(super) fn new() -> Self {
-        Queue {
-            entries: VecDeque::new(),
-            cycles: 0,
-            exits: None,
-            free_at: Time::ZERO,
-            rests_until: Time::ZERO,
-        }
-    }
-}
-
-impl Input {
-    pub(super) fn new() -> Self {
-        Input {
-            free_at: Time::ZERO,
-            wake: Time::NEVER,
-            reserved: None,
-            next: 0,
-        }
-    }
+    pub(super) wake: WakeUp,
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
-        Output {
-            asked: 0,
-            claims: 0,
-            next: 0,
-            free_at: Time::ZERO,
-            wake: Time::NEVER,
-        }
-    }
-
     /// The queues that request the output, in round-robin order; those of `later` come after all others.
     pub(super) fn in_turn(&self, later: u64) -> impl Iterator<Item = u32> + use<> {
         let next = self.next;
@@ -168,22 +135,13 @@ impl Output {
     }
 }
 
-/// The queues of a set, one bit each.
-pub(super) fn members(mut set: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let member = set.trailing_zeros();
-        set &= set.checked_sub(1)?;
-        Some(member)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn queues_are_served_in_turn() {
-        let mut output = Output::new();
+        let mut output = Output::default();
         output.asked = 0b1011;
         let order = |output: &Output, later| output.in_turn(later).collect::<Vec<u32>>();
         assert_eq!(order(&output, 0), [0, 1, 3]);

@@ -18,14 +18,14 @@ mod window;
 
 use std::mem::offset_of;
 
-use kernel::{Action, Component, Effects, Label, Port, Span, Time};
+use kernel::{Action, Component, Effects, Label, Port, Span, Time, members};
 use link::At;
 use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalParameters};
 use packet::{Frame, Observation, PacketId, Packets, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties, leaf};
-use crossbar::{Entry, Exits, Input, Output, Queue, members};
+use crossbar::{Entry, Exits, Input, Output, Queue};
 
 pub use crossbar::Arbitration;
 use local::Local;
@@ -142,15 +142,13 @@ impl Component for Router {
             }
             RouterTimer::Input(input) => {
                 let input = usize::from(input);
-                if self.inputs[input].wake <= fx.now() {
-                    self.inputs[input].wake = Time::NEVER;
+                if self.inputs[input].wake.expire(fx.now()) {
                     self.go_on(input, fx);
                 }
             }
             RouterTimer::Output(output) => {
                 let output = usize::from(output);
-                if self.outputs[output].wake <= fx.now() {
-                    self.outputs[output].wake = Time::NEVER;
+                if self.outputs[output].wake.expire(fx.now()) {
                     self.serve(output, fx);
                 }
             }
@@ -239,9 +237,9 @@ impl Router {
                 .pipeline(parameters.deliver_cycles)
                 .saturating_sub(pipeline),
             queue_gap: parameters.pipeline(parameters.queue_gap_cycles),
-            inputs: vec![Input::new(); 1 + fibres.len()].into(),
-            queues: vec![Queue::new(); (1 + fibres.len()) * stride].into(),
-            outputs: vec![Output::new(); FIRST_FIBRE + fibres.len()].into(),
+            inputs: vec![Input::default(); 1 + fibres.len()].into(),
+            queues: vec![Queue::default(); (1 + fibres.len()) * stride].into(),
+            outputs: vec![Output::default(); FIRST_FIBRE + fibres.len()].into(),
             stride,
             arbitration: parameters.arbitration,
             is_wide: parameters.local_width > 1,
@@ -404,15 +402,13 @@ impl Router {
     }
 
     fn wake_input(&mut self, input: usize, at: Time, fx: &mut Effects<'_, Self>) {
-        if at < self.inputs[input].wake {
-            self.inputs[input].wake = at;
+        if self.inputs[input].wake.schedule(at) {
             fx.wake(RouterTimer::Input(input as u8), at.since(fx.now()));
         }
     }
 
     fn wake_output(&mut self, output: usize, at: Time, fx: &mut Effects<'_, Self>) {
-        if at < self.outputs[output].wake {
-            self.outputs[output].wake = at;
+        if self.outputs[output].wake.schedule(at) {
             fx.wake(RouterTimer::Output(output as u8), at.since(fx.now()));
         }
     }

@@ -10,7 +10,7 @@ pub(super) fn choice(
     parameters: &SgDmaParameters,
     core: &EndpointParameters,
 ) -> Result<CircuitChoice, (&'static str, String)> {
-    let cycles = parameters.completion_timeout.as_fs() / core.clock.period().as_fs();
+    let cycles = core.completion_timeout.as_fs() / core.clock.period().as_fs();
     let limits = [
         (
             "datapath",

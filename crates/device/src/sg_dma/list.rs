@@ -36,8 +36,6 @@ enum Origin {
         under_way: u64,
         come: VecDeque<(Time, Descriptor)>,
     },
-    /// A command with one range.
-    Command(Descriptor),
 }
 
 /// The result of a look-up.
@@ -63,45 +61,39 @@ impl List {
         now: Time,
     ) -> Self {
         List {
-            unit,
-            origin: Origin::Memory(0),
-            current: None,
-            left: count.min(room),
             abandoned: count > room,
-            lookup,
-            free: now,
+            ..Self::new(unit, Origin::Memory(0), count.min(room), (lookup, now))
         }
     }
 
     /// `count` descriptors at `address` in host memory, which are fetched and looked up ahead.
     pub(super) fn in_host(unit: Unit, address: u64, count: u64, lookup: Span, now: Time) -> Self {
-        let come = VecDeque::new();
-        List {
-            unit,
-            origin: Origin::Host {
-                address: address & !(DESCRIPTOR - 1),
-                unasked: count,
-                under_way: 0,
-                come,
-            },
-            current: None,
-            left: count,
-            abandoned: false,
-            lookup,
-            free: now,
-        }
+        let origin = Origin::Host {
+            address: address & !(DESCRIPTOR - 1),
+            unasked: count,
+            under_way: 0,
+            come: VecDeque::new(),
+        };
+        Self::new(unit, origin, count, (lookup, now))
     }
 
     /// A list with the range of a command.
     pub(super) fn command(unit: Unit, descriptor: Descriptor, now: Time) -> Self {
         List {
+            current: Some(descriptor),
+            ..Self::new(unit, Origin::Memory(0), 0, (Span::ZERO, now))
+        }
+    }
+
+    fn new(unit: Unit, origin: Origin, left: u64, (lookup, free): (Span, Time)) -> Self {
+        List {
             unit,
-            origin: Origin::Command(descriptor),
+            origin,
             current: None,
-            left: 1,
+            left,
             abandoned: false,
-            lookup: Span::ZERO,
-            free: now,
+            lookup,
+            free,
         }
     }
 
@@ -138,7 +130,6 @@ impl List {
                 let descriptor = registers.descriptor(self.unit, *index);
                 (descriptor, self.free + self.lookup)
             }
-            Origin::Command(descriptor) => (*descriptor, self.free),
             Origin::Host { come, .. } => match come.front() {
                 Some((time, descriptor)) => (*descriptor, *time + self.lookup),
                 None => return Lookup::Awaited,
@@ -150,7 +141,6 @@ impl List {
         match &mut self.origin {
             Origin::Memory(index) => *index += 1,
             Origin::Host { come, .. } => drop(come.pop_front()),
-            Origin::Command(_) => {}
         }
         self.left -= 1;
         Lookup::Found(descriptor)

@@ -57,10 +57,6 @@ kernel::parameters! {
         outstanding_reads: u32 = 32, within 1..=768, from "our choice: the FIFO decides";
         /// Most outstanding non-posted requests of any kind.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
-        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
@@ -113,7 +109,6 @@ impl LeafParameters for SgDmaParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            completion_timeout: Some(self.completion_timeout),
             // One for each unit.
             interrupts: Unit::ALL.len() as u32,
             begins_flows: true,
@@ -190,8 +185,7 @@ impl SgDma {
     pub fn new(config: EndpointConfig, parameters: &SgDmaParameters) -> Self {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
-        let timeout = parameters.completion_timeout;
-        let limits = config.parameters.outstanding(parameters.tags, timeout);
+        let limits = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());

@@ -14,7 +14,7 @@
 //! | 0x24 | 32 | `ERROR` | a circuit's code of the error that ended the transfer, 0 for none; the model does not write it |
 //! | 0x28 | 64 | `PATTERN` | first word of the data of a circuit's source; each word is the one before plus `Pattern::STEP`; the model ignores it |
 //!
-//! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`Counter::ALL`]; the model has none.
+//! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`CIRCUIT_COUNTERS`]; the model has none.
 //!
 //! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. [`ROUND_TRIP`] and
 //! [`TIME_PEER`], 32 bits each, are those of a circuit's peer timer; the model has none. All registers are
@@ -74,96 +74,44 @@ impl Unit {
     }
 }
 
-/// A counter of a circuit. Its name is that of the value in a result: a value of a link, a kind of waiting, or an error. Counters
-/// begin with 0 at reset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// TLPs sent.
-    Tlps,
-    /// Payload bytes sent, in whole dwords.
-    PayloadBytes,
-    /// TLPs received.
-    ReceivedTlps,
-    /// Payload bytes received, in whole dwords.
-    ReceivedPayloadBytes,
-    /// Cycles in which a beat waited for the link: for the wire or for credit.
-    Wire,
-    /// Cycles in which a read of data waited for a tag.
-    Tags,
-    /// Cycles in which a read of data waited for space for its completions.
-    Outstanding,
-    /// Received requests that no part serves.
-    UnsupportedRequest,
-    /// Received packets of another length than their header says, and completions that do not fit their request.
-    MalformedTlp,
-    /// Received packets with poisoned data.
-    PoisonedTlp,
-    /// Received completions of no request.
-    UnexpectedCompletion,
-    /// Reads whose completions did not come in time.
-    CompletionTimeout,
-    /// Received writes of peers that were dropped, because there was no space for them in time.
-    CompleterAbort,
-}
-
-impl Counter {
-    /// All counters, in the order of their registers.
-    pub const ALL: [Counter; 13] = [
-        Counter::Tlps,
-        Counter::PayloadBytes,
-        Counter::ReceivedTlps,
-        Counter::ReceivedPayloadBytes,
-        Counter::Wire,
-        Counter::Tags,
-        Counter::Outstanding,
-        Counter::UnsupportedRequest,
-        Counter::MalformedTlp,
-        Counter::PoisonedTlp,
-        Counter::UnexpectedCompletion,
-        Counter::CompletionTimeout,
-        Counter::CompleterAbort,
-    ];
-
-    /// The name in the package of constants, and the meaning.
-    pub const fn constant(self) -> (&'static str, &'static str) {
-        match self {
-            Counter::Tlps => ("TLPS", "TLPs sent"),
-            Counter::PayloadBytes => ("PAYLOAD_BYTES", "payload bytes sent, in whole dwords"),
-            Counter::ReceivedTlps => ("RECEIVED_TLPS", "TLPs received"),
-            Counter::ReceivedPayloadBytes => (
-                "RECEIVED_PAYLOAD_BYTES",
-                "payload bytes received, in whole dwords",
-            ),
-            Counter::Wire => ("WIRE", "cycles in which a beat waited for the link"),
-            Counter::Tags => ("TAGS", "cycles in which a read of data waited for a tag"),
-            Counter::Outstanding => (
-                "OUTSTANDING",
-                "cycles in which a read of data waited for space for its completions",
-            ),
-            Counter::UnsupportedRequest => (
-                "UNSUPPORTED_REQUEST",
-                "received requests that no part serves",
-            ),
-            Counter::MalformedTlp => (
-                "MALFORMED_TLP",
-                "received packets of another length than their header says, and completions that do not fit their request",
-            ),
-            Counter::PoisonedTlp => ("POISONED_TLP", "received packets with poisoned data"),
-            Counter::UnexpectedCompletion => (
-                "UNEXPECTED_COMPLETION",
-                "received completions of no request",
-            ),
-            Counter::CompletionTimeout => (
-                "COMPLETION_TIMEOUT",
-                "reads whose completions did not come in time",
-            ),
-            Counter::CompleterAbort => (
-                "COMPLETER_ABORT",
-                "received writes of peers that were dropped, because there was no space for them in time",
-            ),
-        }
-    }
-}
+/// The counters of a circuit, in the order of their registers: the name in the package of constants, and the meaning. The name is that of
+/// the value in a result: a value of a link, a kind of waiting, or an error. Counters begin with 0 at reset.
+pub const CIRCUIT_COUNTERS: [(&str, &str); 13] = [
+    ("TLPS", "TLPs sent"),
+    ("PAYLOAD_BYTES", "payload bytes sent, in whole dwords"),
+    ("RECEIVED_TLPS", "TLPs received"),
+    (
+        "RECEIVED_PAYLOAD_BYTES",
+        "payload bytes received, in whole dwords",
+    ),
+    ("WIRE", "cycles in which a beat waited for the link"),
+    ("TAGS", "cycles in which a read of data waited for a tag"),
+    (
+        "OUTSTANDING",
+        "cycles in which a read of data waited for space for its completions",
+    ),
+    (
+        "UNSUPPORTED_REQUEST",
+        "received requests that no part serves",
+    ),
+    (
+        "MALFORMED_TLP",
+        "received packets of another length than their header says, and completions that do not fit their request",
+    ),
+    ("POISONED_TLP", "received packets with poisoned data"),
+    (
+        "UNEXPECTED_COMPLETION",
+        "received completions of no request",
+    ),
+    (
+        "COMPLETION_TIMEOUT",
+        "reads whose completions did not come in time",
+    ),
+    (
+        "COMPLETER_ABORT",
+        "received writes of peers that were dropped, because there was no space for them in time",
+    ),
+];
 
 /// Registers of a unit, from its base.
 pub mod offset {
@@ -303,7 +251,8 @@ mod tests {
     fn the_lists_lie_behind_the_registers_and_within_the_bar() {
         let list = u64::from(MOST_DESCRIPTORS) * DESCRIPTOR;
         assert!(
-            Unit::Write.list() >= COUNTERS + 8 * Counter::ALL.len() as u64 && COUNTERS > TIME_PEER
+            Unit::Write.list() >= COUNTERS + 8 * CIRCUIT_COUNTERS.len() as u64
+                && COUNTERS > TIME_PEER
         );
         assert_eq!(Unit::Read.list(), Unit::Write.list() + list);
         assert!(Unit::Read.list() + list <= SIZE);

@@ -6,7 +6,7 @@ mod controller;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use kernel::{Span, Time};
+use kernel::{Span, Time, WakeUp};
 use packet::{BusFrame, Charge, ReturnedSpace};
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
@@ -63,7 +63,7 @@ struct Output {
     /// The queue after the one that was served last.
     turn: usize,
     /// The time of the next wake-up for the output.
-    wake: Time,
+    wake: WakeUp,
 }
 
 /// For each virtual channel, the queue that claims the space behind an output.
@@ -96,7 +96,7 @@ impl Crossbar {
             claims: [None; 3],
             asked: Vec::new(),
             turn: 0,
-            wake: Time::NEVER,
+            wake: WakeUp::default(),
         };
         let mut outputs: Vec<Output> = buffer_words.map(output).collect();
         let queues = outputs.len() * stride;
@@ -248,24 +248,6 @@ impl Crossbar {
     fn wanted(&self, queue: usize) -> Option<usize> {
         self.queues[queue].front().map(|(_, entry)| entry.output)
     }
-
-    /// Whether a wake-up of an output at `time` is needed: none is scheduled earlier.
-    fn is_to_wake(&mut self, output: usize, time: Time) -> bool {
-        let wake = &mut self.outputs[output].wake;
-        let is_earlier = time < *wake;
-        *wake = time.min(*wake);
-        is_earlier
-    }
-
-    /// Handles a wake-up. False if an earlier one has replaced it.
-    fn is_woken(&mut self, output: usize, now: Time) -> bool {
-        let wake = &mut self.outputs[output].wake;
-        let is_due = *wake <= now;
-        if is_due {
-            *wake = Time::NEVER;
-        }
-        is_due
-    }
 }
 
 /// The members of a set, one bit each, that are in `range`, in ascending order.
@@ -274,12 +256,8 @@ fn members(set: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
     let words = set.iter().enumerate().skip(first);
     let members = words.flat_map(move |(number, word)| {
         let before = if number == first { range.start % 64 } else { 0 };
-        let mut rest = word & (u64::MAX << before);
-        std::iter::from_fn(move || {
-            let member = rest.trailing_zeros() as usize;
-            rest &= rest.checked_sub(1)?;
-            Some(number * 64 + member)
-        })
+        let rest = kernel::members(word & (u64::MAX << before));
+        rest.map(move |member| number * 64 + member as usize)
     });
     members.take_while(move |member| *member < range.end)
 }

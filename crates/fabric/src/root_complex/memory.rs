@@ -446,11 +446,7 @@ pub(super) fn atomic_completion(
     let (header, stamp) = (*packets[packet].header(), packets[packet].stamp);
     let answer = Header::completion_with_data(&header, completer, 0, width)
         .expect("an atomic operation's completion has the width of its value");
-    let completion = packets.claim();
-    packets[completion]
-        .write(answer, stamp)
-        .copy_from_slice(&old.to_le_bytes()[..width as usize]);
-    completion
+    packets.make(answer, stamp, &old.to_le_bytes()[..width as usize])
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod why;
 use std::sync::Arc;
 
 use coherence::Agent;
-use kernel::{Action, Component, Effects, Port, Span, Stream, Time};
+use kernel::{Action, Agenda, Component, Effects, Port, Span, Stream, Time, WakeUp};
 use link::{At, Counters, Finished, LinkEnd, LinkTimer};
 use packet::{Frame, PacketId, Packets, Pcie};
 use protocol::coherence::{Line, LineData};
@@ -30,13 +30,12 @@ use transaction::{FunctionPlace, Functions, Marks, Memory, Pattern};
 
 use crate::Routes;
 use coherent::Coherent;
-use cpu::{Configuration, Notices, RequestWindow};
+use cpu::{Configuration, Notice, RequestWindow};
 use memory::MemoryController;
 use ownership::Ownership;
 use peers::PeerPath;
 use ports::{RootPorts, Sent};
 use sockets::Sockets;
-use timer::WakeUp;
 use translation::TranslationAgent;
 
 pub use coherent::{
@@ -107,7 +106,8 @@ pub struct RootComplex<C> {
     requests: RequestWindow,
     /// The wake-up for the CPU's next request.
     cpu_wake: WakeUp,
-    notices: Notices,
+    /// The notices on their way to the CPU.
+    notices: Agenda<Notice>,
     /// The CPU's access to a configuration space. Boxed, because few packets need it.
     configuration: Box<Configuration>,
     configuration_wake: WakeUp,
@@ -218,7 +218,7 @@ impl<C: Cpu> RootComplex<C> {
             cpu,
             requests: RequestWindow::default(),
             cpu_wake: WakeUp::default(),
-            notices: Notices::default(),
+            notices: Agenda::default(),
             configuration: Box::new(Configuration::new(
                 parameters.completion_timeout,
                 parameters.tag_quarantine,

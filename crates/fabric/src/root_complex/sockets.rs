@@ -2,10 +2,9 @@
 //!
 //! Such a packet is handled when it arrives at its socket, so packets that stay in their socket do not wait for it.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use kernel::{Bandwidth, Port, Span, Time};
+use kernel::{Agenda, Bandwidth, Port, Span, Time};
 use link::Counters;
 use packet::{Packet, PacketId};
 
@@ -28,9 +27,8 @@ pub(super) struct Sockets {
     behind: PostedOrder,
     /// Time at which the last write from each port leaves its buffer.
     left: Vec<Time>,
-    /// Packets between sockets, in order of their arrival times.
-    under_way: BTreeMap<(Time, u64), (Crossing, PacketId)>,
-    begun: u64,
+    /// Packets between sockets, by their arrival times.
+    under_way: Agenda<(Crossing, PacketId)>,
 }
 
 /// The origin of a packet that may go to another socket, which also determines what happens to it there.
@@ -63,8 +61,7 @@ impl Sockets {
                 counters: vec![Counters::default(); count * count],
                 behind: PostedOrder::default(),
                 left: vec![Time::ZERO; of_ports.len()],
-                under_way: BTreeMap::new(),
-                begun: 0,
+                under_way: Agenda::default(),
             })
         })
     }
@@ -111,8 +108,7 @@ impl Sockets {
         if let Some(source) = source {
             self.behind.record(source, header, due, now);
         }
-        self.begun += 1;
-        self.under_way.insert((due, self.begun), (crossing, packet));
+        self.under_way.push(due, (crossing, packet));
         Some(due)
     }
 
@@ -150,8 +146,7 @@ impl Sockets {
 
     /// The next packet that has arrived by `now`.
     pub(super) fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
-        let first = self.under_way.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove())
+        self.under_way.pop(now)
     }
 
     /// The socket of a root port.

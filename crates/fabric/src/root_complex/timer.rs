@@ -1,6 +1,6 @@
 //! The timers of a root complex.
 
-use kernel::{Component, Label, Port, Time};
+use kernel::{Component, Label, Port};
 use link::LinkTimer;
 use packet::Pcie;
 
@@ -66,34 +66,6 @@ impl Label for RootTimer {
 impl From<(Port, LinkTimer)> for RootTimer {
     fn from((port, timer): (Port, LinkTimer)) -> Self {
         RootTimer::Link(port, timer)
-    }
-}
-
-/// The time at which a part of the root complex is woken next, or [`Time::NEVER`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WakeUp(Time);
-
-impl Default for WakeUp {
-    fn default() -> Self {
-        WakeUp(Time::NEVER)
-    }
-}
-
-impl WakeUp {
-    /// Forgets the wake-up if it was due by `now`.
-    pub(super) fn expire(&mut self, now: Time) {
-        if self.0 <= now {
-            self.0 = Time::NEVER;
-        }
-    }
-
-    /// Whether a timer must be set for `time`: only if no earlier wake-up is set.
-    pub(super) fn schedule(&mut self, time: Time) -> bool {
-        let is_earlier = time < self.0;
-        if is_earlier {
-            self.0 = time;
-        }
-        is_earlier
     }
 }
 

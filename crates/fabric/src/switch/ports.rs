@@ -93,8 +93,7 @@ impl Switch {
             if command == LinkCommand::Train && self.functions.holds_link_down(place(port)) {
                 continue;
             }
-            let finished = self.link(port).command(command, &mut At::new(fx, port));
-            self.settle(port, finished, fx);
+            self.on_link(port, fx, |link, at| link.command(command, at));
         }
     }
 
@@ -104,10 +103,7 @@ impl Switch {
         let now = fx.now();
         let rests = |link: &LinkEnd| link.is_in_l1(now) || link.has_failed(now);
         let permits = self.links().skip(1).all(rests);
-        let finished = self
-            .link(UPSTREAM)
-            .permit_l1(permits, &mut At::new(fx, UPSTREAM));
-        self.settle(UPSTREAM, finished, fx);
+        self.on_link(UPSTREAM, fx, |link, at| link.permit_l1(permits, at));
     }
 
     /// Applies the registers.
@@ -143,15 +139,13 @@ impl Switch {
     /// Begins the initialisation of channels that a configuration request has enabled.
     pub(super) fn initialize_channels(&mut self, fx: &mut Effects<'_, Self>) {
         for port in (0..self.ports.len() as u16).map(Port) {
-            let finished = self.link(port).initialize_channels(&mut At::new(fx, port));
-            self.settle(port, finished, fx);
+            self.on_link(port, fx, |link, at| link.initialize_channels(at));
         }
     }
 
     /// Retrains the link below a downstream port, whose Retrain Link has been written.
     pub(super) fn retrain(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        let finished = self.link(port).retrain_for_software(&mut At::new(fx, port));
-        self.settle(port, finished, fx);
+        self.on_link(port, fx, |link, at| link.retrain_for_software(at));
     }
 
     /// Does what registers of downstream ports ask to be done with their links.
@@ -163,8 +157,7 @@ impl Switch {
 
     fn act_on_port(&mut self, port: Port, action: PortAction, fx: &mut Effects<'_, Self>) {
         if let Some(command) = held_links::begin(port, action, fx) {
-            let finished = self.link(port).command(command, &mut At::new(fx, port));
-            self.settle(port, finished, fx);
+            self.on_link(port, fx, |link, at| link.command(command, at));
         }
         if let Some(message) = self.functions.port_message(place(port), action)
             && self.functions.space(place(UPSTREAM)).bus_master_enable()

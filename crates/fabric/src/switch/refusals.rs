@@ -1,7 +1,7 @@
 //! Packets that end at a switch because it refuses or discards them, and the errors that are reported for it.
 
 use kernel::{Effects, Port, Time};
-use link::{At, Delivery, Waiting};
+use link::{Delivery, Waiting};
 use packet::{Charge, PacketId, Refusal};
 use protocol::{Class, FunctionId, Severity};
 use transaction::FunctionPlace;
@@ -29,9 +29,7 @@ impl Switch {
             let answer = self.functions.refuse_below(place(to), packet, fx);
             return self.finish_refusal((from, charge), complete, answer, fx);
         }
-        fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
+        self.discard(from, delivery, fx);
     }
 
     /// Discards a packet, and frees its buffer.
@@ -39,8 +37,7 @@ impl Switch {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
         fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
+        self.free_later(from, charge, complete, fx);
     }
 
     /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
@@ -90,8 +87,7 @@ impl Switch {
         fx: &mut Effects<'_, Self>,
     ) {
         self.report_errors(fx);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
+        self.free_later(from, charge, complete, fx);
         if let Some(answer) = answer {
             self.answer(from, answer, complete, fx);
         }
@@ -113,10 +109,7 @@ impl Switch {
             let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
             return self.pass_on((from, UPSTREAM), waiting, complete, fx);
         }
-        let charge = fx.store()[packet].charge();
-        fx.store().release(packet);
-        self.link(from)
-            .free_later(charge, complete, &mut At::new(fx, from));
+        self.discard(from, delivery, fx);
     }
 
     /// Sends the messages for errors that functions of the switch report. The upstream port passes on those of the downstream ports.

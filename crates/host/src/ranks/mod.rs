@@ -336,10 +336,8 @@ impl Rank {
 
     /// Stores `bytes` at `address`, in one store for each page.
     async fn store(&self, address: u64, bytes: &[u8]) {
-        for part in driver::scatter(address, bytes.len() as u64) {
-            let from = (part.address - address) as usize;
-            let part_of_bytes = &bytes[from..from + part.len as usize];
-            self.system.store(part.address, part_of_bytes).await;
+        for (address, part) in driver::in_pages(address, bytes) {
+            self.system.store(address, part).await;
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::command::{
     CONTIGUOUS, CREATE_COMPLETION_QUEUE, CREATE_SUBMISSION_QUEUE, Command, INTERRUPTS, Status,
 };
 use crate::events::{Event, EventKind};
-use crate::features::Setting;
 use crate::identify::{Identify, NAMESPACE};
 use crate::logs::Health;
 use crate::parameters::MOST_QUEUES;
@@ -171,11 +170,8 @@ impl Nvme {
         }
         let queues = self.submissions.iter().skip(1).flatten().count()
             + self.completions.iter().skip(1).flatten().count();
-        let result = self.features.set(Setting {
-            feature: command.words[0] as u8,
-            value: command.words[1],
-            has_queues: queues > 0,
-        })?;
+        let (feature, value) = (command.words[0] as u8, command.words[1]);
+        let result = self.features.set(feature, value, queues > 0)?;
         let warnings = self.features.warnings(self.parameters.temperature as u16);
         let warns = warnings & self.features.event_warnings != 0;
         if warns && !self.is_warned {

@@ -68,10 +68,6 @@ struct DeviceBench {
 
 /// Runs the benchmark of a device once: accesses of 8 bytes by a host, `direction` "write" or "read". Returns its results as JSON.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
 pub fn bench_device(
     py: Python<'_>,
     model: &str,

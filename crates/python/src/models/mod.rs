@@ -149,10 +149,6 @@ fn model(name: &str, description: Description, maker: Box<dyn Maker>) -> PyResul
 
 /// Loads a model from a shared library.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a path of its own"
-)]
 pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
     let loaded = library::load(&path)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;

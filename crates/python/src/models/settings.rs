@@ -1,10 +1,11 @@
 //! Values of parameters of models, in Python and in the simulator.
 
-use kernel::{Bandwidth, Bytes, Frequency, Quantity, Span, Value};
+use kernel::{Span, Value};
 use peerlane_device::{Setting, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use sim::read_setting;
 
 /// The value of the parameter `key`, of this kind. A number without a unit is in bytes, nanoseconds, bytes or cycles per second.
 pub fn setting(kind: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
@@ -30,36 +31,19 @@ pub fn setting(kind: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Sett
             "{value} is no value of a parameter; write a number, a text or a boolean"
         )));
     };
-    let whole = |value: &Value<'_>| match value {
-        Value::Integer(number) => u64::try_from(*number).ok(),
-        _ => None,
-    };
-    let setting = match kind {
-        "int" => u64::read(&value).map(Setting::Integer),
-        "float" => f64::read(&value).map(Setting::Number),
-        "bool" => bool::read(&value).map(Setting::Flag),
-        "str" => String::read(&value).map(Setting::Text),
-        "bytes" => match whole(&value) {
-            Some(number) => Ok(Setting::Bytes(number)),
-            None => Bytes::read(&value).map(|Bytes(bytes)| Setting::Bytes(bytes)),
-        },
-        "time" => match value {
-            Value::Integer(ns) if ns >= 0 => Ok(femtoseconds(ns as f64)),
-            Value::Float(ns) if ns >= 0.0 => Ok(femtoseconds(ns)),
-            _ => Span::read(&value).map(|span| Setting::Time(span.as_fs())),
-        },
-        "bandwidth" => match whole(&value) {
-            Some(number) => Ok(Setting::Bandwidth(number)),
-            None => Bandwidth::read(&value).map(|Bandwidth(rate)| Setting::Bandwidth(rate)),
-        },
-        "frequency" => match whole(&value) {
-            Some(number) => Ok(Setting::Frequency(number)),
-            None => Frequency::read(&value).map(|Frequency(rate)| Setting::Frequency(rate)),
-        },
-        _ => Err(format!(
+    let Some((_, like)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+        return Err(wrong(format!(
             "{kind:?} is no kind of parameter; write one of {}",
-            KINDS.join(", ")
-        )),
+            KINDS.each_ref().map(|(name, _)| *name).join(", ")
+        )));
+    };
+    let setting = match (like, &value) {
+        (Setting::Bytes(_), Value::Integer(bytes @ 0..)) => Ok(Setting::Bytes(*bytes as u64)),
+        (Setting::Bandwidth(_), Value::Integer(rate @ 0..)) => Ok(Setting::Bandwidth(*rate as u64)),
+        (Setting::Frequency(_), Value::Integer(rate @ 0..)) => Ok(Setting::Frequency(*rate as u64)),
+        (Setting::Time(_), Value::Integer(ns @ 0..)) => Ok(femtoseconds(*ns as f64)),
+        (Setting::Time(_), Value::Float(ns)) if *ns >= 0.0 => Ok(femtoseconds(*ns)),
+        _ => read_setting(like, &value),
     };
     setting.map_err(wrong)
 }
@@ -68,30 +52,22 @@ fn femtoseconds(ns: f64) -> Setting {
     Setting::Time((ns * 1e6).round() as u64)
 }
 
-/// The kinds of parameters.
-const KINDS: [&str; 8] = [
-    "int",
-    "float",
-    "bool",
-    "str",
-    "bytes",
-    "time",
-    "bandwidth",
-    "frequency",
+/// The kinds of parameters, each with a value of it.
+static KINDS: [(&str, Setting); 8] = [
+    ("int", Setting::Integer(0)),
+    ("float", Setting::Number(0.0)),
+    ("bool", Setting::Flag(false)),
+    ("str", Setting::Text(String::new())),
+    ("bytes", Setting::Bytes(0)),
+    ("time", Setting::Time(0)),
+    ("bandwidth", Setting::Bandwidth(0)),
+    ("frequency", Setting::Frequency(0)),
 ];
 
 /// The kind of a value.
 pub fn kind(setting: &Setting) -> &'static str {
-    match setting {
-        Setting::Integer(_) => "int",
-        Setting::Number(_) => "float",
-        Setting::Flag(_) => "bool",
-        Setting::Text(_) => "str",
-        Setting::Bytes(_) => "bytes",
-        Setting::Time(_) => "time",
-        Setting::Bandwidth(_) => "bandwidth",
-        Setting::Frequency(_) => "frequency",
-    }
+    let found = KINDS.iter().find(|(_, like)| like.is_like(setting));
+    found.map_or("", |(name, _)| name)
 }
 
 /// Returns the value of a parameter of this kind, as a device has it: times in nanoseconds.

@@ -14,7 +14,6 @@ use crate::document::{SectionsWith, Source};
 use crate::error::ScenarioError;
 use crate::form::{Form, SectionForm, Shape};
 use crate::path;
-use crate::toml_text;
 use crate::tree::{Content, Part, Table};
 
 pub use effective::{Effective, Origin};
@@ -48,7 +47,7 @@ impl Scenario {
 
     /// The scenario as TOML.
     pub fn to_toml(&self) -> String {
-        toml_text::text(&self.tree)
+        toml::to_string(&self.tree).expect("every value of a scenario is one of TOML")
     }
 
     /// The source of messages, and the tables with the repeated ones written out.
@@ -134,7 +133,6 @@ impl Scenario {
     fn check(&self, key: &str, value: Option<&Content<'static>>) -> Result<(), String> {
         match value {
             Some(list @ Content::List(_)) if !self.form.is_list(key) => {
-                let list = toml_text::value(&list.clone().into());
                 Err(format!("{key} = {list}: write text, a number or a boolean"))
             }
             _ => Ok(()),

@@ -3,7 +3,6 @@
 use super::{Scenario, below};
 use crate::form::Shape;
 use crate::path;
-use crate::toml_text;
 use crate::tree::{Content, Part, Table};
 
 /// The way from the top level to a table: the number of an entry or of a table of a list at each step.
@@ -239,7 +238,7 @@ fn tables_in<'t>(list: &'t [Part<'static>]) -> impl Iterator<Item = (usize, &'t 
 fn id_of(table: &Table<'static>, noun: &str, number: usize) -> String {
     match table.get("id").map(|part| &part.content) {
         Some(Content::Text(id)) => id.to_string(),
-        Some(other) => toml_text::value(&other.clone().into()),
+        Some(other) => other.to_string(),
         None => format!("{noun}-{number}"),
     }
 }

@@ -94,9 +94,7 @@ pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
 /// The drivers of the device `node`, which its host tells of a reset; none if no driver of the host works with it.
 pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     let planned = &plan.nodes[node];
-    let NodeKind::Host(_, costs) = &plan.nodes[planned.root].kind else {
-        return None;
-    };
+    let costs = plan.nodes[planned.root].kind.costs()?;
     let interrupts = 0..planned.kind.properties().interrupts as u16;
     has_driver(planned).then(|| Informed {
         function: planned.functions.id_of(FunctionPlace::Own),
@@ -131,13 +129,11 @@ fn recovered_links(
     }
     let lower = plan.nodes_below(plan.links[link].downstream.0).into_iter();
     let recovered = lower.filter_map(|node| {
-        let link = plan.nodes[node].upstream?;
         let is_coherent = |node: &usize| plan.nodes[*node].kind.properties().is_coherent;
         if plan.nodes_below(node).iter().any(is_coherent) {
             return None;
         }
-        let upper = &plan.nodes[plan.links[link].upstream.0];
-        let index = upper.downstream.iter().position(|port| port.link == link)?;
+        let (upper, index) = plan.port_above(node)?;
         let function = upper.functions.id_of(FunctionPlace::Port(index));
         let functions = &plan.nodes[node].functions;
         let is_port = |place: &FunctionPlace| matches!(place, FunctionPlace::Port(_));

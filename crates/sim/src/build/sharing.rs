@@ -1,16 +1,13 @@
 //! Construction of accelerators, coherence and address translation from a plan.
 
-use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
+use device::{Accelerator, AcceleratorParameters, EndpointConfig};
 use fabric::{CoherenceConfig, TranslationConfig};
 
 use crate::plan::{BufferPlan, FabricPlan, LinkPlan, NodePlan};
-use crate::scenario::NodeKind;
 
 /// Configures the coherent agents of a host: its cores, and the accelerators below its root ports.
 pub fn coherence(plan: &FabricPlan, host: &NodePlan) -> Option<CoherenceConfig> {
-    let NodeKind::Host(_, costs) = &host.kind else {
-        return None;
-    };
+    let costs = host.kind.costs()?;
     let below = host.downstream.iter().map(|port| &plan.links[port.link]);
     let is_cached =
         |buffer: &&BufferPlan| buffer.in_system_cache && plan.nodes[buffer.host].id == host.id;
@@ -68,16 +65,9 @@ pub fn accelerator(
     let host = &plan.nodes[plan.nodes[index].root];
     let below = |port: &crate::plan::DownstreamPort| plan.links[port.link].downstream.0 == index;
     let port = host.downstream.iter().position(below);
-    let NodeKind::Host(_, costs) = &host.kind else {
-        panic!("a host is at the root of every tree");
-    };
-    Accelerator::new(AcceleratorConfig {
-        endpoint,
-        parameters: parameters.clone(),
-        agent: CoherenceConfig::agent_below(
-            costs.cores as usize,
-            port.expect("an accelerator is below its host"),
-        ),
-        packing: host.coherence.packing(),
-    })
+    let costs = host.kind.costs();
+    let costs = costs.expect("a host is at the root of every tree");
+    let port = port.expect("an accelerator is below its host");
+    let agent = CoherenceConfig::agent_below(costs.cores as usize, port);
+    Accelerator::new(endpoint, parameters, (agent, host.coherence.packing()))
 }

@@ -1,10 +1,9 @@
 //! What software does to all that is below a port: it resets the secondary bus (PCIe Base 7.5.1.3.13), or contains it (PCIe Base 6.2.10).
 
-use host::containment::{PortBelow, trigger};
+use host::containment::trigger;
 use kernel::Span;
 
-use super::{Incident, Misplaced, Place, Scene};
-use crate::scenario::NodeKind;
+use super::{Incident, Place, Scene, Wrong};
 
 kernel::parameters! {
     /// Keys of a secondary bus reset.
@@ -23,7 +22,7 @@ kernel::parameters! {
 }
 
 impl Incident for SecondaryBusReset {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         place.upstream_link()?;
         place.host()?;
         if self.bus == ResetBus::Below && place.own().downstream.is_empty() {
@@ -38,25 +37,15 @@ impl Incident for SecondaryBusReset {
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        let mut below = scene.saved_below(node);
-        let function = match self.bus {
-            ResetBus::Above => scene.port_above(node),
-            // The upstream port keeps its registers; those of the downstream ports are reset.
-            ResetBus::Below => Some(below[0].remove(0).function),
-        };
-        let (Some(function), Some(costs)) = (function, scene.costs(node)) else {
+        let (Some(above), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
             return;
         };
-        let port = PortBelow {
-            function,
-            below,
-            has_link: self.bus == ResetBus::Above,
-            drivers: if self.drivers {
-                scene.drivers_below(node)
-            } else {
-                Vec::new()
-            },
-        };
+        let mut port = scene.port_below(above, node, self.drivers);
+        if self.bus == ResetBus::Below {
+            // The upstream port keeps its registers; those of the downstream ports are reset.
+            port.function = port.below[0].remove(0).function;
+            port.has_link = false;
+        }
         let (hold, restores) = (self.hold, self.restore);
         scene.spawn(node, move |system| async move {
             port.reset(&system, &costs, hold, restores).await;
@@ -80,12 +69,11 @@ kernel::parameters! {
 }
 
 impl Incident for Containment {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         place.upstream_link()?;
         let host = place.host()?;
-        if let NodeKind::Host(_, costs) = &host.kind
-            && !costs.contains_errors()
-        {
+        let costs = host.kind.costs();
+        if costs.is_some_and(|costs| !costs.contains_errors()) {
             let message = format!(
                 "containment of the ports below {name} is off; write containment = \"fatal\" in hosts.{name}",
                 name = host.name

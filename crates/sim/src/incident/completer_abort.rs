@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::scenario::NodeKind;
 
 kernel::parameters! {
@@ -16,7 +16,7 @@ kernel::parameters! {
 }
 
 impl Incident for CompleterAbort {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let node = place.own();
         let (NodeKind::Device(..), Some(bar)) = (&node.kind, node.bars[0]) else {
             let message = format!(

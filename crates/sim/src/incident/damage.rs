@@ -1,6 +1,6 @@
 //! Data that a switch damages between the check of its LCRC and the making of the next: only an ECRC shows it (PCIe Base 2.7.1).
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::model::Model;
 use crate::scenario::NodeKind;
 
@@ -13,7 +13,7 @@ kernel::parameters! {
 }
 
 impl Incident for Damage {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let node = place.own();
         if matches!(node.kind, NodeKind::Switch(_)) {
             return Ok(());

@@ -3,7 +3,7 @@
 use link::{LinkCommand, Offer};
 use protocol::lanes_exist;
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::plan::LinkPlan;
 use crate::scenario::{Lanes, Speed};
 
@@ -18,7 +18,7 @@ kernel::parameters! {
 }
 
 impl Incident for Degrade {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let link = place.upstream_link()?;
         if self.lanes.is_none() && self.generation.is_none() {
             let advice = "write lanes, generation, or both, of what still works";
@@ -85,7 +85,7 @@ kernel::parameters! {
 }
 
 impl Incident for Restore {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         place.upstream_link().map(drop)
     }
 

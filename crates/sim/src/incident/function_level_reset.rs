@@ -5,7 +5,7 @@ use kernel::Span;
 use protocol::register;
 use transaction::FunctionPlace;
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::build::errors::has_driver;
 
 kernel::parameters! {
@@ -33,7 +33,7 @@ impl FunctionLevelReset {
 }
 
 impl Incident for FunctionLevelReset {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let node = place.own();
         place.host()?;
         let capabilities = node

@@ -4,7 +4,7 @@ use host::recovery::{finish, prepare, set_up};
 use kernel::Span;
 use link::LinkCommand;
 
-use super::{Incident, Misplaced, Place, Presence, Scene};
+use super::{Incident, Place, Presence, Scene, Wrong};
 
 kernel::parameters! {
     /// Keys of a surprise removal: none.
@@ -12,7 +12,7 @@ kernel::parameters! {
 }
 
 impl Incident for Removal {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         place.upstream_link()?;
         place.without_coherence()
     }
@@ -42,7 +42,7 @@ kernel::parameters! {
 }
 
 impl Incident for Insertion {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         place.upstream_link()?;
         place.host()?;
         place.with_drivers(self.drivers)
@@ -76,7 +76,7 @@ kernel::parameters! {
 }
 
 impl Incident for AttentionButton {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let link = place.upstream_link()?;
         place.host()?;
         place.without_coherence()?;

@@ -1,8 +1,6 @@
 //! A link that software disables and enables: Link Disable of the port above (PCIe Base 7.5.3.7, 4.2.6.9).
 
-use host::containment::PortBelow;
-
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 
 kernel::parameters! {
     /// Keys of a link that software disables: none.
@@ -20,7 +18,7 @@ kernel::parameters! {
 }
 
 impl Incident for DisableLink {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         check(place)
     }
 
@@ -30,7 +28,7 @@ impl Incident for DisableLink {
 }
 
 impl Incident for EnableLink {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         check(place)?;
         place.with_drivers(self.drivers)
     }
@@ -42,7 +40,7 @@ impl Incident for EnableLink {
     }
 }
 
-fn check(place: &Place<'_>) -> Result<(), Misplaced> {
+fn check(place: &Place<'_>) -> Result<(), Wrong> {
     place.upstream_link()?;
     place.host()?;
     place.without_coherence()
@@ -53,16 +51,7 @@ fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, (restores, tells):
     let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
         return;
     };
-    let port = PortBelow {
-        function,
-        below: scene.saved_below(node),
-        has_link: true,
-        drivers: if tells {
-            scene.drivers_below(node)
-        } else {
-            Vec::new()
-        },
-    };
+    let port = scene.port_below(function, node, tells);
     scene.spawn(node, move |system| {
         port.disable(system, costs, is_disabled, restores)
     });

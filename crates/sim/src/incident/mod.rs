@@ -19,18 +19,19 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use ::scenario::{Row, SectionForm, Shape};
-use kernel::{Declaration, Kind, Parameters};
+use kernel::{Declaration, Parameters};
 
-use crate::scenario::entries::{Form, of_form};
+pub(crate) use crate::scenario::Wrong;
+use crate::scenario::entries::{of_form, structure};
 
+pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
-pub(crate) use plan::{Misplaced, plan};
 pub(crate) use scene::{Scene, Started};
 
 /// What an incident does, with the keys of its kind.
 pub trait Incident: Parameters + Debug + Send + Sync {
     /// Refuses a place where the incident cannot happen.
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced>;
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong>;
 
     /// Whether the node is there after the incident, if the incident takes it out or puts it in.
     fn presence(&self) -> Option<Presence> {
@@ -113,16 +114,13 @@ pub(crate) const SECTION: &str = "incidents";
 
 /// The keys for the structure of an incident.
 pub(crate) fn forms() -> impl Iterator<Item = Row> {
-    let kind = |key| if key == "at" { Kind::Time } else { Kind::Text };
-    let all = FORMS.iter();
-    all.map(move |form| of_form(SECTION, kind(form.0), *form))
+    FORMS.iter().copied().map(of_form)
 }
 
 /// The keys of all kinds of incidents.
 pub(crate) fn parameters() -> impl Iterator<Item = Row> {
     KINDS.iter().flat_map(|kind| {
-        let only = Some(("what", kind.name));
-        Row::of(SECTION, only, (kind.declarations)())
+        Row::of(SECTION, Some(("what", kind.name)), (kind.declarations)())
     })
 }
 
@@ -133,21 +131,17 @@ pub(crate) const FORM: SectionForm = SectionForm {
     inner: &[],
 };
 
-const FORMS: &[Form] = &[
-    (
-        "id",
-        "incident-1, incident-2, ...",
-        "What the incident is called in the plan.",
-    ),
-    (
-        "at",
-        "none",
-        "Time of the incident, from when every link is up, as the start of a flow.",
-    ),
-    ("what", "none", "The kind of incident."),
-    (
-        "node",
-        "none",
-        "The node that it concerns: its link upwards, or one of its functions.",
-    ),
-];
+structure! {
+    /// The keys for the structure of an incident.
+    const FORMS;
+    "incidents": {
+        /// What the incident is called in the plan.
+        id = "incident-1, incident-2, ...";
+        /// Time of the incident, from when every link is up, as the start of a flow.
+        at: Time = "none";
+        /// The kind of incident.
+        what = "none";
+        /// The node that it concerns: its link upwards, or one of its functions.
+        node = "none";
+    }
+}

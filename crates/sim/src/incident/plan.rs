@@ -2,11 +2,11 @@
 
 use kernel::Span;
 
-use ::scenario::{ScenarioError, advice};
+use ::scenario::{ScenarioError, position};
 
 use crate::build::errors::has_driver;
 use crate::plan::{LinkPlan, NodePlan};
-use crate::scenario::{FabricScenario, NodeKind};
+use crate::scenario::{FabricScenario, NodeKind, Wrong};
 
 use super::section::Incident;
 use super::{Any, Presence};
@@ -37,9 +37,6 @@ pub struct Place<'a> {
     pub links: &'a [LinkPlan],
 }
 
-/// The key of an incident that cannot be so, and the reason with advice.
-pub type Misplaced = (&'static str, String);
-
 impl<'a> Place<'a> {
     /// The plan of the node that the incident concerns.
     pub fn own(&self) -> &'a NodePlan {
@@ -47,7 +44,7 @@ impl<'a> Place<'a> {
     }
 
     /// The link above the node.
-    pub fn upstream_link(&self) -> Result<&'a LinkPlan, Misplaced> {
+    pub fn upstream_link(&self) -> Result<&'a LinkPlan, Wrong> {
         let name = &self.own().name;
         let link = self.own().upstream.map(|link| &self.links[link]);
         link.ok_or_else(|| {
@@ -57,7 +54,7 @@ impl<'a> Place<'a> {
     }
 
     /// Refuses a device whose model keeps its registers itself.
-    pub fn with_memory(&self) -> Result<(), Misplaced> {
+    pub fn with_memory(&self) -> Result<(), Wrong> {
         let node = self.own();
         if !node.keeps_registers() {
             return Ok(());
@@ -70,7 +67,7 @@ impl<'a> Place<'a> {
     }
 
     /// Refuses `drivers = true` where no driver of the host works with the node, or with one below it.
-    pub fn with_drivers(&self, drivers: bool) -> Result<(), Misplaced> {
+    pub fn with_drivers(&self, drivers: bool) -> Result<(), Wrong> {
         if !drivers || self.below().into_iter().any(has_driver) {
             return Ok(());
         }
@@ -94,21 +91,20 @@ impl<'a> Place<'a> {
     }
 
     /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
-    pub fn without_coherence(&self) -> Result<(), Misplaced> {
-        for node in self.below() {
-            if node.kind.properties().is_coherent {
-                let message = format!(
-                    "{} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device",
-                    node.name
-                );
-                return Err(("node", message));
-            }
-        }
-        Ok(())
+    pub fn without_coherence(&self) -> Result<(), Wrong> {
+        let below = self.below();
+        let Some(node) = below.iter().find(|node| node.kind.properties().is_coherent) else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} has coherent lines of its host in its cache, which would be lost; write the name of a node without a coherent device",
+            node.name
+        );
+        Err(("node", message))
     }
 
     /// The host above the node, whose software makes configuration requests.
-    pub fn host(&self) -> Result<&'a NodePlan, Misplaced> {
+    pub fn host(&self) -> Result<&'a NodePlan, Wrong> {
         let (own, above) = (self.own(), &self.nodes[self.own().root]);
         if own.root == self.node {
             let advice = "write the name of a switch or of a device below it";
@@ -150,12 +146,9 @@ pub(crate) fn plan(
             scenario.error(one.lines.of(key), message)
         };
         let name = &one.node.value;
-        let node = nodes.iter().position(|node| node.name == *name);
-        let node = node.ok_or_else(|| {
-            let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-            let advice = advice(name, &names);
-            error("node", &format!("there is no node {name:?}; {advice}"))
-        })?;
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let node = position(name, &names, "node", "there is none");
+        let node = node.map_err(|message| error("node", &message))?;
         let place = Place { node, nodes, links };
         if let Err((key, message)) = one.kind.check(&place) {
             return Err(error(key, &message));

@@ -2,7 +2,7 @@
 
 use kernel::Bytes;
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::scenario::NodeKind;
 
 kernel::parameters! {
@@ -18,7 +18,7 @@ kernel::parameters! {
 }
 
 impl Incident for Poison {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let node = place.own();
         if !matches!(node.kind, NodeKind::Host(..) | NodeKind::Device(..)) {
             let message = format!(

@@ -1,10 +1,8 @@
 //! A link that software retrains: Retrain Link of the port above (PCIe Base 7.5.3.7).
 
-use host::recovery::change;
 use protocol::register;
-use transaction::FunctionPlace;
 
-use super::{Incident, Misplaced, Place, Scene};
+use super::{Incident, Place, Scene, Wrong};
 use crate::scenario::Speed;
 
 kernel::parameters! {
@@ -17,7 +15,7 @@ kernel::parameters! {
 }
 
 impl Incident for Retrain {
-    fn check(&self, place: &Place<'_>) -> Result<(), Misplaced> {
+    fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let link = place.upstream_link()?;
         place.host()?;
         match self.generation {
@@ -33,21 +31,19 @@ impl Incident for Retrain {
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        let Some(link) = scene.plan.nodes[node].upstream else {
+        let Some(port) = scene.port_above(node) else {
             return;
         };
-        let above = &scene.plan.nodes[scene.plan.links[link].upstream.0];
-        let index = above.downstream.iter().position(|port| port.link == link);
-        let Some(index) = index else { return };
-        let port = above.functions.id_of(FunctionPlace::Port(index));
         let target = self.generation.map(|speed| u32::from(speed.0.number()));
         scene.spawn(node, move |system| async move {
             if let Some(target) = target {
                 let field = (register::TARGET_LINK_SPEED, target);
-                change(&system, (port, register::LINK_CONTROL_2), field).await;
+                let control = (port, register::LINK_CONTROL_2);
+                system.change_register(control, field).await;
             }
             let retrain = (register::RETRAIN_LINK, register::RETRAIN_LINK);
-            change(&system, (port, register::LINK_CONTROL), retrain).await;
+            let control = (port, register::LINK_CONTROL);
+            system.change_register(control, retrain).await;
         });
     }
 }

@@ -1,19 +1,19 @@
 //! A fabric at the time of an incident, and what an incident can do to it.
 
 use fabric::Switch;
+use host::containment::PortBelow;
 use host::recovery::{Informed, SavedState};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{ComponentId, World};
 use link::LinkCommand;
-use packet::{Incident, Observation, Pcie, Site};
+use packet::{Observation, Pcie};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
 
 use crate::build::ends;
 use crate::build::errors::{drivers_below, drivers_of, saved, saved_below};
 use crate::model::Model;
-use crate::plan::FabricPlan;
-use crate::scenario::NodeKind;
+use crate::plan::{FabricPlan, NodePlan};
 
 /// A fabric at the time of an incident.
 pub struct Scene<'a> {
@@ -50,30 +50,35 @@ impl Scene<'_> {
 
     /// The downstream port above `node`.
     pub(crate) fn port_above(&self, node: usize) -> Option<FunctionId> {
-        let link = self.plan.nodes[node].upstream?;
-        let above = &self.plan.nodes[self.plan.links[link].upstream.0];
-        let index = above.downstream.iter().position(|port| port.link == link)?;
-        Some(above.functions.id_of(FunctionPlace::Port(index)))
+        let (above, port) = self.plan.port_above(node)?;
+        Some(above.functions.id_of(FunctionPlace::Port(port)))
+    }
+
+    /// The port `function` with all that is below it, from `node` on; with the drivers there, if they are told of a reset.
+    pub(crate) fn port_below(&self, function: FunctionId, node: usize, drivers: bool) -> PortBelow {
+        let drivers = drivers.then(|| drivers_below(self.plan, node));
+        PortBelow {
+            function,
+            below: saved_below(self.plan, node),
+            has_link: true,
+            drivers: drivers.unwrap_or_default(),
+        }
     }
 
     /// Whether software of the host serves the slot of `node`, if it is in one.
     pub(crate) fn is_slot_served(&self, node: usize) -> bool {
-        let Some(link) = self.plan.nodes[node].upstream else {
-            return false;
+        let has_slot = |(above, port): (&NodePlan, usize)| {
+            let place = FunctionPlace::Port(port);
+            above.functions.space(place).has_slot()
         };
-        let above = &self.plan.nodes[self.plan.links[link].upstream.0];
-        let ports = above.functions.ports().zip(&above.downstream);
-        let mut slots = ports.filter(|(space, _)| space.has_slot());
         let serves = self.costs(node).is_some_and(|costs| costs.hot_plug);
-        serves && slots.any(|(_, port)| port.link == link)
+        serves && self.plan.port_above(node).is_some_and(has_slot)
     }
 
     /// The time that software of the host above `node` takes.
     pub(crate) fn costs(&self, node: usize) -> Option<DriverParameters> {
-        match &self.plan.nodes[self.plan.nodes[node].root].kind {
-            NodeKind::Host(_, costs) => Some(costs.clone()),
-            _ => None,
-        }
+        let root = &self.plan.nodes[self.plan.nodes[node].root];
+        root.kind.costs().cloned()
     }
 
     /// Presses the attention button of the slot above `node`.
@@ -102,10 +107,7 @@ impl Scene<'_> {
     /// Adds a line about `node` to the log of incidents.
     pub(crate) fn log(&mut self, node: usize, what: &'static str) {
         let mut fx = self.world.effects::<Switch>(ComponentId(node as u32));
-        fx.observe(Observation::Incident {
-            site: Site::Node,
-            what: Incident::Event(what),
-        });
+        fx.observe(Observation::event(what));
     }
 
     /// The drivers of the device `node`, which its host tells of a reset.

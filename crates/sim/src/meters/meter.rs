@@ -39,7 +39,7 @@ const COUNTED_AFTER: usize = 4;
 
 /// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line of the cache, and of one that
 /// arrives, the first three.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct FlowMeter {
     /// Times of the first bit of the first request and the last bit of the last, as sent.
@@ -118,28 +118,8 @@ impl Doorbells {
 impl FlowMeter {
     fn new() -> Self {
         FlowMeter {
-            asked: None,
-            delivered: 0,
-            timed_out: false,
-            forgotten: false,
-            closed: false,
-            refused: 0,
-            missing: Vec::new(),
-            unsure: Vec::new(),
-            lost_as: None,
-            ended: Time::ZERO,
             intact: true,
-            sent: None,
-            called: None,
-            returned: None,
-            is_interrupted: false,
-            restarts: 0,
-            arrived_at_return: 0,
-            doorbells: None,
-            arrived: None,
-            steady: (0, 0),
-            latencies: None,
-            group: None,
+            ..FlowMeter::default()
         }
     }
 

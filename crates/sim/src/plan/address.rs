@@ -4,7 +4,7 @@ use device::EndpointParameters;
 use kernel::Bytes;
 use protocol::{Bar, Interval};
 
-use crate::scenario::{DeviceParameters, FabricScenario, Node, NodeKind, ScenarioError};
+use crate::scenario::{DeviceParameters, Node, NodeKind, Wrong};
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +36,18 @@ impl Region {
 }
 
 /// Checks that `node` has no more virtual functions than its model allows, that BAR 0 of each function has a valid size, and that its MSI-X table has a place.
-pub(crate) fn check_bar(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_bar(node: &Node) -> Result<(), Wrong> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
     let most = device.properties().most_virtual_functions;
     if endpoint.virtual_functions > most {
         let message = format!(
-            "{}.virtual_functions: {} is too many for model {:?}, whose packets have space for the numbers of {most}; write {most} at most",
-            node.name.value,
+            "{} is too many for model {:?}, whose packets have space for the numbers of {most}; write {most} at most",
             endpoint.virtual_functions,
             device.name()
         );
-        return Err(scenario.error(node.lines.of("virtual_functions"), message));
+        return Err(("virtual_functions", message));
     }
     let bars = device.parameters().bars(endpoint, None);
     let size = bars.iter().find(|bar| bar.index == 0).map(|bar| bar.size);
@@ -58,40 +57,31 @@ pub(crate) fn check_bar(scenario: &FabricScenario, node: &Node) -> Result<(), Sc
             |size| format!("has a BAR 0 of {}", show(size)),
         );
         let message = format!(
-            "{}.bar: a device with model = {:?} {own}; leave it out",
-            node.name.value,
+            "a device with model = {:?} {own}; leave it out",
             device.name()
         );
-        return Err(scenario.error(node.lines.of("bar"), message));
+        return Err(("bar", message));
     }
     if let Some(bar) = endpoint.bar() {
-        check_size(scenario, node, "bar", bar, SMALLEST_BAR)?;
+        check_size("bar", bar, SMALLEST_BAR)?;
     }
     match endpoint.virtual_bar() {
-        Some(bar) => check_size(scenario, node, "virtual_bar", bar, SMALLEST_VIRTUAL_BAR),
+        Some(bar) => check_size("virtual_bar", bar, SMALLEST_VIRTUAL_BAR),
         None if node.lines.has("virtual_bar") => {
-            let message = format!(
-                "{}.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 255, or leave it out",
-                node.name.value
-            );
-            Err(scenario.error(node.lines.of("virtual_bar"), message))
+            let message = "there are no virtual functions that have it; write virtual_functions = 1 to 255, or leave it out";
+            Err(("virtual_bar", message.to_owned()))
         }
         None => Ok(()),
     }?;
-    check_table(scenario, node, endpoint, device)
+    check_table(node, endpoint, device)
 }
 
 /// Checks that the MSI-X table of each function of `node` has entries for all interrupts, and a place in its BAR.
 fn check_table(
-    scenario: &FabricScenario,
     node: &Node,
     endpoint: &EndpointParameters,
     device: &DeviceParameters,
-) -> Result<(), ScenarioError> {
-    let name = &node.name.value;
-    let error = |key: &str, message: String| {
-        scenario.error(node.lines.of(key), format!("{name}.{key}: {message}"))
-    };
+) -> Result<(), Wrong> {
     let sources = device.properties().interrupts;
     if node.lines.has("msi_vectors") && endpoint.msi_vectors < sources {
         let message = format!(
@@ -99,7 +89,7 @@ fn check_table(
             endpoint.msi_vectors,
             sources.next_power_of_two()
         );
-        return Err(error("msi_vectors", message));
+        return Err(("msi_vectors", message));
     }
     if endpoint.msix_vectors == 0 {
         let keys = ["msix_bar", "msix_table", "msix_pending"];
@@ -107,14 +97,14 @@ fn check_table(
             return Ok(());
         };
         let message = "there is no MSI-X table; write msix_vectors, or leave it out";
-        return Err(error(key, message.to_owned()));
+        return Err((key, message.to_owned()));
     }
     if endpoint.msix_vectors < sources {
         let message = format!(
             "{} is too few for a device with {sources} interrupts; write {sources} to 2048",
             endpoint.msix_vectors
         );
-        return Err(error("msix_vectors", message));
+        return Err(("msix_vectors", message));
     }
     let mut bars = device.parameters().bars(endpoint, None);
     // The window of a router or a network interface controller, whose size is not known yet.
@@ -136,28 +126,22 @@ fn check_table(
                 "the device has BAR {} already; write 4, or 0 for the end of BAR 0",
                 own.index
             );
-            return Err(error("msix_bar", message));
+            return Err(("msix_bar", message));
         }
         bars.push(own);
     }
     let of_virtual = endpoint.virtual_bars();
-    if let Some((key, message)) = endpoint.msix_contradiction(&bars) {
-        return Err(error(key, message));
+    if let Some(wrong) = endpoint.msix_contradiction(&bars) {
+        return Err(wrong);
     }
     match of_virtual.and_then(|bars| endpoint.msix_contradiction(&bars)) {
-        Some((key, message)) => Err(error(key, format!("virtual functions: {message}"))),
+        Some((key, message)) => Err((key, format!("virtual functions: {message}"))),
         None => Ok(()),
     }
 }
 
 /// Checks the size of `bar`, which the scenario writes as `key`.
-fn check_size(
-    scenario: &FabricScenario,
-    node: &Node,
-    key: &str,
-    bar: Bar,
-    smallest: u64,
-) -> Result<(), ScenarioError> {
+fn check_size(key: &'static str, bar: Bar, smallest: u64) -> Result<(), Wrong> {
     let size = bar.size;
     let advice = if size < smallest || !size.is_power_of_two() {
         let right = size.next_power_of_two().max(smallest);
@@ -172,8 +156,7 @@ fn check_size(
     } else {
         return Ok(());
     };
-    let message = format!("{}.{key}: {} {advice}", node.name.value, show(size));
-    Err(scenario.error(node.lines.of(key), message))
+    Err((key, format!("{} {advice}", show(size))))
 }
 
 /// PCIe Base 7.5.1.2.1: a memory BAR asks for 128 bytes at least.

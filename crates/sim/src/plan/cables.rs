@@ -2,7 +2,7 @@
 
 use kernel::Quantity;
 
-use crate::scenario::{At, Cable, FabricScenario, ScenarioError, advice};
+use crate::scenario::{At, Cable, FabricScenario, ScenarioError, position};
 
 use super::controllers::{CablePlan, Controllers};
 use super::topology::Topology;
@@ -15,16 +15,10 @@ impl Controllers {
         cable: &Cable,
     ) -> Result<(), ScenarioError> {
         let find = |name: &At<String>| {
-            let found = self.all.iter().position(|one| one.name == name.value);
-            found.ok_or_else(|| {
-                let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
-                let advice = match names.as_slice() {
-                    [] => "write [controllers.NAME]".to_owned(),
-                    names => advice(&name.value, names),
-                };
-                let message = format!("there is no controller {:?}; {advice}", name.value);
-                scenario.error(name.line, message)
-            })
+            let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
+            let none = "write [controllers.NAME]";
+            position(&name.value, &names, "controller", none)
+                .map_err(|message| scenario.error(name.line, message))
         };
         let (from, to) = (find(&cable.from)?, find(&cable.to)?);
         if from == to {
@@ -130,31 +124,28 @@ impl Controllers {
     fn check_spaces(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         for cable in &self.cables {
             let [(one, _), (other, _)] = cable.ends;
-            let space = |controller: usize| self.all[controller].parameters.processor_space;
-            if space(one) != space(other) {
-                let (one, other) = (one.min(other), one.max(other));
+            let (number, first) = (one.max(other), one.min(other));
+            let [later, earlier] = [number, first].map(|controller| &self.all[controller]);
+            let [own, far] = [&later.parameters, &earlier.parameters];
+            let wrong = if own.processor_space != far.processor_space {
                 let message = format!(
-                    "{}.processor_space: {} is not that of {}, {}, which a cable joins to it; write the same for both",
-                    self.all[other].name,
-                    space(other).show(),
-                    self.all[one].name,
-                    space(one).show()
+                    "{} is not that of {}, {}, which a cable joins to it; write the same for both",
+                    own.processor_space.show(),
+                    earlier.name,
+                    far.processor_space.show()
                 );
-                let line = scenario.controllers[other].lines.of("processor_space");
-                return Err(scenario.error(line, message));
-            }
-            let own = |controller: usize| self.all[controller].parameters.get_channel;
-            if own(one) != own(other) {
-                let (one, other) = (one.min(other), one.max(other));
+                ("processor_space", message)
+            } else if own.get_channel != far.get_channel {
                 let message = format!(
-                    "{}.get_channel: {} is not that of {}, which a cable joins to it; write the same for both",
-                    self.all[other].name,
-                    own(other),
-                    self.all[one].name
+                    "{} is not that of {}, which a cable joins to it; write the same for both",
+                    own.get_channel, earlier.name
                 );
-                let line = scenario.controllers[other].lines.of("get_channel");
-                return Err(scenario.error(line, message));
-            }
+                ("get_channel", message)
+            } else {
+                continue;
+            };
+            let written = &scenario.controllers[number];
+            return Err(scenario.error_at(&written.name, &written.lines, wrong));
         }
         Ok(())
     }

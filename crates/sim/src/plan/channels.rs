@@ -8,7 +8,7 @@ use transaction::{FunctionPlace, Functions};
 
 use crate::scenario::{
     ClassMap, FabricScenario, LinkParameters, Node, NodeKind, PhaseTable, PortArbitration,
-    ScenarioError, VcArbitration,
+    ScenarioError, VcArbitration, Wrong,
 };
 
 use super::tree::Tree;
@@ -138,10 +138,7 @@ fn dwords(phases: &[u8], bits: u32) -> Vec<u32> {
 /// Checks the keys of virtual channels of all nodes and links.
 pub(crate) fn check(scenario: &FabricScenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (node, below) in scenario.nodes.iter().zip(&tree.children) {
-        let error = |(key, message): (&str, String)| {
-            let message = format!("{}.{key}: {message}", node.name.value);
-            scenario.error(node.lines.of(key), message)
-        };
+        let error = |wrong: Wrong| node.error(scenario, wrong);
         check_counts(node).map_err(error)?;
         check_vc_arbitration(node).map_err(error)?;
         let settings = &node.settings;
@@ -163,10 +160,7 @@ pub(crate) fn check(scenario: &FabricScenario, tree: &Tree) -> Result<(), Scenar
         );
         let siblings = tree.children[above].len();
         let checked = check_port_arbitration((ends[0], siblings), of_port, KEYS_ABOVE);
-        checked.map_err(|(key, message)| {
-            let message = format!("{}.{key}: {message}", ends[1].name.value);
-            scenario.error(ends[1].lines.of(key), message)
-        })?;
+        checked.map_err(|wrong| ends[1].error(scenario, wrong))?;
         let Some(upstream) = &ends[1].upstream else {
             continue;
         };
@@ -177,8 +171,6 @@ pub(crate) fn check(scenario: &FabricScenario, tree: &Tree) -> Result<(), Scenar
     }
     Ok(())
 }
-
-type Wrong = (&'static str, String);
 
 fn check_counts(node: &Node) -> Result<(), Wrong> {
     let extended = node.port.extended_vc_count;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use device::nic::registers::PAGE;
 use device::{Nic, NicParameters};
-use fabric::{ControllerParameters, IoPortParameters};
+use fabric::ControllerParameters;
 use kernel::{Bytes, Quantity};
 use link::PortParameters;
 use protocol::Bar;
 
 use crate::scenario::{
-    Controller, FabricScenario, LinkParameters, Node, NodeKind, ScenarioError, advice,
+    Controller, FabricScenario, LinkParameters, Node, NodeKind, ScenarioError, position,
 };
 
 use super::address::show;
@@ -111,17 +111,18 @@ impl Controllers {
         check_names(scenario)?;
         check_spaces(scenario)?;
         let mut numbers = written_numbers(scenario)?;
+        // The ports of I/O ports follow those of network interface controllers.
         for (index, node) in scenario.nodes.iter().enumerate() {
-            if let Some(nic) = nic(node) {
+            if nic(node).is_some() {
                 check_nic(scenario, node)?;
-                let place = controllers.attach(scenario, (index, node), nic, &mut numbers)?;
-                controllers.attachments[index] = Some(place);
+                let place = controllers.attach(scenario, (index, node), &mut numbers)?;
+                controllers.attachments[index] = place;
             }
         }
         for (index, node) in scenario.nodes.iter().enumerate() {
-            if let NodeKind::IoPort(port) = &node.kind {
-                let place = controllers.attach(scenario, (index, node), port, &mut numbers)?;
-                controllers.io_ports[index] = Some(place);
+            if matches!(node.kind, NodeKind::IoPort(_)) {
+                let place = controllers.attach(scenario, (index, node), &mut numbers)?;
+                controllers.io_ports[index] = place;
             }
         }
         for cable in &scenario.cables {
@@ -135,10 +136,12 @@ impl Controllers {
         &mut self,
         scenario: &FabricScenario,
         (index, node): (usize, &Node),
-        member: &impl Member,
         numbers: &mut BTreeMap<u8, usize>,
-    ) -> Result<Attachment, ScenarioError> {
-        let controller = find(scenario, node, member.controller())?;
+    ) -> Result<Option<Attachment>, ScenarioError> {
+        let Some((controller, written)) = membership(node) else {
+            return Ok(None);
+        };
+        let controller = find(scenario, node, controller)?;
         let plan = &mut self.all[controller];
         let port = (plan.ports.len() + plan.io_ports.len()) as u8;
         if u32::from(port) >= plan.parameters.ports {
@@ -154,44 +157,26 @@ impl Controllers {
             check_clock(scenario, node, plan)?;
             plan.ports.push(index);
         }
-        let written = member.processor().map(|number| number as u8);
+        let written = written.map(|number| number as u8);
         let free = || (0..=u8::MAX).find(|number| !numbers.contains_key(number));
         let Some(processor) = written.or_else(free) else {
             let message = "there are more than 256 processors; leave some out".to_owned();
             return Err(scenario.error(node.name.line, message));
         };
         numbers.insert(processor, index);
-        Ok(Attachment {
+        Ok(Some(Attachment {
             controller,
             port,
             processor,
-        })
+        }))
     }
 }
 
-/// A node that belongs to a controller.
-trait Member {
-    /// The controller's name, if the scenario writes it.
-    fn controller(&self) -> Option<&String>;
-    /// The processor number, if the scenario writes it.
-    fn processor(&self) -> Option<u32>;
-}
-
-impl Member for NicParameters {
-    fn controller(&self) -> Option<&String> {
-        self.controller.as_ref()
-    }
-    fn processor(&self) -> Option<u32> {
-        self.processor
-    }
-}
-
-impl Member for IoPortParameters {
-    fn controller(&self) -> Option<&String> {
-        self.controller.as_ref()
-    }
-    fn processor(&self) -> Option<u32> {
-        self.processor
+/// The controller and the processor number of a node that belongs to a controller, as far as the scenario writes them.
+fn membership(node: &Node) -> Option<(Option<&String>, Option<u32>)> {
+    match &node.kind {
+        NodeKind::IoPort(port) => Some((port.controller.as_ref(), port.processor)),
+        _ => nic(node).map(|nic| (nic.controller.as_ref(), nic.processor)),
     }
 }
 
@@ -221,12 +206,12 @@ fn check_spaces(scenario: &FabricScenario) -> Result<(), ScenarioError> {
         let Bytes(space) = controller.parameters.processor_space;
         if !space.is_power_of_two() {
             let message = format!(
-                "{}.processor_space: {} is not a power of two; write {:?}",
-                controller.name.value,
+                "{} is not a power of two; write {:?}",
                 show(space),
                 show(space.next_power_of_two())
             );
-            return Err(scenario.error(controller.lines.of("processor_space"), message));
+            let wrong = ("processor_space", message);
+            return Err(scenario.error_at(&controller.name, &controller.lines, wrong));
         }
     }
     Ok(())
@@ -236,19 +221,15 @@ fn check_spaces(scenario: &FabricScenario) -> Result<(), ScenarioError> {
 fn written_numbers(scenario: &FabricScenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
     let mut numbers = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
-        let written = match &node.kind {
-            NodeKind::IoPort(port) => port.processor,
-            _ => nic(node).and_then(|nic| nic.processor),
-        };
-        let Some(number) = written else {
+        let Some((_, Some(number))) = membership(node) else {
             continue;
         };
         if let Some(other) = numbers.insert(number as u8, index) {
             let message = format!(
-                "{}.processor: {number} is already the number of {}; write another one",
-                node.name.value, scenario.nodes[other].name.value
+                "{number} is already the number of {}; write another one",
+                scenario.nodes[other].name.value
             );
-            return Err(scenario.error(node.lines.of("processor"), message));
+            return Err(node.error(scenario, ("processor", message)));
         }
     }
     Ok(numbers)
@@ -262,12 +243,11 @@ fn check_nic(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError
         return Ok(());
     }
     let message = format!(
-        "{}.bar: {} do not hold the doorbells of a function, which take a page; write {:?} or more",
-        node.name.value,
+        "{} do not hold the doorbells of a function, which take a page; write {:?} or more",
         endpoint.bar.show(),
         show(PAGE)
     );
-    Err(scenario.error(node.lines.of("bar"), message))
+    Err(node.error(scenario, ("bar", message)))
 }
 
 fn find(
@@ -275,16 +255,12 @@ fn find(
     node: &Node,
     written: Option<&String>,
 ) -> Result<usize, ScenarioError> {
-    let name = &node.name.value;
     let names: Vec<&str> = scenario
         .controllers
         .iter()
         .map(|controller| controller.name.value.as_str())
         .collect();
-    let error = |message: String| {
-        let message = format!("{name}.controller: {message}");
-        Err(scenario.error(node.lines.of("controller"), message))
-    };
+    let error = |message: String| Err(node.error(scenario, ("controller", message)));
     match (written, names.len()) {
         (_, 0) => error(
             "there is no controller; write [controllers.c0], the crossbar that it belongs to"
@@ -295,13 +271,7 @@ fn find(
             "none is written; write one of {}",
             names.join(", ")
         )),
-        (Some(wanted), _) => match names.iter().position(|known| known == wanted) {
-            Some(found) => Ok(found),
-            None => error(format!(
-                "there is no controller {wanted:?}; {}",
-                advice(wanted, &names)
-            )),
-        },
+        (Some(wanted), _) => position(wanted, &names, "controller", "").or_else(error),
     }
 }
 
@@ -319,11 +289,10 @@ fn check_clock(
         return Ok(());
     }
     let message = format!(
-        "{}.clock: {} is not that of the crossbar of {}, {}, with which it shares a bus; write the same for both",
-        node.name.value,
+        "{} is not that of the crossbar of {}, {}, with which it shares a bus; write the same for both",
         endpoint.clock.show(),
         controller.name,
         clock.show()
     );
-    Err(scenario.error(node.lines.of("clock"), message))
+    Err(node.error(scenario, ("clock", message)))
 }

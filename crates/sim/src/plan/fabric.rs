@@ -60,6 +60,14 @@ impl FabricPlan {
         window(&self.nodes, &attached, &self.controllers, from, to)
     }
 
+    /// The node above `node`, and the position of the port to it among that node's ports.
+    pub(crate) fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
+        let link = self.nodes[node].upstream?;
+        let above = &self.nodes[self.links[link].upstream.0];
+        let port = above.downstream.iter().position(|port| port.link == link)?;
+        Some((above, port))
+    }
+
     /// The node and all nodes below it, the upper ones first.
     pub(crate) fn nodes_below(&self, node: usize) -> Vec<usize> {
         let mut nodes = vec![node];

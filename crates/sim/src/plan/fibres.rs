@@ -4,41 +4,39 @@ use kernel::{Bytes, Parameters, Quantity};
 use link::optical::{FlowControl, OpticalParameters};
 use protocol::{Envelope, aurora};
 
-use crate::scenario::{At, Fibre, FibreParameters, Network, Node, RoutingKind, ScenarioError};
+use crate::scenario::{
+    At, Fibre, FibreParameters, Network, Node, RoutingKind, ScenarioError, Wrong,
+};
 
 use super::address::show;
 use super::network::{Builder, Joint, router};
 use super::tree::known;
 
 impl Builder<'_> {
-    pub(crate) fn check_router(&self, node: &Node) -> Result<(), ScenarioError> {
+    pub(crate) fn check_router(node: &Node) -> Result<(), Wrong> {
         let Some(router) = router(node) else {
             return Ok(());
         };
         let optical = &node.optical;
-        let error = |key: &str, message: String| {
-            let message = format!("{}.{key}: {message}", node.name.value);
-            Err(self.scenario.error(node.lines.of(key), message))
-        };
         let Bytes(aperture) = router.aperture;
         if !aperture.is_power_of_two() {
             let right = show(aperture.next_power_of_two());
-            return error(
+            return Err((
                 "aperture",
                 format!("{} is not a power of two; write {right:?}", show(aperture)),
-            );
+            ));
         }
         let room = optical.cycles_of(optical.channel_buffer);
         if room > MOST_CYCLES {
             let lanes = u64::from(optical.optical_lanes * aurora::BLOCK_BYTES);
             let most = show(u64::from(MOST_CYCLES) * lanes);
-            return error(
+            return Err((
                 "channel_buffer",
                 format!(
                     "{} are more cycles than a credit can count; write {most} at most, or more lanes",
                     optical.channel_buffer.show()
                 ),
-            );
+            ));
         }
         let frame = optical.packet_size.0 as u32 + Envelope::MOST_OVERHEAD;
         let takes = aurora::cycles(frame, optical.optical_lanes);
@@ -48,7 +46,7 @@ impl Builder<'_> {
         ] {
             if optical.cycles_of(buffer) < takes {
                 let least = u64::from(takes * aurora::BLOCK_BYTES * optical.optical_lanes);
-                return error(
+                return Err((
                     key,
                     format!(
                         "{} hold no packet of packet_size = {:?}, with its headers; write {} at least, or a smaller packet_size",
@@ -56,18 +54,18 @@ impl Builder<'_> {
                         optical.packet_size.show(),
                         show(least)
                     ),
-                );
+                ));
             }
         }
         let queues = optical.virtual_channels.max(router.injection_queues);
         if (router.fibre_ports + 1) * queues > u64::BITS {
-            return error(
+            return Err((
                 "virtual_channels",
                 format!(
                     "{} ports with {queues} channels each are too many queues for one router; write less of either",
                     router.fibre_ports
                 ),
-            );
+            ));
         }
         Ok(())
     }

@@ -149,33 +149,33 @@ impl Firmware<'_> {
 
     fn error(&self, host: usize, error: FirmwareError) -> ScenarioError {
         let name = &self.scenario.nodes[host].name.value;
-        match error {
-            FirmwareError::NoBus(bridge) => {
-                let node = self.needing(host, bridge);
-                let message = format!(
+        let (FirmwareError::NoBus(function)
+        | FirmwareError::NoBusForVirtual(function)
+        | FirmwareError::NoVector(function)
+        | FirmwareError::NoRoom { function, .. }) = error;
+        let node = self.needing(host, function);
+        let (line, message) = match error {
+            FirmwareError::NoBus(_) => (
+                node.name.line,
+                format!(
                     "the tree of {name} needs more than 256 buses, one for each link and one inside each switch, from {} on; write a second host for the rest",
                     node.name.value
-                );
-                self.scenario.error(node.name.line, message)
-            }
-            FirmwareError::NoBusForVirtual(function) => {
-                let node = self.needing(host, function);
-                let message = format!(
+                ),
+            ),
+            FirmwareError::NoBusForVirtual(_) => (
+                node.lines.of("virtual_functions"),
+                format!(
                     "the tree of {name} needs more than 256 buses by the virtual functions of {}, more than 7 of which take a bus of their own without ARI; write ari_forwarding = true for the node above, or virtual_functions = 7",
                     node.name.value
-                );
-                self.scenario
-                    .error(node.lines.of("virtual_functions"), message)
-            }
-            FirmwareError::NoVector(function) => {
-                let node = self.needing(host, function);
-                let message = format!(
+                ),
+            ),
+            FirmwareError::NoVector(_) => (
+                node.name.line,
+                format!(
                     "the functions of {name} by here have more than 65536 interrupt vectors, as many as MSI can tell apart; write smaller msi_vectors or msix_vectors, or fewer virtual_functions"
-                );
-                self.scenario.error(node.name.line, message)
-            }
-            FirmwareError::NoRoom { function, wide, .. } => {
-                let node = self.needing(host, function);
+                ),
+            ),
+            FirmwareError::NoRoom { wide, .. } => {
                 let (bits, zone, advice) = if wide {
                     (64, Zone::BEYOND, "write smaller ones")
                 } else {
@@ -183,12 +183,13 @@ impl Firmware<'_> {
                     (32, Zone::BELOW_4_GIB, advice)
                 };
                 let room = show(zone.end - zone.base);
-                let message =
-                    format!("the {bits}-bit BARs below {name} do not fit in {room}; {advice}");
-                self.scenario
-                    .error(node.lines.of(largest_bar(node)), message)
+                (
+                    node.lines.of(largest_bar(node)),
+                    format!("the {bits}-bit BARs below {name} do not fit in {room}; {advice}"),
+                )
             }
-        }
+        };
+        self.scenario.error(line, message)
     }
 
     /// The node of `function`; for a port, the node below the port.
@@ -223,63 +224,36 @@ fn physical(functions: &Functions) -> impl Iterator<Item = FunctionId> {
 
 /// The settings of `node` that replace choices of the firmware. Virtual functions follow their physical function.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
-    let all = || physical(functions);
-    let mut settings = Vec::new();
-    if let Some(size) = node.settings.max_payload {
-        settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));
-    }
-    if let Some(timeout) = completion_timeout(&node.kind).filter(|time| *time != USUAL_TIMEOUT) {
-        settings.extend(all().map(|id| (id, Setting::CompletionTimeout(timeout))));
-    }
-    if !node.settings.memory_enable {
-        settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
-    }
-    if let Some(on) = node.settings.ten_bit_tags {
-        settings.extend(all().map(|id| (id, Setting::TenBitTags(on))));
-    }
-    if let Some(on) = node.settings.pasid_enable {
-        settings.extend(all().map(|id| (id, Setting::AddressSpaces(on))));
-    }
-    if let NodeKind::Switch(switch) = &node.kind
-        && switch.tlp_prefix_blocking
-    {
-        settings.extend(all().map(|id| (id, Setting::BlockPrefixes)));
-    }
-    if let NodeKind::Switch(switch) = &node.kind
-        && switch.atomic_egress_blocking
-    {
-        settings.extend(all().map(|id| (id, Setting::BlockAtomics)));
-    }
+    let own = &node.settings;
+    let timeout = completion_timeout(&node.kind).filter(|time| *time != USUAL_TIMEOUT);
+    let (blocks_prefixes, blocks_atomics) = match &node.kind {
+        NodeKind::Switch(switch) => (switch.tlp_prefix_blocking, switch.atomic_egress_blocking),
+        _ => (false, false),
+    };
+    let max_read_request = match &node.kind {
+        NodeKind::Device(endpoint, _) => Some(endpoint.max_read_request.0 as u32),
+        NodeKind::Host(..) | NodeKind::Switch(_) | NodeKind::IoPort(_) => None,
+    };
     // Only what differs from the choices of the firmware.
-    let enables = [
-        (
-            node.settings.relaxed_ordering_enable,
-            true,
-            Setting::RelaxedOrdering(false),
-        ),
-        (node.settings.no_snoop_enable, true, Setting::NoSnoop(false)),
-        (
-            node.settings.id_ordering_enable,
-            false,
-            Setting::IdOrdering(true),
-        ),
-        (
-            node.settings.id_ordering_completion_enable,
-            false,
-            Setting::CompletionsById(true),
-        ),
+    let settings = [
+        own.max_payload
+            .map(|size| Setting::MaxPayload(size.0 as u32)),
+        timeout.map(Setting::CompletionTimeout),
+        (!own.memory_enable).then_some(Setting::MemoryEnable(false)),
+        own.ten_bit_tags.map(Setting::TenBitTags),
+        own.pasid_enable.map(Setting::AddressSpaces),
+        blocks_prefixes.then_some(Setting::BlockPrefixes),
+        blocks_atomics.then_some(Setting::BlockAtomics),
+        (!own.relaxed_ordering_enable).then_some(Setting::RelaxedOrdering(false)),
+        (!own.no_snoop_enable).then_some(Setting::NoSnoop(false)),
+        own.id_ordering_enable.then_some(Setting::IdOrdering(true)),
+        own.id_ordering_completion_enable
+            .then_some(Setting::CompletionsById(true)),
+        max_read_request.map(Setting::MaxReadRequest),
     ];
-    for (_, _, setting) in enables.iter().filter(|(on, usual, _)| on != usual) {
-        settings.extend(all().map(|id| (id, *setting)));
-    }
-    match &node.kind {
-        NodeKind::Device(endpoint, _) => {
-            let size = endpoint.max_read_request.0 as u32;
-            settings.extend(all().map(|id| (id, Setting::MaxReadRequest(size))));
-        }
-        NodeKind::Host(..) | NodeKind::Switch(_) | NodeKind::IoPort(_) => {}
-    }
-    settings
+    let settings = settings.into_iter().flatten();
+    let of_all = |setting| physical(functions).map(move |id| (id, setting));
+    settings.flat_map(of_all).collect()
 }
 
 /// The completion timeout of a node's requests, if the scenario sets one.
@@ -287,7 +261,7 @@ fn completion_timeout(node: &NodeKind) -> Option<Span> {
     match node {
         NodeKind::Host(host, _) => Some(host.completion_timeout),
         NodeKind::IoPort(port) => Some(port.completion_timeout),
-        NodeKind::Device(_, parameters) => parameters.properties().completion_timeout,
+        NodeKind::Device(core, _) => Some(core.completion_timeout),
         NodeKind::Switch(_) => None,
     }
 }

@@ -42,18 +42,23 @@ impl Allocator<'_> {
             return Ok(Vec::new());
         };
         let plan = |(pasid, mapped): &(Pasid, Option<Bytes>)| {
-            let memory = self.nodes[host].memory.expect("a host has memory");
-            let size = mapped.map_or(memory.size, |Bytes(size)| {
-                size.next_multiple_of(PAGE).min(memory.size)
-            });
-            let whole = size - size % PAGE;
-            let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+            let mut ranges = vec![self.memory(host, *mapped)];
             if mapped.is_none() {
                 ranges.extend(self.bars_below(host));
             }
             Ok((*pasid, self.tables(host, ranges, "iommu_pasids")?))
         };
         processes.0.iter().map(plan).collect()
+    }
+
+    /// The whole pages of a host's memory, or of its first `mapped` bytes, with the size of pages that map them.
+    fn memory(&self, host: usize, mapped: Option<Bytes>) -> (Range<u64>, PageSize) {
+        let memory = self.nodes[host].memory.expect("a host has memory");
+        let size = mapped.map_or(memory.size, |Bytes(size)| {
+            size.next_multiple_of(PAGE).min(memory.size)
+        });
+        let pages = memory.base..memory.base + (size - size % PAGE);
+        (pages, self.scenario.nodes[host].iommu.iommu_page)
     }
 
     /// Takes memory for the page tables of these ranges, which the scenario asks for by `key`.
@@ -99,12 +104,7 @@ impl Allocator<'_> {
             );
             return Err(self.scenario.error(node.lines.of(key), message));
         }
-        let memory = self.nodes[host].memory.expect("a host has memory");
-        let mapped = node.iommu.iommu_mapped.map_or(memory.size, |Bytes(size)| {
-            size.next_multiple_of(PAGE).min(memory.size)
-        });
-        let whole = mapped - mapped % PAGE;
-        let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+        let mut ranges = vec![self.memory(host, node.iommu.iommu_mapped)];
         ranges.extend(self.bars_below(host));
         self.tables(host, ranges, "iommu").map(Some)
     }

@@ -50,12 +50,16 @@ use tree::Tree;
 
 /// Checks that the parameters of each node fit together.
 pub(crate) fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
+    let checks = [
+        address::check_bar,
+        payload::check_sizes,
+        payload::check_read_request,
+        payload::check_memory,
+        payload::check_core,
+    ];
     for node in &scenario.nodes {
-        address::check_bar(scenario, node)?;
-        payload::check_sizes(scenario, node)?;
-        payload::check_read_request(scenario, node)?;
-        payload::check_memory(scenario, node)?;
-        payload::check_core(scenario, node)?;
+        let checked = checks.iter().try_for_each(|check| check(node));
+        checked.map_err(|wrong| node.error(scenario, wrong))?;
     }
     Ok(())
 }
@@ -116,8 +120,9 @@ impl Enumerated {
         between_hosts: bool,
     ) -> Result<(), ScenarioError> {
         for (node, planned) in scenario.nodes.iter().zip(&self.nodes) {
-            payload::check_buffers(scenario, node, planned.max_payload)?;
-            payload::check_packet(scenario, node, planned.max_payload)?;
+            payload::check_buffers(node, planned.max_payload)
+                .and_then(|()| payload::check_packet(node, planned.max_payload))
+                .map_err(|wrong| node.error(scenario, wrong))?;
         }
         room::for_loads(scenario, &self.nodes, &self.controllers, between_hosts)?;
         room::for_replays(scenario, &self.nodes, &self.controllers)

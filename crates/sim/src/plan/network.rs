@@ -74,7 +74,7 @@ impl Networks {
             warnings: Vec::new(),
         };
         for node in &scenario.nodes {
-            builder.check_router(node)?;
+            Builder::check_router(node).map_err(|wrong| node.error(scenario, wrong))?;
         }
         for network in &scenario.networks {
             builder.generate(network)?;
@@ -193,15 +193,15 @@ impl Builder<'_> {
                 }
                 let least = u64::from(coming * aurora::BLOCK_BYTES * optical.optical_lanes);
                 let message = format!(
-                    "{}.channel_buffer: {} can overflow: with native flow control up to {} still come by fibre {} after a pause was sent; write that at least, or flow_control = \"credits\"",
-                    node.name.value,
+                    "{} can overflow: with native flow control up to {} still come by fibre {} after a pause was sent; write that at least, or flow_control = \"credits\"",
                     optical.channel_buffer.show(),
                     show(least),
                     fibre.id
                 );
-                let line = node.lines.of("channel_buffer");
-                let warning = self.scenario.error(line, message).to_string();
+                let warning = node.error(self.scenario, ("channel_buffer", message));
+                let warning = warning.to_string();
                 // Those of a generated network are alike.
+                let line = node.lines.of("channel_buffer");
                 let place = format!("{}:{line}:", self.scenario.file);
                 if !warnings
                     .iter()

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Quantity};
 use protocol::MAX_TLP_OVERHEAD;
 
-use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
+use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError, Wrong};
 
 use super::network::router;
 
@@ -11,22 +11,21 @@ use super::network::router;
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
 
 /// Checks that the max payload sizes written for `node` are valid and supported.
-pub(crate) fn check_sizes(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_sizes(node: &Node) -> Result<(), Wrong> {
     let supported = node.port.max_payload_supported;
-    checked(scenario, node, "max_payload_supported", supported)?;
+    checked("max_payload_supported", supported)?;
     let Some(wanted) = node.settings.max_payload else {
         return Ok(());
     };
-    checked(scenario, node, "max_payload", wanted)?;
+    checked("max_payload", wanted)?;
     if wanted > supported {
         let message = format!(
-            "{}.max_payload: {} is above what {} supports; write {} at most, or a larger max_payload_supported",
-            node.name.value,
+            "{} is above what {} supports; write {} at most, or a larger max_payload_supported",
             wanted.show(),
             node.name.value,
             supported.show()
         );
-        return Err(scenario.error(node.lines.of("max_payload"), message));
+        return Err(("max_payload", message));
     }
     Ok(())
 }
@@ -51,7 +50,7 @@ pub(crate) fn check_ends(
         [(above, sizes[0]), (below, sizes[1])]
     };
     let message = format!(
-        "{name}.max_payload: {}, but {} at the other end of the link {}-{} has {}, and larger packets are malformed; leave out max_payload, and firmware gives both {}, or write one value for all nodes below the root port; write max_payload_mismatch = true for {name} if the mismatch is on purpose",
+        "{}, but {} at the other end of the link {}-{} has {}, and larger packets are malformed; leave out max_payload, and firmware gives both {}, or write one value for all nodes below the root port; write max_payload_mismatch = true for {name} if the mismatch is on purpose",
         bytes(own),
         other.name.value,
         above.name.value,
@@ -60,16 +59,12 @@ pub(crate) fn check_ends(
         bytes(chosen),
         name = node.name.value,
     );
-    Err(scenario.error(node.lines.of("max_payload"), message))
+    Err(node.error(scenario, ("max_payload", message)))
 }
 
 /// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit; 3.6.2, the replay
 /// buffer).
-pub(crate) fn check_buffers(
-    scenario: &FabricScenario,
-    node: &Node,
-    max_payload: u32,
-) -> Result<(), ScenarioError> {
+pub(crate) fn check_buffers(node: &Node, max_payload: u32) -> Result<(), Wrong> {
     let data = Bytes(u64::from(max_payload));
     let buffers = [
         ("posted_data", node.port.posted_data, data),
@@ -80,15 +75,14 @@ pub(crate) fn check_buffers(
         let Some(size) = size else { continue };
         if size < least && (size.0 > 0 || key == "replay_buffer") {
             let message = format!(
-                "{}.{key}: {} does not hold one packet of the max payload size; write {} at least",
-                node.name.value,
+                "{} does not hold one packet of the max payload size; write {} at least",
                 size.show(),
                 least.show()
             );
-            return Err(scenario.error(node.lines.of(key), message));
+            return Err((key, message));
         }
     }
-    check_operands(scenario, node)
+    check_operands(node)
 }
 
 /// The bytes that a replay buffer has at least to hold one packet with this much data.
@@ -98,7 +92,7 @@ pub(crate) fn kept(data: Bytes) -> Bytes {
 
 /// Checks that a port that routes or completes atomic operations holds the largest operands, the two of a compare and swap of 16 bytes
 /// (PCIe Base 2.6.1, minimum initial credit).
-fn check_operands(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+fn check_operands(node: &Node) -> Result<(), Wrong> {
     let Some(size) = node.port.nonposted_data else {
         return Ok(());
     };
@@ -107,47 +101,40 @@ fn check_operands(scenario: &FabricScenario, node: &Node) -> Result<(), Scenario
         return Ok(());
     }
     let message = format!(
-        "{}.nonposted_data: {} does not hold the operands of an atomic operation; write {} at least",
-        node.name.value,
+        "{} does not hold the operands of an atomic operation; write {} at least",
         size.show(),
         LARGEST_OPERANDS.show()
     );
-    Err(scenario.error(node.lines.of("nonposted_data"), message))
+    Err(("nonposted_data", message))
 }
 
 const LARGEST_OPERANDS: Bytes = Bytes(32);
 
 /// Checks that a router's packet holds a whole payload from PCI Express, as each payload goes on as one packet.
-pub(crate) fn check_packet(
-    scenario: &FabricScenario,
-    node: &Node,
-    max_payload: u32,
-) -> Result<(), ScenarioError> {
+pub(crate) fn check_packet(node: &Node, max_payload: u32) -> Result<(), Wrong> {
     let Bytes(packet) = node.optical.packet_size;
     if router(node).is_none() || packet >= u64::from(max_payload) {
         return Ok(());
     }
     let message = format!(
-        "{}.packet_size: {} are less than its max payload size of {max_payload} B, which comes by PCI Express; write {max_payload} B at least, or a smaller max_payload",
-        node.name.value,
+        "{} are less than its max payload size of {max_payload} B, which comes by PCI Express; write {max_payload} B at least, or a smaller max_payload",
         node.optical.packet_size.show()
     );
-    Err(scenario.error(node.lines.of("packet_size"), message))
+    Err(("packet_size", message))
 }
 
 /// Checks that 32-bit memory, which starts at address 0, ends where the addresses of BARs begin.
-pub(crate) fn check_memory(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_memory(node: &Node) -> Result<(), Wrong> {
     let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
     };
     if host.memory_address_bits == 32 && host.memory > LOW_MEMORY {
         let message = format!(
-            "{}.memory: {} does not fit below 4 GiB; write {} at most, or memory_address_bits = 64",
-            node.name.value,
+            "{} does not fit below 4 GiB; write {} at most, or memory_address_bits = 64",
             host.memory.show(),
             LOW_MEMORY.show()
         );
-        return Err(scenario.error(node.lines.of("memory"), message));
+        return Err(("memory", message));
     }
     Ok(())
 }
@@ -155,27 +142,23 @@ pub(crate) fn check_memory(scenario: &FabricScenario, node: &Node) -> Result<(),
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
 /// Checks the max read request size of a device; a host may use a size that no function can have.
-pub(crate) fn check_read_request(
-    scenario: &FabricScenario,
-    node: &Node,
-) -> Result<(), ScenarioError> {
+pub(crate) fn check_read_request(node: &Node) -> Result<(), Wrong> {
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request;
-            checked(scenario, node, "max_read_request", size)
+            checked("max_read_request", size)
         }
     }
 }
 
 /// Checks the settings of a device's core against each other.
-pub(crate) fn check_core(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_core(node: &Node) -> Result<(), Wrong> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
     };
-    if let Some(Err((key, wrong))) = device.circuit(endpoint) {
-        let message = format!("{}.{key}: {wrong}", node.name.value);
-        return Err(scenario.error(node.lines.of(key), message));
+    if let Some(Err(wrong)) = device.circuit(endpoint) {
+        return Err(wrong);
     }
     let settings = [
         ("pasid_enable", node.settings.pasid_enable == Some(true)),
@@ -186,31 +169,19 @@ pub(crate) fn check_core(scenario: &FabricScenario, node: &Node) -> Result<(), S
     if endpoint.pasid_width.is_none()
         && let Some((key, _)) = settings.into_iter().find(is_vain)
     {
-        let message = format!(
-            "{}.{key}: there is no PASID capability; write pasid_width = 20, or leave it out",
-            node.name.value
-        );
-        return Err(scenario.error(node.lines.of(key), message));
+        let message = "there is no PASID capability; write pasid_width = 20, or leave it out";
+        return Err((key, message.to_owned()));
     }
-    endpoint.contradiction().map_or(Ok(()), |(key, wrong)| {
-        let message = format!("{}.{key}: {wrong}", node.name.value);
-        Err(scenario.error(node.lines.of(key), message))
-    })
+    endpoint.contradiction().map_or(Ok(()), Err)
 }
 
-fn checked(
-    scenario: &FabricScenario,
-    node: &Node,
-    key: &str,
-    size: Bytes,
-) -> Result<(), ScenarioError> {
+fn checked(key: &'static str, size: Bytes) -> Result<(), Wrong> {
     if SIZES.contains(&size.0) && size.0.is_power_of_two() {
         return Ok(());
     }
     let message = format!(
-        "{}.{key}: {} is not a size that there is; write 128, 256 or 512 B, or 1, 2 or 4 KiB",
-        node.name.value,
+        "{} is not a size that there is; write 128, 256 or 512 B, or 1, 2 or 4 KiB",
         size.show()
     );
-    Err(scenario.error(node.lines.of(key), message))
+    Err((key, message))
 }

@@ -173,12 +173,12 @@ pub(crate) fn for_replays(
             && size < least
         {
             let message = format!(
-                "{}.replay_buffer: {} does not hold the largest packet on its cables; write {} at least",
-                plan.name,
+                "{} does not hold the largest packet on its cables; write {} at least",
                 size.show(),
                 least.show()
             );
-            return Err(scenario.error(controller.lines.of("replay_buffer"), message));
+            let wrong = ("replay_buffer", message);
+            return Err(scenario.error_at(&controller.name, &controller.lines, wrong));
         }
     }
     Ok(())
@@ -223,7 +223,7 @@ fn members(places: &[Option<Attachment>], controller: usize) -> impl Iterator<It
 fn check(
     scenario: &FabricScenario,
     node: &Node,
-    key: &str,
+    key: &'static str,
     payload: Bytes,
     place: &RouteBuffer,
 ) -> Result<(), ScenarioError> {
@@ -235,12 +235,11 @@ fn check(
         bytes => format!(" with {bytes} B of header"),
     };
     let message = format!(
-        "{}.{key}: {}{header} do not fit into {} ({}); write {} there at least, or a smaller {key}",
-        node.name.value,
+        "{}{header} do not fit into {} ({}); write {} there at least, or a smaller {key}",
         payload.show(),
         place.name,
         place.size.show(),
         show(payload.0 + place.header)
     );
-    Err(scenario.error(node.lines.of(key), message))
+    Err(node.error(scenario, (key, message)))
 }

@@ -35,13 +35,13 @@ pub struct LinkResult {
     /// Time in which a packet waited only for credits.
     pub credit_stall_ns: f64,
     /// Time in L0s.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub l0s_ns: f64,
     /// Time in L1.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub l1_ns: f64,
     /// Number of times that the link has entered L1.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub l1_entries: u64,
     /// The virtual channels of a port with the Virtual Channel capability, by VC ID.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -125,14 +125,4 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         result(&one.id, one.direction, 0, &counters)
     });
     ends.chain(sockets).collect()
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_zero(time: &f64) -> bool {
-    *time <= 0.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }

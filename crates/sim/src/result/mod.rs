@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use kernel::Span;
-use packet::{Fault, Refusal};
+use packet::Refusal;
 use serde::Serialize;
 
 use crate::observe::incidents::Log;
 use crate::observe::reading::Reading;
-use crate::workload::{Seen, WorkloadResults};
+use crate::workload::{Seen, WorkloadResults, is_default};
 
 pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
@@ -75,7 +75,7 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<IncidentResult>,
     /// Number of incidents for which the log has no place.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub incidents_left_out: u64,
     /// Packets that ended before their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
@@ -119,12 +119,6 @@ pub struct ErrorCount {
 
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
-
-/// Whether a number need not be in the JSON.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
 
 /// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval.
 pub(crate) fn gather(
@@ -197,22 +191,6 @@ pub(crate) fn name_of(why: Refusal) -> &'static str {
         Refusal::SeveredFibre => "severed fibre",
         Refusal::Unacknowledged => "unacknowledged on a severed fibre",
         Refusal::Overflow => "overflow of a fibre's buffer",
-        Refusal::Nic(fault) => name_of_fault(fault),
-    }
-}
-
-pub(crate) fn name_of_fault(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Doorbell => "refused store to a page of doorbells",
-        Fault::TooManyRequests => "too many requests of a function",
-        Fault::ClosedPair => "doorbell of a closed queue pair",
-        Fault::Descriptor => "malformed descriptor",
-        Fault::Totals => "totals of a descriptor differ",
-        Fault::Source => "unreadable source",
-        Fault::NoDestination => "no such destination",
-        Fault::Key => "wrong key",
-        Fault::RingFull => "event ring full",
-        Fault::NoBuffer => "no buffer for a message",
-        Fault::Buffer => "unusable buffer for messages",
+        Refusal::Nic(fault) => fault.name(),
     }
 }

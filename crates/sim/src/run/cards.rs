@@ -1,7 +1,7 @@
 //! The FPGA cards of a fabric as the software of their hosts finds them.
 
 use device::FpgaCardParameters;
-use device::fpga_card::{AfuId, BITSTREAM_ID, FpgaCard, INTERFACE, MMIO_SIZE, registers};
+use device::fpga_card::{AfuId, FpgaCard, MMIO_SIZE, registers};
 use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
@@ -29,10 +29,6 @@ pub struct CardPlace {
     pub subsystem_vendor_id: u16,
     /// Subsystem ID.
     pub subsystem_id: u16,
-    /// The interface that accelerators for the card are built for.
-    pub interface: AfuId,
-    /// ID of the static part of the bitstream.
-    pub bitstream_id: u64,
     /// Base address of the [registers] of the management engine.
     pub management: u64,
     /// Bytes of the card's own memory.
@@ -103,8 +99,6 @@ impl Simulation {
             device_id: high(ids[0]),
             subsystem_vendor_id: low(ids[1]),
             subsystem_id: high(ids[1]),
-            interface: INTERFACE,
-            bitstream_id: BITSTREAM_ID,
             management,
             local_memory: card.memory.0,
             configuration_rate: card.configuration_rate,

@@ -17,7 +17,7 @@ use crate::plan::Attachment;
 use crate::run::access::AccessError;
 use crate::run::simulation::Simulation;
 use crate::scenario::NodeKind;
-use crate::workload::message;
+use crate::workload::flow::message;
 
 /// A vector of a function with MSI-X, as software of one's own needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use kernel::{Bytes, Span};
 use transaction::{PageSize, Rights};
 
-use ::scenario::ScenarioError;
-use ::scenario::{At, Item, Lines};
+use ::scenario::{At, Item, Lines, ScenarioError};
+
+use super::need;
 
 kernel::parameters! {
     /// A buffer in the memory of a host, besides its `host`.
@@ -42,14 +43,12 @@ pub struct Buffer {
 impl Buffer {
     pub(super) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
         let mut section = item.section()?;
-        let host = section.read("host")?;
-        let missing =
-            section.error("there is no host; write host = \"NAME\" of the one that has it");
+        let host = need(&mut section, "host", "the one that has it")?;
         let mut parameters = BufferParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
         Ok(Self {
             name: item.name(),
-            host: host.ok_or(missing)?,
+            host,
             parameters,
             lines,
         })

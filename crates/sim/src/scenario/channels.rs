@@ -60,8 +60,6 @@ impl ClassMap {
 }
 
 impl Quantity for ClassMap {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let Value::Text(text) = value else {
             return Err(format!(
@@ -128,8 +126,6 @@ impl<const KINDS: usize> TurnArbitration<KINDS> {
 }
 
 impl<const KINDS: usize> Quantity for TurnArbitration<KINDS> {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         kernel::choice(value, &ARBITRATIONS[..KINDS]).map(Self)
     }
@@ -183,8 +179,6 @@ impl PhaseTable {
 const MOST_PHASES: usize = 4096;
 
 impl Quantity for PhaseTable {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let wrong = || {
             format!(

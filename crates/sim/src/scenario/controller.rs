@@ -3,8 +3,8 @@
 use fabric::ControllerParameters;
 use link::PortParameters;
 
-use super::ScenarioError;
 use super::link::LinkParameters;
+use super::{ScenarioError, need};
 use ::scenario::{At, Item, Lines, Section};
 
 /// One `[controllers.NAME]` section.
@@ -58,16 +58,10 @@ impl Cable {
         mut section: Section<'_>,
         usual: &LinkParameters,
     ) -> Result<Self, ScenarioError> {
-        let (from, to) = (section.read("from")?, section.read("to")?);
-        let missing = if from.is_none() { "from" } else { "to" };
-        let missing = section.error(&format!(
-            "there is no {missing}; write {missing} = \"NAME\" of a controller"
-        ));
+        let from = need(&mut section, "from", "a controller")?;
+        let to = need(&mut section, "to", "a controller")?;
         let mut link = usual.clone();
         let lines = section.set(&mut [&mut link])?;
-        let (Some(from), Some(to)) = (from, to) else {
-            return Err(missing);
-        };
         Ok(Self {
             from,
             to,

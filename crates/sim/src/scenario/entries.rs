@@ -18,8 +18,8 @@ use super::measure::MeasureParameters;
 use super::network::{FibreParameters, NetworkParameters};
 use super::node_parameters::NodeParameters;
 
-/// A row for a key of the structure of a scenario, in the sections of `place`.
-pub(crate) fn of_form(place: &str, kind: Kind, (key, default, help): Form) -> Row {
+/// A row for a key of the structure of a scenario.
+pub(crate) fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
     let declaration = Declaration {
         key,
         kind,
@@ -36,13 +36,38 @@ pub(crate) fn of_form(place: &str, kind: Kind, (key, default, help): Form) -> Ro
     }
 }
 
-/// A key for the structure of a scenario: its name, its default and its help.
-pub(crate) type Form = (&'static str, &'static str, &'static str);
+/// A key for the structure of a scenario: its sections, its name, its kind, its default and its help.
+pub(crate) type Form<'a> = (&'a str, &'static str, Kind, &'static str, &'static str);
+
+/// Declares keys for the structure of a scenario, by their sections: each with its help, its default, and its kind if that is not a text.
+macro_rules! structure {
+    (
+        $(#[$outer:meta])*
+        const $list:ident;
+        $($place:literal: {
+            $($(#[doc = $help:literal])+ $key:ident $(: $kind:ident)? = $default:literal;)+
+        })+
+    ) => {
+        $(#[$outer])*
+        const $list: &[$crate::scenario::entries::Form<'static>] = &[$($(
+            (
+                $place,
+                stringify!($key),
+                $crate::scenario::entries::structure!(@kind $($kind)?),
+                $default,
+                concat!($($help),+).trim_ascii(),
+            ),
+        )+)+];
+    };
+    (@kind) => { kernel::Kind::Text };
+    (@kind $kind:ident) => { kernel::Kind::$kind };
+}
+
+pub(crate) use structure;
 
 /// The keys for the structure of a fabric.
 pub(crate) fn forms() -> impl Iterator<Item = Row> {
-    let all = STRUCTURE.iter();
-    all.map(|&(place, key, kind, default, help)| of_form(place, kind, (key, default, help)))
+    STRUCTURE.iter().copied().map(of_form)
 }
 
 /// The parameters of a fabric, with those of these models from outside.
@@ -147,115 +172,67 @@ const ROUTERS: InnerForm = InnerForm {
     inner: &[UPSTREAM],
 };
 
-/// The keys for the structure of a fabric, each with its sections, name, kind, default and help.
-const STRUCTURE: &[(&str, &str, Kind, &str, &str)] = &[
-    (
-        "the scenario",
-        "name",
-        Kind::Text,
-        "the file's name",
-        "What the scenario is called.",
-    ),
-    (
-        "the scenario",
-        "seed",
-        Kind::Count,
-        "1",
-        "What all random streams grow from.",
-    ),
-    (
-        "profiles",
-        "base",
-        Kind::Text,
-        "generic",
-        "The profile that this one changes; it may set any key of a host, switch or device.",
-    ),
-    (
-        "hosts, switches, devices",
-        "profile",
-        Kind::Text,
-        "generic",
-        "The profile that the keys of this section change.",
-    ),
-    (
-        "io_ports",
-        "owners",
-        Kind::List,
-        "none",
-        "The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.",
-    ),
-    (
-        "switches, devices",
-        "upstream",
-        Kind::Text,
-        "none",
-        "The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.",
-    ),
-    (
-        "upstream",
-        "to",
-        Kind::Text,
-        "none",
-        "The host or switch above.",
-    ),
-    (
-        "upstream",
-        "port",
-        Kind::Count,
-        "the next free one",
-        "The number of its downstream port, from 0.",
-    ),
-    (
-        "upstream",
-        "socket",
-        Kind::Count,
-        "0",
-        "The socket of the host above that the port belongs to.",
-    ),
-    ("devices", "model", Kind::Text, "dma", "The device's model."),
-    (
-        "networks",
-        "hosts",
-        Kind::Table,
-        "a host each",
-        "Keys of every host of the network, which are called NAME-X-Y-host.",
-    ),
-    (
-        "networks",
-        "routers",
-        Kind::Table,
-        "a router each",
-        "Keys of every router of the network, which are called NAME-X-Y; each is below its host.",
-    ),
-    ("cables", "from", Kind::Text, "none", "A controller."),
-    ("cables", "to", Kind::Text, "none", "Another controller."),
-    (
-        "fibres",
-        "from",
-        Kind::Text,
-        "none",
-        "A router; if in a generated network, one whose fibre to the other is described anew.",
-    ),
-    ("fibres", "to", Kind::Text, "none", "Another router."),
-    (
-        "fibres",
-        "from_port",
-        Kind::Count,
-        "the next free one",
-        "The number of its optical port, from 0.",
-    ),
-    (
-        "fibres",
-        "to_port",
-        Kind::Count,
-        "the next free one",
-        "The number of the other router's optical port, from 0.",
-    ),
-    (
-        "buffers",
-        "host",
-        Kind::Text,
-        "none",
-        "The host in whose memory the buffer is.",
-    ),
-];
+structure! {
+    /// The keys for the structure of a fabric.
+    const STRUCTURE;
+    "the scenario": {
+        /// What the scenario is called.
+        name = "the file's name";
+        /// What all random streams grow from.
+        seed: Count = "1";
+    }
+    "profiles": {
+        /// The profile that this one changes; it may set any key of a host, switch or device.
+        base = "generic";
+    }
+    "hosts, switches, devices": {
+        /// The profile that the keys of this section change.
+        profile = "generic";
+    }
+    "io_ports": {
+        /// The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.
+        owners: List = "none";
+    }
+    "switches, devices": {
+        /// The link upwards: the name of the node above, or { to = NAME, port: Count = N } with any key of links.
+        upstream = "none";
+    }
+    "upstream": {
+        /// The host or switch above.
+        to = "none";
+        /// The number of its downstream port, from 0.
+        port: Count = "the next free one";
+        /// The socket of the host above that the port belongs to.
+        socket: Count = "0";
+    }
+    "devices": {
+        /// The device's model.
+        model = "dma";
+    }
+    "networks": {
+        /// Keys of every host of the network, which are called NAME-X-Y-host.
+        hosts: Table = "a host each";
+        /// Keys of every router of the network, which are called NAME-X-Y; each is below its host.
+        routers: Table = "a router each";
+    }
+    "cables": {
+        /// A controller.
+        from = "none";
+        /// Another controller.
+        to = "none";
+    }
+    "fibres": {
+        /// A router; if in a generated network, one whose fibre to the other is described anew.
+        from = "none";
+        /// Another router.
+        to = "none";
+        /// The number of its optical port, from 0.
+        from_port: Count = "the next free one";
+        /// The number of the other router's optical port, from 0.
+        to_port: Count = "the next free one";
+    }
+    "buffers": {
+        /// The host in whose memory the buffer is.
+        host = "none";
+    }
+}

@@ -10,8 +10,6 @@ use super::ClassMap;
 pub struct Speed(pub Generation);
 
 impl Quantity for Speed {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let found = match value {
             Value::Integer(number) => u8::try_from(*number).ok().and_then(Generation::from_number),
@@ -51,8 +49,6 @@ const SPEEDS: [(&str, Generation); 7] = [
 pub struct Lanes(pub u8);
 
 impl Quantity for Lanes {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let number = match value {
             Value::Integer(number) => u8::try_from(*number).ok(),

@@ -30,10 +30,11 @@ pub use node_parameters::NodeParameters;
 pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError, Table};
-pub use ::scenario::{advice, nearest};
+pub use ::scenario::{advice, nearest, position};
 
 use std::path::Path;
 
+use fabric::{IoPortParameters, SwitchParameters};
 use kernel::Span;
 
 use ::scenario::Section;
@@ -103,11 +104,24 @@ impl FabricScenario {
         })
     }
 
+    /// The error that a key of the named section has a wrong value.
+    pub(crate) fn error_at(
+        &self,
+        name: &At<String>,
+        lines: &Lines,
+        (key, message): Wrong,
+    ) -> ScenarioError {
+        self.error(lines.of(key), format!("{}.{key}: {message}", name.value))
+    }
+
     /// An error in this scenario.
     pub(crate) fn error(&self, line: usize, message: String) -> ScenarioError {
         ScenarioError::new(&self.file, line, message)
     }
 }
+
+/// A key, and a message that says what is wrong with its value, and what to write instead.
+pub type Wrong = (&'static str, String);
 
 const DEFAULT_SEED: u64 = 1;
 
@@ -133,7 +147,7 @@ fn nodes(
 ) -> Result<(Vec<Node>, Vec<Network>), ScenarioError> {
     let mut nodes = Vec::new();
     for item in root.named("hosts")? {
-        nodes.push(surroundings.host(&item)?);
+        nodes.push(surroundings.section(&item, node::host())?);
     }
     let hosts = nodes.len();
     let (mut networks, mut routers) = (Vec::new(), Vec::new());
@@ -145,10 +159,10 @@ fn nodes(
         networks.push(network);
     }
     for item in root.named("io_ports")? {
-        nodes.push(surroundings.io_port(&item)?);
+        nodes.push(surroundings.section(&item, NodeKind::IoPort(IoPortParameters::default()))?);
     }
     for item in root.named("switches")? {
-        nodes.push(surroundings.switch(&item)?);
+        nodes.push(surroundings.section(&item, NodeKind::Switch(SwitchParameters::default()))?);
     }
     for item in root.named("devices")? {
         nodes.push(surroundings.device(&item)?);

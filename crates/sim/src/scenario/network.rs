@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use kernel::{Length, Parameters, Quantity, Span, Value};
 
-use super::ScenarioError;
+use super::{ScenarioError, need};
 use ::scenario::{At, Item, Lines, Section};
 
 kernel::choices! {
@@ -59,8 +59,6 @@ impl Sides {
 }
 
 impl Quantity for Sides {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let text = match value {
             Value::Integer(number) => number.to_string(),
@@ -168,17 +166,11 @@ impl Fibre {
     }
 
     pub(super) fn read(mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let (from, to) = (section.read("from")?, section.read("to")?);
+        let from = need(&mut section, "from", "a router")?;
+        let to = need(&mut section, "to", "a router")?;
         let ports = (section.read("from_port")?, section.read("to_port")?);
-        let missing = if from.is_none() { "from" } else { "to" };
-        let missing = section.error(&format!(
-            "there is no {missing}; write {missing} = \"NAME\" of a router"
-        ));
         let mut parameters = FibreParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
-        let (Some(from), Some(to)) = (from, to) else {
-            return Err(missing);
-        };
         Ok(Self {
             from: (from, ports.0),
             to: (to, ports.1),

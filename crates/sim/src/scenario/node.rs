@@ -12,11 +12,11 @@ use link::optical::OpticalParameters;
 use super::device::{DeviceParameters, LEAVES};
 use super::models::{Models, replacement};
 
-use super::ScenarioError;
 use super::link::LinkParameters;
 use super::network::{Network, read_network};
 use super::node_parameters::NodeParameters;
 use super::profile::{Profile, Profiles};
+use super::{FabricScenario, ScenarioError, Wrong};
 use ::scenario::{At, Item, Lines, Section, advice};
 
 /// The kind of a node, with the parameters that only this kind has.
@@ -58,6 +58,14 @@ impl NodeKind {
         match self {
             Self::Device(_, device) => device.properties(),
             _ => Properties::default(),
+        }
+    }
+
+    /// The costs of the software of a host.
+    pub fn costs(&self) -> Option<&DriverParameters> {
+        match self {
+            Self::Host(_, costs) => Some(costs),
+            _ => None,
         }
     }
 
@@ -118,6 +126,13 @@ pub struct Node {
     pub lines: Lines,
 }
 
+impl Node {
+    /// The error that a key of the node has a wrong value.
+    pub(crate) fn error(&self, scenario: &FabricScenario, wrong: Wrong) -> ScenarioError {
+        scenario.error_at(&self.name, &self.lines, wrong)
+    }
+}
+
 /// The profiles and default link parameters that all nodes are read with.
 pub(super) struct Surroundings<'a> {
     pub(super) profiles: Profiles<'a>,
@@ -126,17 +141,8 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    pub(super) fn host(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
-        self.node(item, item.name(), item.section()?, host(), None)
-    }
-
-    pub(super) fn io_port(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
-        let kind = NodeKind::IoPort(IoPortParameters::default());
-        self.node(item, item.name(), item.section()?, kind, None)
-    }
-
-    pub(super) fn switch(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
-        let kind = NodeKind::Switch(SwitchParameters::default());
+    /// Reads a section of a host, an I/O port or a switch; `kind` has the defaults of its parameters.
+    pub(super) fn section(&self, item: &Item<'_>, kind: NodeKind) -> Result<Node, ScenarioError> {
         self.node(item, item.name(), item.section()?, kind, None)
     }
 
@@ -351,7 +357,7 @@ impl Surroundings<'_> {
 /// events tells apart.
 const MOST_NODES: usize = 1 << 17;
 
-fn host() -> NodeKind {
+pub(super) fn host() -> NodeKind {
     NodeKind::Host(
         RootComplexParameters::default(),
         DriverParameters::default(),

@@ -134,25 +134,22 @@ fn known_to_some<'a>(
     section: Section<'a>,
     outside: &Models,
 ) -> Result<Vec<Item<'a>>, ScenarioError> {
-    let (mut host, mut driver, mut switch) = (
-        RootComplexParameters::default(),
-        DriverParameters::default(),
-        SwitchParameters::default(),
-    );
-    let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
+    let mut own: [Box<dyn Parameters>; 7] = [
+        Box::<NodeParameters>::default(),
+        Box::<PortParameters>::default(),
+        Box::<RootComplexParameters>::default(),
+        Box::<DriverParameters>::default(),
+        Box::<SwitchParameters>::default(),
+        Box::<EndpointParameters>::default(),
+        Box::<OpticalParameters>::default(),
+    ];
     let mut models: Vec<_> = LEAVES.iter().map(|model| (model.make)()).collect();
     let outside = outside.all().iter();
     let mut outside: Vec<_> = outside.map(ForeignModel::parameters).collect();
-    let (mut settings, mut optical) = (NodeParameters::default(), OpticalParameters::default());
-    let mut sets: Vec<&mut dyn Parameters> = vec![
-        &mut settings,
-        &mut port,
-        &mut host,
-        &mut driver,
-        &mut switch,
-        &mut endpoint,
-        &mut optical,
-    ];
+    let mut sets: Vec<&mut dyn Parameters> = Vec::new();
+    for parameters in &mut own {
+        sets.push(parameters.as_mut());
+    }
     for model in &mut models {
         sets.push(model.parameters_mut());
     }

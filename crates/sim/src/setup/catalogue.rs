@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use ::scenario::{Form, Row, SectionForm, Shape};
 
-use crate::scenario::entries;
+use crate::scenario::entries::{self, of_form};
 use crate::scenario::{LEAVES, Models};
 use crate::{incident, workload};
 
@@ -65,7 +65,7 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let repeated = sections().into_iter();
     let repeated = repeated.filter(|section| section.shape != Shape::Keys);
     let repeated: Vec<&str> = repeated.map(|section| section.name).collect();
-    let each = entries::of_form(&repeated.join(", "), Kind::Text, EACH);
+    let each = of_form((&repeated.join(", "), "each", Kind::Text, "one table", EACH));
     let mut parameters: Vec<Row> = [each].into_iter().chain(entries::forms()).collect();
     parameters.extend(incident::forms());
     parameters.extend(workload::forms());
@@ -153,9 +153,5 @@ fn profile(profile: &link::Profile) -> ProfileEntry {
     }
 }
 
-/// The key that repeats a table.
-const EACH: entries::Form = (
-    "each",
-    "one table",
-    "Repeats the table for each value of a variable, such as \"i = 0..511\" (both ends count), or of several, such as \"p = 0..3, i = 0..63\". The name and the texts of the table have expressions of whole numbers in braces: \"ep{i}\", \"sw{i / 64}\", \"h{(i + 1) % 16}\". A text that is one expression alone is a number.",
-);
+/// The help of the key that repeats a table.
+const EACH: &str = "Repeats the table for each value of a variable, such as \"i = 0..511\" (both ends count), or of several, such as \"p = 0..3, i = 0..63\". The name and the texts of the table have expressions of whole numbers in braces: \"ep{i}\", \"sw{i / 64}\", \"h{(i + 1) % 16}\". A text that is one expression alone is a number.";

@@ -187,38 +187,23 @@ impl Tree {
     pub fn of(plan: &Plan) -> Self {
         Tree {
             name: plan.name.clone(),
-            nodes: plan
-                .nodes
-                .iter()
-                .map(|node| tree_node(plan, node))
-                .collect(),
-            networks: plan
-                .networks
-                .iter()
-                .map(|network| tree_network(plan, network))
-                .collect(),
-            controllers: plan
-                .controllers
-                .iter()
-                .map(|controller| tree_controller(plan, controller))
-                .collect(),
-            cables: plan
-                .cables
-                .iter()
-                .map(|cable| tree_cable(plan, cable))
-                .collect(),
-            fibres: plan
-                .fibres
-                .iter()
-                .map(|fibre| tree_fibre(plan, fibre))
-                .collect(),
+            nodes: each(plan, &plan.nodes, tree_node),
+            networks: each(plan, &plan.networks, tree_network),
+            controllers: each(plan, &plan.controllers, tree_controller),
+            cables: each(plan, &plan.cables, tree_cable),
+            fibres: each(plan, &plan.fibres, tree_fibre),
             traffic: plan
                 .workloads
                 .iter()
-                .filter_map(|one| one.workload.kind().tree(plan))
+                .filter_map(|one| one.workload.kind().tree())
                 .collect(),
         }
     }
+}
+
+/// The form in which the tree shows each part of a plan.
+fn each<T, U>(plan: &Plan, all: &[T], shown: fn(&Plan, &T) -> U) -> Vec<U> {
+    all.iter().map(|one| shown(plan, one)).collect()
 }
 
 fn tree_network(plan: &Plan, network: &NetworkPlan) -> TreeNetwork {

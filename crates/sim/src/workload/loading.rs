@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
+use transaction::Pattern;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::NodeKind;
 
 use super::PlannedWorkload;
 
@@ -56,10 +56,8 @@ impl Loading<'_> {
 
     /// Whether drivers of `host` mask vectors.
     fn masks(&self, host: usize) -> bool {
-        match &self.plan.nodes[host].kind {
-            NodeKind::Host(_, costs) => costs.interrupt_masking,
-            _ => false,
-        }
+        let costs = self.plan.nodes[host].kind.costs();
+        costs.is_some_and(|costs| costs.interrupt_masking)
     }
 
     /// Begins a program on `host` at `start`, with what the software of that host costs.
@@ -72,12 +70,24 @@ impl Loading<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (NodeKind::Host(_, costs), Some(host)) =
-            (&self.plan.nodes[host].kind, self.models[host].host_mut())
-        else {
-            panic!("programs run on hosts");
-        };
+        let costs = self.plan.nodes[host].kind.costs();
+        let (costs, host) =
+            (costs.zip(self.models[host].host_mut())).expect("programs run on hosts");
         host.cpu_mut()
             .spawn(start, |system| program(system, costs.clone()))
+    }
+}
+
+/// Fills `size` bytes at an address of a host's memory with a pattern.
+pub(super) fn fill(
+    plan: &FabricPlan,
+    models: &mut [Model],
+    host: usize,
+    pattern: Pattern,
+    (address, size): (u64, u64),
+) {
+    let base = plan.nodes[host].memory.map_or(0, |memory| memory.base);
+    if let Some(memory) = models[host].memory_mut() {
+        memory.fill(pattern, size, address - base);
     }
 }

@@ -4,16 +4,14 @@
 
 pub mod access;
 pub mod collective;
+mod entry;
 pub mod flow;
 mod loading;
 pub mod lock;
-pub mod message;
-pub mod offer;
 pub(crate) mod planner;
 mod progress;
 pub mod traffic;
 mod watcher;
-mod work;
 
 use std::iter;
 use std::ops::Range;
@@ -25,7 +23,7 @@ use protocol::QueuePairId;
 use serde::Serialize;
 use transaction::{Mark, Marks};
 
-use ::scenario::{At, Lines, Row, ScenarioError, Section};
+use ::scenario::{Row, ScenarioError, Section};
 
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
@@ -33,73 +31,27 @@ use crate::meters::meter::{FlowMeter, Meter};
 use crate::model::Model;
 use crate::plan::memory::Memories;
 use crate::plan::{Enumerated, FabricPlan};
-use crate::scenario::entries::of_form;
 use crate::scenario::{FabricScenario, id_of};
 
 use access::AccessPlan;
 use access::section::Access;
 use collective::CollectivePlan;
 use collective::section::Collective;
+use entry::{entry, forms_of};
 use flow::FlowPlan;
 use flow::section::Flow;
 use lock::LockPlan;
 use lock::section::{Locks, Transactions};
-use message::MessagePlan;
-use offer::OfferPlan;
 use planner::Planner;
 use progress::{NETWORK_PATIENCE, PATIENCE};
 use traffic::TrafficPlan;
 use traffic::section::Traffic;
 
+pub(crate) use entry::Entry;
 pub(crate) use loading::Loading;
 pub(crate) use progress::Patience;
-pub use traffic::tree::TreeTraffic;
+pub use traffic::TreeTraffic;
 pub(crate) use watcher::{Watcher, Watchers};
-
-/// An entry of a list of workloads in a scenario.
-pub(crate) trait Entry: Sized {
-    /// The word for an entry. An entry without an id is called by it and its number.
-    const NOUN: &'static str;
-
-    /// The keys that every entry writes, each with its help.
-    const NAMES: &[(&'static str, &'static str)];
-
-    /// The declarations of the other keys, each with the names of the lists that have them. A list with keys of an earlier one leaves
-    /// them to it.
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
-
-    /// Its id.
-    fn id(&self) -> &str;
-
-    /// The lines of its keys.
-    fn lines(&self) -> &Lines;
-
-    /// An error at a key.
-    fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
-        let message = format!("{} {:?}, {key}: {message}", Self::NOUN, self.id());
-        scenario.error(self.lines().of(key), message)
-    }
-
-    /// Reads an entry, but for its id.
-    fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;
-
-    /// Whether one host loads from another, or stores to it.
-    fn is_between_hosts(&self, _scenario: &FabricScenario) -> bool {
-        false
-    }
-
-    /// Plans all entries of the list, in their order, after those of the lists before.
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError>;
-}
-
-/// The catalogue's entries for the keys that every entry of a list writes, and its id.
-fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
-    let mut id = of_form(list, kernel::Kind::Text, ("id", "", "The name in results."));
-    id.declaration.default = format!("{0}-1, {0}-2, ...", E::NOUN);
-    let names = E::NAMES.iter();
-    let names = names.map(|&(key, help)| of_form(list, kernel::Kind::Text, (key, "none", help)));
-    [id].into_iter().chain(names).collect()
-}
 
 /// A kind of workload.
 pub(crate) trait Kind {
@@ -168,7 +120,7 @@ pub(crate) trait Kind {
     }
 
     /// The workload as the tree of a plan shows it, if it offers a load to a whole network or controller.
-    fn tree(&self, _plan: &FabricPlan) -> Option<TreeTraffic> {
+    fn tree(&self) -> Option<TreeTraffic> {
         None
     }
 
@@ -179,8 +131,8 @@ pub(crate) trait Kind {
 macro_rules! kinds {
     ($(
         $(#[doc = $help:literal])+
-        $list:ident: $entry:ty => $result:ty
-        $(, as $($kind:ident($plan:ty))|+)? $(, watched by $watcher:ty)?;
+        $list:ident: $entry:ty => $result:ty, planned by $plan_all:ident
+        $(, as $kind:ident($plan:ty))? $(, watched by $watcher:ty)?;
     )+) => {
         /// The workloads of a scenario as written, in the order of their lists.
         #[derive(Clone, Debug)]
@@ -198,10 +150,6 @@ macro_rules! kinds {
                 },)+ })
             }
 
-            /// Whether any workload lets one host load from another, or store to it.
-            pub(crate) fn are_between_hosts(&self, scenario: &FabricScenario) -> bool {
-                false $(|| self.$list.iter().any(|one| one.is_between_hosts(scenario)))+
-            }
         }
 
         /// The results of the workloads of a run, each list in the order of the scenario.
@@ -220,29 +168,35 @@ macro_rules! kinds {
 
         /// The parameters of the entries of all lists.
         pub(crate) fn parameters() -> Vec<Row> {
-            let all = [$(<$entry>::declarations()),+];
+            let mut all: Vec<(&str, Vec<Declaration>)> = Vec::new();
+            for set in [$(<$entry>::declarations()),+].into_iter().flatten() {
+                if all.iter().all(|known| known.0 != set.0) {
+                    all.push(set);
+                }
+            }
             let of_place = |(place, declarations)| Row::of(place, None, declarations);
-            all.into_iter().flatten().flat_map(of_place).collect()
+            all.into_iter().flat_map(of_place).collect()
         }
 
         fn plan_all(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-            $(<$entry>::plan(planner)?;)+
+            $(planner.$plan_all()?;)+
             Ok(())
         }
 
         /// A workload of any kind.
         #[derive(Clone, Debug)]
-        pub enum Workload { $($($(#[doc = concat!("An entry of `", stringify!($list), "`.")] $kind($plan),)+)?)+ }
+        #[expect(clippy::large_enum_variant, reason = "most workloads are flows, which have the largest plan")]
+        pub enum Workload { $($(#[doc = concat!("An entry of `", stringify!($list), "`.")] $kind($plan),)?)+ }
 
-        $($($(impl From<$plan> for Workload {
+        $($(impl From<$plan> for Workload {
             fn from(plan: $plan) -> Self {
                 Workload::$kind(plan)
             }
-        })+)?)+
+        })?)+
 
         impl Workload {
             pub(crate) fn kind(&self) -> &dyn Kind {
-                match self { $($($(Workload::$kind(plan) => plan,)+)?)+ }
+                match self { $($(Workload::$kind(plan) => plan,)?)+ }
             }
         }
 
@@ -256,17 +210,25 @@ macro_rules! kinds {
 
 kinds! {
     /// Requests or messages from one end to another. They come first: the number of a pattern is that of its flow.
-    flows: Flow => flow::FlowResult, as Flow(FlowPlan) | Message(MessagePlan);
+    flows: Flow => flow::FlowResult, planned by flows, as Flow(FlowPlan);
     /// Open-loop workloads of networks and controllers.
-    traffic: Traffic => traffic::TrafficResult, as Traffic(TrafficPlan) | Offer(OfferPlan);
+    traffic: Traffic => traffic::TrafficResult, planned by open_loops, as Traffic(TrafficPlan);
     /// Joint operations of the nodes of a network.
-    collectives: Collective => collective::CollectiveResult, as Collective(CollectivePlan);
+    collectives: Collective => collective::CollectiveResult, planned by collectives, as Collective(CollectivePlan);
     /// Accesses to a buffer, one after the other.
-    accesses: Access => access::AccessResult, as Access(AccessPlan);
+    accesses: Access => access::AccessResult, planned by accesses, as Access(AccessPlan);
     /// Requests for locks alone.
-    locks: Locks => lock::LockResult, as Lock(LockPlan), watched by lock::LockMeter;
+    locks: Locks => lock::LockResult, planned by locks, as Lock(LockPlan), watched by lock::LockMeter;
     /// Transactions of a database, under locks.
-    transactions: Transactions => lock::TransactionResult;
+    transactions: Transactions => lock::TransactionResult, planned by transactions;
+}
+
+impl Entries {
+    /// Whether any workload lets one host load from another, or store to it.
+    pub(crate) fn are_between_hosts(&self, scenario: &FabricScenario) -> bool {
+        let mut flows = self.flows.iter();
+        flows.any(|flow| flow.is_between_hosts(scenario))
+    }
 }
 
 impl Workload {
@@ -274,7 +236,6 @@ impl Workload {
     pub fn flow(&self) -> Option<&FlowPlan> {
         match self {
             Workload::Flow(flow) => Some(flow),
-            Workload::Message(messages) => Some(&messages.flow),
             _ => None,
         }
     }
@@ -388,6 +349,11 @@ pub(crate) fn requests(workloads: &[PlannedWorkload], plan: &FabricPlan) -> Requ
         },
         replies: replies.collect(),
     }
+}
+
+/// Whether a value need not be in the JSON of a result.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The view of a run that results are made from.

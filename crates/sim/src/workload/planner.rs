@@ -8,7 +8,7 @@ use crate::plan::memory::Memories;
 use crate::plan::network::Networks;
 use crate::plan::queue_pairs::QueuePairs;
 use crate::plan::{AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, NodePlan};
-use crate::scenario::{FabricScenario, ScenarioError};
+use crate::scenario::{FabricScenario, ScenarioError, taken};
 
 use super::{Entries, Entry, Workload};
 
@@ -71,6 +71,13 @@ impl<'a> Planner<'a> {
             workloads: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Checks that each of the entries of a list has an id of its own.
+    pub(crate) fn check_ids(&self, written: &[impl Entry]) -> Result<(), ScenarioError> {
+        taken(written.iter().map(Entry::id)).map_or(Ok(()), |(number, message)| {
+            Err(self.error(&written[number], "id", &message))
+        })
     }
 
     /// An error at a key of an entry.

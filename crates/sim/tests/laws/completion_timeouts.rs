@@ -40,6 +40,7 @@ fn the_time_of_a_scenario_shows_in_device_control_2_of_every_model() {
         "nvme",
         "accelerator",
         "fpga-card",
+        "reflector",
     ];
     for model in models {
         for (time, value) in [

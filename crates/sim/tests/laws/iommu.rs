@@ -112,6 +112,16 @@ fn an_accelerator_whose_translation_requests_fail_gives_up_and_the_run_says_so()
 }
 
 #[test]
+fn a_translation_request_without_an_answer_in_time_is_an_error_like_any_other() {
+    let text = "[links]\ngeneration = 4\nlanes = 8\n[hosts.h0]\ncoherent = true\nmemory = \"16 MiB\"\nmemory_read_latency = \"60 us\"\n[devices.d]\nmodel = \"accelerator\"\nvirtual_addresses = true\ncompletion_timeout = \"50 us\"\nupstream = \"h0\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 KiB\"\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 4\n";
+    let simulation = rested(text);
+    let result = simulation.result();
+    assert_eq!(result.accesses[0].failed, 4);
+    assert_eq!(result.errors("d", "completion timeout"), 4);
+    assert!(log(&simulation).contains(&entry("d", "a translation has failed")));
+}
+
+#[test]
 fn walks_under_way_limit_the_rate_of_pages() {
     for (walkers, direction) in [(1, "write"), (2, "write"), (1, "read"), (2, "read")] {
         let host = format!("walkers = {walkers}");

@@ -424,7 +424,7 @@ fn a_plan_says_which_unit_moves_a_flow() {
     ];
     let simulation = simulation(&machine("", &flows.concat()));
     let plans = simulation.plan().flows();
-    let transfers: Vec<&TransferPlan> = plans.filter_map(|flow| flow.transfer.as_ref()).collect();
+    let transfers: Vec<&TransferPlan> = plans.filter_map(|flow| flow.transfer()).collect();
     assert_eq!(
         transfers
             .iter()

@@ -111,11 +111,7 @@ impl Functions {
     ) -> PacketId {
         let header = Header::memory_write(self.id_of(place), address, 4)
             .expect("a message is one aligned dword");
-        let packet = packets.claim();
-        packets[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&data.to_le_bytes());
-        packet
+        packets.make(header, Stamp::default(), &data.to_le_bytes())
     }
 
     /// Begins containment of what is below the port at `place`, if that is enabled for `reason`.

@@ -6,11 +6,10 @@
 
 use kernel::Time;
 
-use super::INTERRUPT;
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LINE;
 use crate::fpga_card::msgdma::{
-    Descriptor, Dispatcher, Endings, Engine, MemoryAddress, Outcome, Prefetcher, ReadFifo,
+    Block, Descriptor, Dispatcher, Endings, Engine, MemoryAddress, Outcome, ReadFifo,
 };
 
 /// The two masters.
@@ -35,14 +34,10 @@ impl Default for Masters {
 impl Masters {
     /// The state that the dispatcher shows of the masters.
     pub(super) fn state(&self) -> Engine {
-        let unwritten = self.fifo.unfinished();
-        let (awaited, resetting) = self.fifo.awaits();
+        let engine = self.fifo.engine();
         Engine {
-            begun: unwritten + self.ending.len(),
-            unwritten,
-            awaited,
-            resetting,
-            ..Engine::default()
+            begun: engine.begun + self.ending.len(),
+            ..engine
         }
     }
 
@@ -63,17 +58,14 @@ impl Masters {
     }
 
     /// Continues all work that can continue now.
-    pub(super) fn go_on(
-        &mut self,
-        (dispatcher, prefetcher): (&mut Dispatcher, &mut Prefetcher),
-        shell: &mut Shell<'_>,
-    ) {
+    pub(super) fn go_on(&mut self, block: &mut Block, shell: &mut Shell<'_>) {
         loop {
-            self.end(dispatcher, prefetcher, shell);
+            self.end(block, shell);
             // An interrupt goes before further data, which would otherwise always fill the queue.
-            dispatcher.interrupt(INTERRUPT, shell);
-            let fetched = prefetcher.go_on(dispatcher, INTERRUPT, shell);
-            let owes = dispatcher.owes_interrupt() || prefetcher.waits_to_write();
+            block.interrupt(shell);
+            let fetched = block.fetch(shell);
+            let owes = block.waits_to_write();
+            let dispatcher = &mut block.dispatcher;
             let goes_on = !dispatcher.is_stopped();
             let wrote = goes_on && !owes && self.write_next(dispatcher, shell);
             let read = goes_on && self.read_next(dispatcher, shell);
@@ -133,12 +125,7 @@ impl Masters {
     }
 
     /// Ends the complete descriptors, in order.
-    fn end(
-        &mut self,
-        dispatcher: &mut Dispatcher,
-        prefetcher: &mut Prefetcher,
-        shell: &mut Shell<'_>,
-    ) {
+    fn end(&mut self, block: &mut Block, shell: &mut Shell<'_>) {
         while let Some(Descriptor { control, len, .. }) = self.ending.next(shell) {
             let outcome = Outcome {
                 control,
@@ -146,9 +133,7 @@ impl Masters {
                 came: len,
                 ends_packet: false,
             };
-            if !prefetcher.end(outcome) && control.interrupts() {
-                dispatcher.raise();
-            }
+            block.end(outcome, outcome.interrupts());
         }
     }
 }

@@ -9,8 +9,8 @@ mod masters;
 
 use peerlane_device::Failure;
 
-use super::features::{FeatureKind, feature_register, header};
-use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
+use super::features::{FeatureKind, feature_dword, header};
+use super::msgdma::{Block, Command, prefetcher};
 use super::words::{dwords, half, load_dwords};
 use super::{Afu, AfuId, Shell};
 use masters::Masters;
@@ -18,8 +18,7 @@ use masters::Masters;
 /// The memory-mapped DMA unit.
 #[derive(Debug)]
 pub(super) struct DmaAfu {
-    dispatcher: Dispatcher,
-    prefetcher: Prefetcher,
+    block: Block,
     masters: Masters,
     /// Address in the card's memory that the window shows.
     page: u64,
@@ -27,13 +26,6 @@ pub(super) struct DmaAfu {
 
 /// The building block in the registers of the unit.
 const BLOCK: u64 = 0x2_0000;
-const BLOCK_END: u64 = BLOCK + 0x18;
-const CSR: u64 = BLOCK + 0x40;
-const CSR_END: u64 = CSR + 0x20;
-const DESCRIPTOR: u64 = BLOCK + 0x60;
-const DESCRIPTOR_END: u64 = DESCRIPTOR + 0x20;
-const PREFETCHER: u64 = BLOCK + 0x80;
-const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
 const WINDOW_PAGE: u64 = BLOCK + 0x200;
 const WINDOW_PAGE_HIGH: u64 = WINDOW_PAGE + 4;
 const WINDOW: u64 = BLOCK + 0x1000;
@@ -49,8 +41,7 @@ const INTERRUPT: u8 = 0;
 impl Default for DmaAfu {
     fn default() -> Self {
         DmaAfu {
-            dispatcher: Dispatcher::default(),
-            prefetcher: Prefetcher::new(prefetcher::TAGS),
+            block: Block::new(prefetcher::TAGS, INTERRUPT),
             masters: Masters::default(),
             page: 0,
         }
@@ -60,21 +51,18 @@ impl Default for DmaAfu {
 impl DmaAfu {
     fn load_dword(&self, offset: u64, shell: &mut Shell<'_>) -> u32 {
         match offset {
-            BLOCK..BLOCK_END => {
-                let header = header(FeatureKind::BuildingBlock, 0x765, None);
-                half(
-                    feature_register((offset & !7) - BLOCK, header, BLOCK_ID),
-                    offset,
-                )
+            BLOCK..WINDOW_PAGE => {
+                let within = offset - BLOCK;
+                let found = self.block.load(within, self.masters.state());
+                let header = || header(FeatureKind::BuildingBlock, 0x765, None);
+                found.unwrap_or_else(|| feature_dword(within, header(), BLOCK_ID))
             }
-            CSR..CSR_END => self.dispatcher.load(offset - CSR, self.masters.state()),
-            PREFETCHER..PREFETCHER_END => self.prefetcher.load(offset - PREFETCHER),
             WINDOW_PAGE | WINDOW_PAGE_HIGH => half(self.page, offset),
             WINDOW..WINDOW_END => {
                 let mut bytes = [0xff; 4];
                 // Without a memory there, the load has no answer.
                 let at = self.page | (offset - WINDOW);
-                let _ = shell.memory().read(at, &mut bytes);
+                let _ = shell.read_memory(at, &mut bytes);
                 u32::from_le_bytes(bytes)
             }
             _ => 0,
@@ -83,16 +71,7 @@ impl DmaAfu {
 
     fn store_dword(&mut self, offset: u64, value: u32, shell: &mut Shell<'_>) {
         let asked = match offset {
-            CSR..CSR_END => self.dispatcher.store(offset - CSR, value),
-            DESCRIPTOR..DESCRIPTOR_END => self
-                .dispatcher
-                .store_descriptor(offset - DESCRIPTOR, value)
-                .then_some(Command::Continue),
-            PREFETCHER..PREFETCHER_END => {
-                let within = offset - PREFETCHER;
-                self.prefetcher.store(within, value, shell.now());
-                Some(Command::Continue)
-            }
+            BLOCK..WINDOW_PAGE => self.block.store(offset - BLOCK, value, shell.now()),
             WINDOW_PAGE => {
                 self.page = self.page & !0xffff_ffff | u64::from(value) & !(WINDOW_SIZE - 1);
                 None
@@ -103,7 +82,7 @@ impl DmaAfu {
             }
             WINDOW..WINDOW_END => {
                 let at = self.page | (offset - WINDOW);
-                let _ = shell.memory().write(at, &value.to_le_bytes());
+                let _ = shell.write_memory(at, &value.to_le_bytes());
                 None
             }
             _ => None,
@@ -111,7 +90,7 @@ impl DmaAfu {
         match asked {
             Some(Command::Reset | Command::Flush) => {
                 self.masters.discard();
-                self.prefetcher.discard();
+                self.block.prefetcher.discard();
             }
             Some(Command::Continue) => {}
             None => return,
@@ -120,8 +99,7 @@ impl DmaAfu {
     }
 
     fn go_on(&mut self, shell: &mut Shell<'_>) {
-        let engine = (&mut self.dispatcher, &mut self.prefetcher);
-        self.masters.go_on(engine, shell);
+        self.masters.go_on(&mut self.block, shell);
     }
 }
 
@@ -150,11 +128,11 @@ impl Afu for DmaAfu {
 
     fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         if tag >= prefetcher::TAGS {
-            self.prefetcher.answered(tag, data.ok(), shell);
+            self.block.prefetcher.answered(tag, data.ok(), shell);
             return self.go_on(shell);
         }
         if data.is_err() {
-            self.dispatcher.fail();
+            self.block.dispatcher.fail();
         }
         self.masters.answered(tag, data.ok(), shell.now());
         self.go_on(shell);
@@ -162,7 +140,7 @@ impl Afu for DmaAfu {
 
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
         if tag >= prefetcher::TAGS {
-            self.prefetcher.written();
+            self.block.prefetcher.written();
             self.go_on(shell);
         } else if self.masters.written(tag) {
             self.go_on(shell);

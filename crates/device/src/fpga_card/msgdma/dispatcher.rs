@@ -170,11 +170,8 @@ impl Dispatcher {
 
     /// The next descriptor, if one may begin.
     pub(crate) fn begin(&mut self) -> Option<Descriptor> {
-        let held = self.is_stopped() || self.control & STOP_DESCRIPTORS != 0;
-        if held {
-            return None;
-        }
-        self.waiting.pop_front()
+        let may_begin = self.has_next();
+        self.waiting.pop_front_if(|_| may_begin)
     }
 
     /// Whether a descriptor could begin.
@@ -211,15 +208,8 @@ impl Dispatcher {
             shell.say_missing(what);
         }
         while self.owes_interrupt() && shell.can_write() && shell.interrupt(vector).is_ok() {
-            self.take_interrupt();
+            self.interrupts -= 1;
         }
-    }
-
-    /// Takes a waiting interrupt.
-    fn take_interrupt(&mut self) -> bool {
-        let any = self.interrupts > 0;
-        self.interrupts -= u32::from(any);
-        any
     }
 
     /// Whether an interrupt waits to be sent.
@@ -257,7 +247,7 @@ mod tests {
         dispatcher.store(CONTROL, INTERRUPT_ENABLE);
         dispatcher.raise();
         assert_eq!(dispatcher.load(STATUS, Engine::default()) & IRQ, IRQ);
-        assert!(dispatcher.take_interrupt() && !dispatcher.take_interrupt());
+        assert!(dispatcher.owes_interrupt());
         dispatcher.store(STATUS, IRQ);
         assert_eq!(dispatcher.load(STATUS, Engine::default()) & IRQ, 0);
     }

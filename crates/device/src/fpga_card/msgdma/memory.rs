@@ -68,7 +68,7 @@ impl MemoryAddress {
                 let asked = shell.read(address, data.len(), number);
                 asked.map(|()| Time::NEVER).ok()
             }
-            Self::Local(address) => shell.memory().read(address, data).ok(),
+            Self::Local(address) => shell.read_memory(address, data).ok(),
             Self::Magic => {
                 let (words, _) = data.as_chunks_mut::<8>();
                 words.fill(MAGIC.to_le_bytes());
@@ -90,7 +90,7 @@ impl MemoryAddress {
                 Ok(()) => Done::With(number),
                 Err(_) => Done::At(now),
             },
-            Self::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
+            Self::Local(address) => Done::At(shell.write_memory(address, data).unwrap_or(now)),
             Self::Magic => Done::At(now),
         }
     }

@@ -94,6 +94,14 @@ pub(crate) struct Outcome {
     pub(crate) ends_packet: bool,
 }
 
+impl Outcome {
+    /// Whether the end of the descriptor signals an interrupt.
+    pub(crate) fn interrupts(&self) -> bool {
+        let control = self.control;
+        control.interrupts() || self.ends_packet && control.end_of_packet_interrupts()
+    }
+}
+
 /// A descriptor in memory.
 type Line = [u8; LINE as usize];
 
@@ -221,13 +229,10 @@ impl Prefetcher {
         line[TRANSFERRED..TRANSFERRED + 4].copy_from_slice(&outcome.came.to_le_bytes());
         line[END_OF_PACKET] = outcome.ends_packet.into();
         line[EARLY_END] = (outcome.came < outcome.len).into();
-        let control = outcome.control;
         let may = self.control & INTERRUPT_ENABLE != 0;
-        let interrupts =
-            control.interrupts() || outcome.ends_packet && control.end_of_packet_interrupts();
         self.ended.push_back(Ended {
             fetched,
-            interrupts: may && interrupts,
+            interrupts: may && outcome.interrupts(),
         });
         true
     }

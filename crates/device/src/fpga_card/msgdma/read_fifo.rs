@@ -3,7 +3,7 @@
 use kernel::Time;
 
 use super::prefetcher::TAGS;
-use super::{Descriptor, Dispatcher};
+use super::{Descriptor, Dispatcher, Engine};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
 
@@ -81,9 +81,20 @@ impl<T> ReadFifo<T> {
         usize::from(self.reading.is_some()) + self.unfinished
     }
 
-    /// Whether answers of the host are outstanding, and whether some of them are to be dropped.
-    pub(crate) fn awaits(&self) -> (bool, bool) {
-        (self.awaited > 0, self.discarded > 0)
+    /// Whether outstanding answers of the host are to be dropped.
+    pub(crate) fn drops_answers(&self) -> bool {
+        self.discarded > 0
+    }
+
+    /// The state that a dispatcher shows of a master that has no more than this FIFO.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine {
+            begun: self.unfinished(),
+            unwritten: self.unfinished(),
+            awaited: self.awaited > 0,
+            resetting: self.discarded > 0,
+            ..Engine::default()
+        }
     }
 
     /// Discards all work. Outstanding answers are dropped, and no read begins before they have arrived.

@@ -76,7 +76,7 @@ impl Exchange {
     /// The next line to read: its address and number.
     pub(super) fn next_read(&self, registers: &Registers) -> Option<(u64, u32)> {
         let line = match self.step {
-            _ if registers.control.forces_completion() => return None,
+            _ if registers.control().forces_completion() => return None,
             Step::Polling => registers.lines(),
             Step::Reading if self.next < registers.lines() => self.next,
             _ => return None,
@@ -121,7 +121,7 @@ impl Exchange {
     /// Whether all lines were read back, or software stops the test.
     pub(super) fn is_over(&self, registers: &Registers) -> bool {
         let is_complete = self.step == Step::Reading && self.came >= registers.lines();
-        is_complete || registers.control.forces_completion()
+        is_complete || registers.control().forces_completion()
     }
 
     /// The bits of the error word.

@@ -71,7 +71,7 @@ impl Nlb {
     }
 
     fn store_dword(&mut self, offset: u64, value: u32, shell: &mut Shell<'_>) {
-        let was = self.registers.control;
+        let was = self.registers.control();
         self.registers.store(offset, value);
         if offset == registers::MESSAGE {
             self.run.notice(&self.registers);
@@ -80,7 +80,7 @@ impl Nlb {
         if offset != registers::CONTROL {
             return;
         }
-        let control = self.registers.control;
+        let control = self.registers.control();
         if !control.is_out_of_reset() {
             self.run.stop();
         } else if control.starts() && !was.starts() {

@@ -5,23 +5,14 @@ use protocol::AtomicOperation;
 
 use super::Mode;
 use super::design::Design;
-use crate::fpga_card::words::half;
+use crate::fpga_card::words::{half, merged};
 
 /// The registers that software writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
     design: Design,
-    scratch: [u64; 2],
-    status_memory: u64,
-    source: u64,
-    destination: u64,
-    lines: u32,
-    pub(super) control: Control,
-    configuration: u32,
-    inactivity: u32,
-    interrupt: u32,
-    message: u64,
-    stride: u32,
+    /// The registers from [`SCRATCH`] to [`STRIDE`], of 64 bits each.
+    words: [u64; 16],
 }
 
 /// The control register.
@@ -72,6 +63,7 @@ pub(super) struct Counts {
 }
 
 const SCRATCH: u64 = 0x100;
+const SECOND_SCRATCH: u64 = 0x108;
 const STATUS_MEMORY: u64 = 0x110;
 const SOURCE: u64 = 0x120;
 const DESTINATION: u64 = 0x128;
@@ -110,20 +102,20 @@ impl Control {
 
 impl Registers {
     pub(super) fn new(design: Design) -> Self {
-        Registers {
-            design,
-            scratch: [0; 2],
-            status_memory: 0,
-            source: 0,
-            destination: 0,
-            lines: 0,
-            control: Control::default(),
-            configuration: 0,
-            inactivity: 0,
-            interrupt: 0,
-            message: 0,
-            stride: 0,
-        }
+        let words = [0; 16];
+        Registers { design, words }
+    }
+
+    fn at(&self, register: u64) -> u64 {
+        self.words[place(register)]
+    }
+
+    pub(super) fn control(&self) -> Control {
+        Control(self.at(CONTROL) as u32)
+    }
+
+    fn configuration(&self) -> u32 {
+        self.at(CONFIGURATION) as u32
     }
 
     pub(super) fn load(&self, offset: u64, seen: &Seen) -> u32 {
@@ -132,63 +124,42 @@ impl Registers {
         let half = |value: u64| half(value, offset);
         let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
         match offset & !7 {
-            SCRATCH => half(self.scratch[0]),
-            0x108 => half(self.scratch[1]),
-            STATUS_MEMORY => half(self.status_memory),
-            SOURCE => half(self.source),
-            DESTINATION => half(self.destination),
-            LINES => half(self.lines.into()),
-            CONTROL => half(self.control.0.into()),
-            CONFIGURATION => half(self.configuration.into()),
-            INACTIVITY => half(self.inactivity.into()),
-            INTERRUPT => half(self.interrupt.into()),
             COUNTS => pair(counts.writes, counts.reads),
-            MESSAGE if is_exerciser => half(self.message),
             // The native loopback has the frequency of its clock there, too.
             ERROR if is_exerciser => half(seen.failures.into()),
             ERROR => pair(seen.failures, megahertz(seen.cycle) as u32),
-            STRIDE => half(self.stride.into()),
             INFORMATION if is_exerciser => half(information(seen)),
             PENDING if is_exerciser => {
                 half(u64::from(counts.pending_reads) << 16 | u64::from(counts.pending_writes))
             }
             PENDING => pair(counts.pending_writes, counts.pending_reads),
+            MESSAGE if !is_exerciser => 0,
+            register @ SCRATCH..=STRIDE => half(self.at(register)),
             _ => 0,
         }
     }
 
     pub(super) fn store(&mut self, offset: u64, value: u32) {
-        let shift = 8 * (offset & 4);
-        let put = |register: &mut u64| {
-            *register = *register & !(0xffff_ffff << shift) | u64::from(value) << shift;
-        };
-        match offset & !7 {
-            SCRATCH => put(&mut self.scratch[0]),
-            0x108 => put(&mut self.scratch[1]),
-            STATUS_MEMORY => put(&mut self.status_memory),
-            SOURCE => put(&mut self.source),
-            DESTINATION => put(&mut self.destination),
-            MESSAGE => put(&mut self.message),
+        let register = offset & !7;
+        let kept = match register {
+            SCRATCH | SECOND_SCRATCH | STATUS_MEMORY | SOURCE | DESTINATION | MESSAGE => u64::MAX,
+            CONTROL => 7,
             // The upper halves of 32-bit registers are reserved.
-            _ if shift > 0 => {}
-            LINES => self.lines = value,
-            CONTROL => self.control = Control(value & 7),
-            CONFIGURATION => self.configuration = value,
-            INACTIVITY => self.inactivity = value,
-            INTERRUPT => self.interrupt = value,
-            STRIDE => self.stride = value,
-            _ => {}
-        }
+            LINES | CONFIGURATION | INACTIVITY | INTERRUPT | STRIDE => u32::MAX.into(),
+            _ => return,
+        };
+        let word = &mut self.words[place(register)];
+        *word = merged(*word, offset, &value.to_le_bytes()).0 & kept;
     }
 
     /// The source address of line `line`.
     pub(super) fn source(&self, line: u32) -> u64 {
-        address(self.source, self.position(line))
+        address(self.at(SOURCE), self.position(line))
     }
 
     /// The destination address of line `line`.
     pub(super) fn destination(&self, line: u32) -> u64 {
-        address(self.destination, self.position(line))
+        address(self.at(DESTINATION), self.position(line))
     }
 
     /// The place of a line in its buffer: after each request of mode 3, as many lines as the stride are left out.
@@ -199,7 +170,7 @@ impl Registers {
     /// The number of lines that are left out after each request.
     pub(super) fn strides(&self) -> u32 {
         if self.design == Design::Mode3 {
-            self.stride
+            self.at(STRIDE) as u32
         } else {
             0
         }
@@ -212,9 +183,9 @@ impl Registers {
     /// Number of lines of the test. The register of the exercisers has 20 bits and the number of the last line.
     pub(super) fn lines(&self) -> u32 {
         if self.design.is_exerciser() {
-            (self.lines & 0xf_ffff) + 1
+            (self.at(LINES) as u32 & 0xf_ffff) + 1
         } else {
-            self.lines
+            self.at(LINES) as u32
         }
     }
 
@@ -225,7 +196,7 @@ impl Registers {
 
     /// The atomic function of the test, if it has one.
     pub(super) fn atomic(&self) -> Option<AtomicTest> {
-        let field = self.configuration >> 7;
+        let field = self.configuration() >> 7;
         if !self.design.is_exerciser() || field & 1 == 0 {
             return None;
         }
@@ -243,7 +214,7 @@ impl Registers {
     pub(super) fn missing(&self) -> impl Iterator<Item = &'static str> {
         let is_exerciser = self.design.is_exerciser();
         let delay = if is_exerciser { 1 } else { 1 << 8 };
-        let has = |bits: u32| self.configuration & bits != 0;
+        let has = |bits: u32| self.configuration() & bits != 0;
         let of_loopback = |name, is_asked| (is_asked && !is_exerciser).then_some(name);
         let of_exerciser = |name, is_asked| (is_asked && is_exerciser).then_some(name);
         let software = self.mode() == Some(Mode::Software);
@@ -251,7 +222,7 @@ impl Registers {
             self.mode().is_none().then_some(OTHER_MODE),
             has(delay).then_some("random delays between requests"),
             of_exerciser("other orders of reads and writes", has(7 << 20)),
-            of_exerciser("strides of the host exerciser", self.stride != 0),
+            of_exerciser("strides of the host exerciser", self.at(STRIDE) != 0),
             of_exerciser(
                 "this atomic function of the host exerciser",
                 has(1 << 7) && self.atomic().is_none(),
@@ -264,7 +235,7 @@ impl Registers {
 
     /// The notice that software gives in its exchange with the unit.
     pub(super) fn notice(&self) -> Notice {
-        match self.configuration >> 26 & 3 {
+        match self.configuration() >> 26 & 3 {
             0 => Notice::Memory,
             1 => Notice::Register,
             _ => Notice::Message,
@@ -274,18 +245,18 @@ impl Registers {
     /// The address of the status line. The register of the exercisers is in lines.
     pub(super) fn status_line(&self) -> u64 {
         if self.design.is_exerciser() {
-            return self.status_memory << 6;
+            return self.at(STATUS_MEMORY) << 6;
         }
-        (self.status_memory & !63).wrapping_add(STATUS_LINE)
+        (self.at(STATUS_MEMORY) & !63).wrapping_add(STATUS_LINE)
     }
 
     pub(super) fn is_continuous(&self) -> bool {
-        self.configuration & 2 != 0
+        self.configuration() & 2 != 0
     }
 
     /// The type of the test; none if the design does not have it.
     pub(super) fn mode(&self) -> Option<Mode> {
-        match (self.design, self.configuration >> 2 & 7) {
+        match (self.design, self.configuration() >> 2 & 7) {
             (Design::Mode7, 7) => Some(Mode::Software),
             (Design::Mode7, _) => None,
             (_, 0) => Some(Mode::Copy),
@@ -300,11 +271,11 @@ impl Registers {
     /// Most lines in a request.
     pub(super) fn lines_of_request(&self) -> u32 {
         let high = if self.design.is_exerciser() {
-            self.configuration >> 30 & 3
+            self.configuration() >> 30 & 3
         } else {
             0
         };
-        match self.configuration >> 5 & 3 | high << 2 {
+        match self.configuration() >> 5 & 3 | high << 2 {
             0 => 1,
             1 => 2,
             _ => 4,
@@ -314,11 +285,11 @@ impl Registers {
     /// The interrupt at the end of the test, if it is enabled.
     pub(super) fn interrupt(&self) -> Option<u8> {
         let vector = if self.design.is_exerciser() {
-            (self.interrupt >> 16).min(0xff)
+            (self.at(INTERRUPT) >> 16).min(0xff)
         } else {
-            self.interrupt & 3
+            self.at(INTERRUPT) & 3
         };
-        (self.configuration >> 29 & 1 != 0).then_some(vector as u8)
+        (self.configuration() >> 29 & 1 != 0).then_some(vector as u8)
     }
 }
 
@@ -347,6 +318,11 @@ fn megahertz(cycle: Span) -> u64 {
     const MHZ: u64 = 1_000_000_000;
     let cycle = cycle.as_fs().max(1);
     ((MHZ + cycle / 2) / cycle).min(0xffff)
+}
+
+/// The place of a register among those that software writes.
+fn place(register: u64) -> usize {
+    ((register - SCRATCH) / 8) as usize
 }
 
 /// The address of `line`, counted from `base`; `base` is in lines, too.

@@ -178,9 +178,8 @@ impl Run {
     fn pass_memory(&mut self, held: &mut Held, shell: &mut Shell<'_>) {
         let at = u64::from(held.line) * LINE;
         let data = &mut held.data[..held.len];
-        let mut memory = shell.memory();
-        let written = memory.write(at, data);
-        match written.and_then(|_| memory.read(at, data)) {
+        let written = shell.write_memory(at, data);
+        match written.and_then(|_| shell.read_memory(at, data)) {
             Ok(ready) => held.ready = held.ready.max(ready),
             Err(_) => self.failures += 1,
         }
@@ -378,12 +377,11 @@ impl Run {
         *next = step(line, lines, registers);
         let mut data = [0; LONGEST];
         let data = &mut data[..(u64::from(lines) * LINE) as usize];
-        let mut memory = shell.memory();
         let (ended, count) = if way == READS {
-            (memory.read(at, data), &mut self.counts.reads)
+            (shell.read_memory(at, data), &mut self.counts.reads)
         } else {
             make(line, data);
-            (memory.write(at, data), &mut self.counts.writes)
+            (shell.write_memory(at, data), &mut self.counts.writes)
         };
         accesses.free = now + cycle * u64::from(lines);
         match ended {
@@ -415,7 +413,7 @@ impl Run {
 
     /// Whether no further line begins at `next`. A continuous test repeats until software completes it, or an error occurs.
     fn is_at_end(&self, next: u32, registers: &Registers) -> bool {
-        let told = registers.control.forces_completion();
+        let told = registers.control().forces_completion();
         next >= registers.lines() || told || self.failures > 0 && registers.is_continuous()
     }
 

@@ -17,9 +17,9 @@ mod writer;
 
 use peerlane_device::Failure;
 
-use super::features::{FeatureKind, NULL_ID, feature_register, header};
-use super::msgdma::{Command, Dispatcher, Prefetcher, prefetcher};
-use super::words::{dwords, half, load_dwords};
+use super::features::{FeatureKind, NULL_ID, feature_dword, header};
+use super::msgdma::{Command, prefetcher};
+use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, Shell};
 use decimator::Decimator;
 use kernel::Time;
@@ -55,17 +55,10 @@ const GENERATOR: u64 = 0x3010;
 const END: u64 = 0x3020;
 
 /// Offsets in the registers of a building block.
-const CSR: u64 = 0x40;
-const DESCRIPTOR: u64 = 0x60;
 const RESPONSE: u64 = 0x80;
 const RESPONSE_STATUS: u64 = 0x84;
 const VALVE: u64 = 0xa0;
 const VALVE_END: u64 = 0xb4;
-const PREFETCHER: u64 = 0x80;
-const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
-/// The first register of the earlier version that software stores, after those in the place of the prefetcher that it only loads.
-const ONLY_LOADED_END: u64 = VALVE;
-
 /// The tags of the prefetchers' requests.
 const M2S_PREFETCHER: u32 = prefetcher::TAGS;
 const S2M_PREFETCHER: u32 = 2 * prefetcher::TAGS;
@@ -93,32 +86,24 @@ impl Default for StreamingAfu {
 
 impl StreamingAfu {
     fn load_dword(&mut self, offset: u64) -> u32 {
+        let is_earlier = !self.writer.block.prefetcher.is_used();
         match offset {
             MULTIPLEXER => self.multiplexer,
             DECIMATOR..DEMULTIPLEXER => self.decimator.load(offset - DECIMATOR),
             DEMULTIPLEXER => self.demultiplexer,
-            M2S..S2M => match offset - M2S {
-                within @ CSR..DESCRIPTOR => self
-                    .reader
-                    .dispatcher
-                    .load(within - CSR, self.reader.state()),
-                within @ PREFETCHER..PREFETCHER_END => {
-                    self.reader.prefetcher.load(within - PREFETCHER)
-                }
-                within => block(within, M2S_ID, Some(S2M - M2S)),
-            },
+            M2S..S2M => {
+                let (within, state) = (offset - M2S, self.reader.state());
+                let found = self.reader.block.load(within, state);
+                found.unwrap_or_else(|| block(within, M2S_ID, Some(S2M - M2S)))
+            }
             S2M..S2M_END => match offset - S2M {
-                within @ CSR..DESCRIPTOR => self
-                    .writer
-                    .dispatcher
-                    .load(within - CSR, self.writer.state()),
-                within @ PREFETCHER..PREFETCHER_END if self.writer.prefetcher.is_used() => {
-                    self.writer.prefetcher.load(within - PREFETCHER)
+                RESPONSE if is_earlier => self.writer.response_bytes(),
+                RESPONSE_STATUS if is_earlier => self.writer.take_response(),
+                within @ VALVE..VALVE_END if is_earlier => self.writer.valve.load(within - VALVE),
+                within => {
+                    let found = self.writer.block.load(within, self.writer.state());
+                    found.unwrap_or_else(|| block(within, S2M_ID, Some(NULL - S2M)))
                 }
-                RESPONSE => self.writer.response_bytes(),
-                RESPONSE_STATUS => self.writer.take_response(),
-                within @ VALVE..VALVE_END => self.writer.valve.load(within - VALVE),
-                within => block(within, S2M_ID, Some(NULL - S2M)),
             },
             NULL..0x340 => block(offset - NULL, NULL_ID, None),
             CHECKER_MEMORY..GENERATOR_MEMORY => self.checker.word(offset - CHECKER_MEMORY),
@@ -130,25 +115,20 @@ impl StreamingAfu {
     }
 
     fn store_dword(&mut self, offset: u64, value: u32, now: Time) {
+        let is_earlier = !self.writer.block.prefetcher.is_used();
         match offset {
             MULTIPLEXER => self.multiplexer = value,
             DECIMATOR..DEMULTIPLEXER => self.decimator.store(offset - DECIMATOR, value),
             DEMULTIPLEXER => self.demultiplexer = value,
-            M2S..S2M if is_prefetcher(&self.reader.prefetcher, offset - M2S) => {
-                let within = offset - M2S - PREFETCHER;
-                self.reader.prefetcher.store(within, value, now);
-            }
-            S2M..S2M_END if is_prefetcher(&self.writer.prefetcher, offset - S2M) => {
-                let within = offset - S2M - PREFETCHER;
-                self.writer.prefetcher.store(within, value, now);
-            }
-            M2S..S2M => match store_engine(&mut self.reader.dispatcher, offset - M2S, value) {
+            M2S..S2M => match self.reader.block.store(offset - M2S, value, now) {
                 Some(Command::Reset | Command::Flush) => self.reader.discard(),
                 Some(Command::Continue) | None => {}
             },
             S2M..S2M_END => match offset - S2M {
-                within @ VALVE..VALVE_END => self.writer.valve.store(within - VALVE, value),
-                within => match store_engine(&mut self.writer.dispatcher, within, value) {
+                within @ VALVE..VALVE_END if is_earlier => {
+                    self.writer.valve.store(within - VALVE, value);
+                }
+                within => match self.writer.block.store(within, value, now) {
                     Some(Command::Reset) => self.writer.discard(true),
                     Some(Command::Flush) => self.writer.discard(false),
                     Some(Command::Continue) | None => {}
@@ -170,16 +150,11 @@ impl StreamingAfu {
         loop {
             self.writer.end(shell);
             // Interrupts go before further data, which would otherwise always fill the queue.
-            let (reader, writer) = (&mut self.reader.dispatcher, &mut self.writer.dispatcher);
-            reader.interrupt(M2S_INTERRUPT, shell);
-            writer.interrupt(S2M_INTERRUPT, shell);
-            let (m2s, s2m) = (&mut self.reader.prefetcher, &mut self.writer.prefetcher);
-            let fetched =
-                m2s.go_on(reader, M2S_INTERRUPT, shell) | s2m.go_on(writer, S2M_INTERRUPT, shell);
-            let may_write = !reader.owes_interrupt()
-                && !writer.owes_interrupt()
-                && !m2s.waits_to_write()
-                && !s2m.waits_to_write();
+            let (m2s, s2m) = (&mut self.reader.block, &mut self.writer.block);
+            m2s.interrupt(shell);
+            s2m.interrupt(shell);
+            let fetched = m2s.fetch(shell) | s2m.fetch(shell);
+            let may_write = !m2s.waits_to_write() && !s2m.waits_to_write();
             let moved = fetched
                 | self.reader.read_next(shell)
                 | (may_write && self.writer.go_on(shell))
@@ -237,32 +212,11 @@ impl StreamingAfu {
     }
 }
 
-/// Whether a store at `within` of an engine is for its prefetcher.
-fn is_prefetcher(prefetcher: &Prefetcher, within: u64) -> bool {
-    let end = if prefetcher.is_used() {
-        PREFETCHER_END
-    } else {
-        ONLY_LOADED_END
-    };
-    (PREFETCHER..end).contains(&within)
-}
-
-/// Stores to the dispatcher or the descriptor of an engine.
-fn store_engine(dispatcher: &mut Dispatcher, within: u64, value: u32) -> Option<Command> {
-    match within {
-        CSR..DESCRIPTOR => dispatcher.store(within - CSR, value),
-        DESCRIPTOR..RESPONSE => dispatcher
-            .store_descriptor(within - DESCRIPTOR, value)
-            .then_some(Command::Continue),
-        _ => None,
-    }
-}
-
 /// A dword of the header and the ID of a building block.
 fn block(within: u64, id: AfuId, next: Option<u64>) -> u32 {
     let number = if next.is_some() { 0x765 } else { 0 };
     let header = header(FeatureKind::BuildingBlock, number, next);
-    half(feature_register(within & !7, header, id), within)
+    feature_dword(within, header, id)
 }
 
 impl Afu for StreamingAfu {
@@ -296,8 +250,8 @@ impl Afu for StreamingAfu {
 
     fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         match tag {
-            S2M_PREFETCHER.. => self.writer.prefetcher.answered(tag, data.ok(), shell),
-            M2S_PREFETCHER.. => self.reader.prefetcher.answered(tag, data.ok(), shell),
+            S2M_PREFETCHER.. => self.writer.block.prefetcher.answered(tag, data.ok(), shell),
+            M2S_PREFETCHER.. => self.reader.block.prefetcher.answered(tag, data.ok(), shell),
             _ => self.reader.answered(tag, data.ok(), shell.now()),
         }
         self.go_on(shell);
@@ -305,8 +259,8 @@ impl Afu for StreamingAfu {
 
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
         match tag {
-            S2M_PREFETCHER.. => self.writer.prefetcher.written(),
-            M2S_PREFETCHER.. => self.reader.prefetcher.written(),
+            S2M_PREFETCHER.. => self.writer.block.prefetcher.written(),
+            M2S_PREFETCHER.. => self.reader.block.prefetcher.written(),
             _ if self.writer.written(tag) => {}
             _ => return,
         }

@@ -2,17 +2,16 @@
 
 use kernel::Time;
 
-use super::M2S_PREFETCHER;
 use super::stream::{BEAT, Beat};
+use super::{M2S_INTERRUPT, M2S_PREFETCHER};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
-use crate::fpga_card::msgdma::{Dispatcher, Engine, MemoryAddress, Outcome, Prefetcher, ReadFifo};
+use crate::fpga_card::msgdma::{Block, Engine, MemoryAddress, Outcome, ReadFifo};
 
 /// The read master.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) dispatcher: Dispatcher,
-    pub(super) prefetcher: Prefetcher,
+    pub(super) block: Block,
     /// Whether the first beat of each burst starts a packet.
     fifo: ReadFifo<bool>,
     /// Bytes of the first burst that have left.
@@ -24,8 +23,7 @@ pub(super) struct Reader {
 impl Default for Reader {
     fn default() -> Self {
         Reader {
-            dispatcher: Dispatcher::default(),
-            prefetcher: Prefetcher::new(M2S_PREFETCHER),
+            block: Block::new(M2S_PREFETCHER, M2S_INTERRUPT),
             fifo: ReadFifo::new(false),
             given: 0,
             free: Time::ZERO,
@@ -36,39 +34,30 @@ impl Default for Reader {
 impl Reader {
     /// The state that the dispatcher shows of the read master.
     pub(super) fn state(&self) -> Engine {
-        let begun = self.fifo.unfinished();
-        let (awaited, resetting) = self.fifo.awaits();
-        Engine {
-            begun,
-            unwritten: begun,
-            awaited,
-            resetting,
-            ..Engine::default()
-        }
+        self.fifo.engine()
     }
 
     /// Discards all work.
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
-        self.prefetcher.discard();
+        self.block.prefetcher.discard();
         self.given = 0;
     }
 
     /// Handles the host's answer to the read of burst `number`.
     pub(super) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
-        let (_, is_forgotten) = self.fifo.awaits();
-        if data.is_none() && !is_forgotten {
-            self.dispatcher.fail();
+        if data.is_none() && !self.fifo.drops_answers() {
+            self.block.dispatcher.fail();
         }
         self.fifo.answered(number, data, now);
     }
 
     /// Reads the next burst. False if that must wait.
     pub(super) fn read_next(&mut self, shell: &mut Shell<'_>) -> bool {
-        if self.dispatcher.is_stopped() {
+        if self.block.dispatcher.is_stopped() {
             return false;
         }
-        let Some((descriptor, offset)) = self.fifo.next(&mut self.dispatcher, shell) else {
+        let Some((descriptor, offset)) = self.fifo.next(&mut self.block.dispatcher, shell) else {
             return false;
         };
         let from = MemoryAddress::without_magic(descriptor.from.wrapping_add(offset.into()));
@@ -81,7 +70,7 @@ impl Reader {
         let is_last = len == left;
         let starts = offset == 0 && descriptor.control.generates_start_of_packet();
         self.fifo
-            .push(starts, (len, ready), is_last, &mut self.dispatcher);
+            .push(starts, (len, ready), is_last, &mut self.block.dispatcher);
         true
     }
 
@@ -91,7 +80,7 @@ impl Reader {
         let Some((_, burst)) = self.fifo.front() else {
             return false;
         };
-        if burst.ready == Time::NEVER || self.dispatcher.is_stopped() {
+        if burst.ready == Time::NEVER || self.block.dispatcher.is_stopped() {
             return false;
         }
         let due = burst.ready.max(self.free);
@@ -160,8 +149,6 @@ impl Reader {
             came: descriptor.len,
             ends_packet: descriptor.control.generates_end_of_packet(),
         };
-        if !self.prefetcher.end(outcome) && descriptor.control.interrupts() {
-            self.dispatcher.raise();
-        }
+        self.block.end(outcome, descriptor.control.interrupts());
     }
 }

@@ -7,21 +7,18 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 
-use super::S2M_PREFETCHER;
 use super::stream::{BEAT, Beat};
 use super::valve::Valve;
+use super::{S2M_INTERRUPT, S2M_PREFETCHER};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
 use crate::fpga_card::msgdma::prefetcher::TAGS;
-use crate::fpga_card::msgdma::{
-    Descriptor, Dispatcher, Done, Endings, Engine, MemoryAddress, Outcome, Prefetcher,
-};
+use crate::fpga_card::msgdma::{Block, Descriptor, Done, Endings, Engine, MemoryAddress, Outcome};
 
 /// The write master.
 #[derive(Debug)]
 pub(super) struct Writer {
-    pub(super) dispatcher: Dispatcher,
-    pub(super) prefetcher: Prefetcher,
+    pub(super) block: Block,
     pub(super) valve: Valve,
     writing: Option<Writing>,
     data: [u8; LONGEST],
@@ -62,8 +59,7 @@ const END_OF_PACKET: u32 = 1 << 9;
 impl Default for Writer {
     fn default() -> Self {
         Writer {
-            dispatcher: Dispatcher::default(),
-            prefetcher: Prefetcher::new(S2M_PREFETCHER),
+            block: Block::new(S2M_PREFETCHER, S2M_INTERRUPT),
             valve: Valve::default(),
             writing: None,
             data: [0; LONGEST],
@@ -96,7 +92,7 @@ impl Writer {
         self.filled = 0;
         self.rest = None;
         self.ending.clear();
-        self.prefetcher.discard();
+        self.block.prefetcher.discard();
         if responses {
             self.responses.clear();
         }
@@ -116,7 +112,7 @@ impl Writer {
 
     /// Whether a beat can be accepted now. If it can be later, requests a wake-up.
     pub(super) fn has_room(&mut self, shell: &mut Shell<'_>) -> bool {
-        if self.dispatcher.is_stopped() || self.rest.is_some() || !self.begin() {
+        if self.block.dispatcher.is_stopped() || self.rest.is_some() || !self.begin() {
             return false;
         }
         if !self.valve.is_open() || !shell.can_write() {
@@ -132,7 +128,7 @@ impl Writer {
     /// Begins the next descriptor unless one is in progress; returns whether one is in progress.
     fn begin(&mut self) -> bool {
         if self.writing.is_none() && self.responses.len() + self.ending.len() < RESPONSES {
-            self.writing = self.dispatcher.begin().map(|descriptor| Writing {
+            self.writing = self.block.dispatcher.begin().map(|descriptor| Writing {
                 descriptor,
                 came: 0,
                 written: 0,
@@ -150,7 +146,7 @@ impl Writer {
 
     /// Continues with the rest of a beat, or ends a descriptor without data. False if there is neither.
     pub(super) fn go_on(&mut self, shell: &mut Shell<'_>) -> bool {
-        if self.dispatcher.is_stopped() || !self.begin() || !shell.can_write() {
+        if self.block.dispatcher.is_stopped() || !self.begin() || !shell.can_write() {
             return false;
         }
         if self.writing.is_some_and(|one| one.descriptor.len == 0) {
@@ -215,7 +211,7 @@ impl Writer {
 
     fn finish(&mut self, done: Done) {
         if let Some(what) = self.writing.take() {
-            self.dispatcher.sequence[1] = what.descriptor.sequence;
+            self.block.dispatcher.sequence[1] = what.descriptor.sequence;
             self.ending.push(done, what);
         }
     }
@@ -235,7 +231,7 @@ impl Writer {
                 ..
             } = ended;
             if came < descriptor.len {
-                self.dispatcher.end_early();
+                self.block.dispatcher.end_early();
             }
             let control = descriptor.control;
             let outcome = Outcome {
@@ -244,15 +240,9 @@ impl Writer {
                 came,
                 ends_packet,
             };
-            if self.prefetcher.end(outcome) {
-                continue;
-            }
-            self.responses.push_back(Response {
-                bytes: came,
-                ends_packet,
-            });
-            if control.interrupts() || ends_packet && control.end_of_packet_interrupts() {
-                self.dispatcher.raise();
+            if !self.block.end(outcome, outcome.interrupts()) {
+                let bytes = came;
+                self.responses.push_back(Response { bytes, ends_packet });
             }
         }
     }

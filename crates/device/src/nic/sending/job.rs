@@ -114,9 +114,7 @@ impl Job {
         header.event = true;
         header.poisoned = true;
         header.requester = requester;
-        let packet = packets.claim();
-        packets[packet].write(header.into(), Stamp::default());
-        packet
+        packets.make(header.into(), Stamp::default(), &[])
     }
 
     fn header(&self, kind: PacketType, address: u64, len: u32) -> NetworkHeader {

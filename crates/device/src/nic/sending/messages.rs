@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use kernel::members;
+
 use super::job::{Job, Transfer};
 use super::{Read, Sharing};
 use crate::nic::NicParameters;
@@ -232,13 +234,9 @@ impl Messages {
 /// The queues of a set with a bit for each, in round-robin order after the last one.
 fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
     let up_to_last = (2 << last) - 1;
-    let (mut later, mut earlier) = (queues & !up_to_last, queues & up_to_last);
-    std::iter::from_fn(move || {
-        let rest = if later != 0 { &mut later } else { &mut earlier };
-        let first = rest.trailing_zeros();
-        *rest &= rest.checked_sub(1)?;
-        Some(first as usize)
-    })
+    let later = members((queues & !up_to_last).into());
+    let earlier = members((queues & up_to_last).into());
+    later.chain(earlier).map(|queue| queue as usize)
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Sender {
     }
 
     fn fetch(&mut self, function: u8, bell: &Bell, shared: &mut Shared) {
-        let owner = QueuePairId::new(shared.processor(), function, bell.pair);
+        let owner = QueuePairId::new(shared.processor, function, bell.pair);
         let pair = shared.pair_mut(owner);
         if pair.sent.exists() {
             pair.sent.keep();
@@ -227,7 +227,7 @@ impl Sender {
             return false;
         }
         if fetch.due == Time::ZERO {
-            fetch.due = now + shared.cycles(shared.parameters().parse_cycles);
+            fetch.due = now + shared.cycles(shared.parameters.parse_cycles);
         }
         if fetch.due > now {
             return false;
@@ -252,7 +252,7 @@ impl Sender {
             Err(error) => Err(Fault::from(error)),
         };
         let may_begin = match parsed.as_ref().map(|descriptor| &descriptor.body) {
-            Ok(Body::Get { .. }) => shared.bus().is_open(channel_of_gets(shared)),
+            Ok(Body::Get { .. }) => shared.bus.is_open(channel_of_gets(shared)),
             Ok(Body::NapImmediate(_) | Body::NapIndirect(_) | Body::Put { .. }) => {
                 self.messages.has_room(fetch.owner.function())
             }
@@ -279,7 +279,7 @@ impl Sender {
         fx: &mut Effects<'_, Nic>,
     ) {
         let is_get = matches!(descriptor.body, Body::Get { .. });
-        let fault = if shared.bus().channel_to(descriptor.destination).is_none() {
+        let fault = if shared.bus.channel_to(descriptor.destination).is_none() {
             Some(Fault::NoDestination)
         } else if is_get && !shared.pair(fetch.owner).has_key(descriptor.key) {
             // The answer to a GET has the key of the request.
@@ -339,13 +339,13 @@ impl Sender {
 
     /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
     pub(super) fn pack(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
-        let largest = shared.parameters().network_payload.0 as u32;
+        let largest = shared.parameters.network_payload.0 as u32;
         let mut any = false;
         loop {
             let is_paced = self.nap_free_at > fx.now();
             let next = self.messages.next_to_pack(|job| {
                 let waits = is_paced && job.is_nap();
-                shared.bus().is_open(channel(job, shared)) && (!waits || job.is_lost())
+                shared.bus.is_open(channel(job, shared)) && (!waits || job.is_lost())
             });
             let Some(queue) = next else {
                 return any;
@@ -374,7 +374,7 @@ impl Sender {
         let job = self.messages.oldest(queue);
         let channel = channel(job, shared);
         let is_done = job.left == 0;
-        let parameters = shared.parameters();
+        let parameters = &shared.parameters;
         if let Transfer::Nap { is_immediate } = job.transfer {
             let words = u32::from(bus::words(packet, fx.store()));
             let more = if is_immediate { words } else { 0 };
@@ -382,7 +382,7 @@ impl Sender {
             self.nap_free_at = now + shared.cycles(parameters.nap_cycles + more);
         }
         let ready = now + shared.cycles(parameters.packetise_cycles);
-        shared.bus_mut().push(channel, packet, ready, fx.store());
+        shared.bus.push(channel, packet, ready, fx.store());
         if is_done {
             self.end_message(queue, None, shared, fx);
         }
@@ -403,7 +403,7 @@ impl Sender {
         if job.is_nap() && job.packed > 0 {
             let packet = job.abort(shared.requester(owner), fx.store());
             let (channel, now) = (channel(job, shared), fx.now());
-            shared.bus_mut().push(channel, packet, now, fx.store());
+            shared.bus.push(channel, packet, now, fx.store());
         }
         if is_answer {
             shared.refuse_get((owner, destination), key, (label, Fault::Source), fx);
@@ -471,20 +471,17 @@ fn send_get(address: &Address, data: &[u8], shared: &mut Shared, fx: &mut Effect
         .expect("the descriptor fits in a packet");
     header.magic = address.key;
     header.requester = shared.requester(from);
-    if shared.bus().get_channel().is_some() {
+    if shared.bus.get_channel().is_some() {
         header.traffic_class = GETS;
     }
     let stamp = Stamp {
         flow: None,
         ..address.stamp(0, false)
     };
-    let packet = fx.store().claim();
-    fx.store()[packet]
-        .write(header.into(), stamp)
-        .copy_from_slice(data);
-    let ready = fx.now() + shared.cycles(shared.parameters().packetise_cycles);
+    let packet = fx.store().make(header.into(), stamp, data);
+    let ready = fx.now() + shared.cycles(shared.parameters.packetise_cycles);
     let channel = channel_of_gets(shared);
-    shared.bus_mut().push(channel, packet, ready, fx.store());
+    shared.bus.push(channel, packet, ready, fx.store());
 }
 
 /// Refuses a descriptor: counts the fault, and reports it to the owner.
@@ -514,18 +511,18 @@ fn refuse_descriptor(
 
 /// The virtual channel for the packets of a message.
 fn channel(job: &Job, shared: &Shared) -> u8 {
-    let channel = shared.bus().channel_to(job.address.destination);
+    let channel = shared.bus.channel_to(job.address.destination);
     channel.unwrap_or(0)
 }
 
 /// The virtual channel for GETs: the first one if they have none to themselves.
 fn channel_of_gets(shared: &Shared) -> u8 {
-    shared.bus().get_channel().unwrap_or(0)
+    shared.bus.get_channel().unwrap_or(0)
 }
 
 /// Whether the event ring of a doorbell's queue pair has space for its event.
 fn has_room(shared: &Shared, function: u8, bell: &Bell) -> bool {
-    let owner = QueuePairId::new(shared.processor(), function, bell.pair);
+    let owner = QueuePairId::new(shared.processor, function, bell.pair);
     shared.pair(owner).has_room_to_send()
 }
 

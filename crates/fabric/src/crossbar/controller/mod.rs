@@ -162,7 +162,10 @@ impl Component for Controller {
         match timer {
             ControllerTimer::Output(plane, output) => {
                 let output = usize::from(output);
-                if self.crossbars[plane as usize].is_woken(output, fx.now()) {
+                if self.crossbars[plane as usize].outputs[output]
+                    .wake
+                    .expire(fx.now())
+                {
                     self.serve(plane, output, fx);
                 }
             }
@@ -365,7 +368,10 @@ impl Controller {
     }
 
     fn wake(&mut self, plane: Plane, output: usize, time: Time, fx: &mut Effects<'_, Self>) {
-        if self.crossbars[plane as usize].is_to_wake(output, time) {
+        if self.crossbars[plane as usize].outputs[output]
+            .wake
+            .schedule(time)
+        {
             let timer = ControllerTimer::Output(plane, output as u8);
             fx.wake(timer, time.since(fx.now()));
         }

@@ -8,14 +8,13 @@ mod unsnooped;
 use std::ops::Range;
 
 use coherence::{Agent, Backing, Geometry, Home, Origin, Sent, SetAssociative};
-use kernel::{Agenda, Port, Span, Time};
+use kernel::{Agenda, Port, Span, Time, WakeUp, members};
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use protocol::{Header, Kind};
 use transaction::{Memory, Outbox, messages};
 
 use crate::root_complex::memory::{self, MemoryController};
-use crate::root_complex::timer::WakeUp;
 use crate::{Route, Routes};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};
@@ -266,12 +265,7 @@ impl Coherent {
 
     /// The root ports with messages for their agents.
     pub(super) fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
-        let mut addressed = self.addressed;
-        std::iter::from_fn(move || {
-            let port = addressed.trailing_zeros();
-            addressed &= addressed.checked_sub(1)?;
-            Some(Port(port as u16))
-        })
+        members(self.addressed).map(|port| Port(port as u16))
     }
 
     /// Whether a request for the line is in service at the home agent.

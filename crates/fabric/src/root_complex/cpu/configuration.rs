@@ -117,18 +117,15 @@ impl Configuration {
         };
         request.tag = self.requests.begin(port, (0, awaited), now);
         self.progress = Progress::Sent(request.requester);
-        let packet = packets.claim();
-        match action {
-            Action::Read => {
-                let header = Kind::ConfigRead(request).into();
-                packets[packet].write(header, Stamp::default());
-            }
-            Action::Write { value, .. } => {
-                let header = Kind::ConfigWrite(request).into();
-                let payload = packets[packet].write(header, Stamp::default());
-                payload.copy_from_slice(&value.to_le_bytes());
-            }
-        }
+        let stamp = Stamp::default();
+        let packet = match action {
+            Action::Read => packets.make(Kind::ConfigRead(request).into(), stamp, &[]),
+            Action::Write { value, .. } => packets.make(
+                Kind::ConfigWrite(request).into(),
+                stamp,
+                &value.to_le_bytes(),
+            ),
+        };
         Some((port, packet))
     }
 
@@ -150,19 +147,21 @@ impl Configuration {
         }
     }
 
-    /// Takes a completion; returns the root port of its request. `None` when no request waits for it.
-    pub(super) fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<usize> {
+    /// Takes a completion. False when no request waits for it.
+    pub(super) fn take(&mut self, completion: &Completion, payload: &[u8]) -> bool {
         if !matches!(self.progress, Progress::Sent(id) if id == completion.requester) {
-            return None;
+            return false;
         }
-        let part = self.requests.take(completion)?;
+        let Some(part) = self.requests.take(completion) else {
+            return false;
+        };
         if part.last {
             let data = payload.first_chunk::<4>().copied();
             let good = completion.status == Status::Successful;
             let answer = good.then(|| data.map_or(0, u32::from_le_bytes));
             self.progress = Progress::Answered(answer);
         }
-        Some(part.what)
+        true
     }
 
     /// Ends the access whose request has timed out by `now` (PCIe Base 2.8); returns the root port of the request.

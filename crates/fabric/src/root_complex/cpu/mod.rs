@@ -3,7 +3,6 @@
 mod configuration;
 mod requests;
 
-use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use kernel::Time;
@@ -106,23 +105,5 @@ impl RequestWindow {
     /// The store of a program that has waited for its place.
     pub(super) fn unblock(&mut self) -> Option<PacketId> {
         self.waiting.take()
-    }
-}
-
-/// The notices on their way to the CPU, in order of time.
-#[derive(Debug, Default)]
-pub(super) struct Notices(VecDeque<(Time, Notice)>);
-
-impl Notices {
-    /// Adds a notice that reaches the CPU at `due`, behind those of the same time.
-    pub(super) fn add(&mut self, due: Time, notice: Notice) {
-        let index = self.0.partition_point(|(other, _)| *other <= due);
-        self.0.insert(index, (due, notice));
-    }
-
-    /// The next notice that has reached the CPU by `now`.
-    pub(super) fn next(&mut self, now: Time) -> Option<Notice> {
-        let (_, notice) = self.0.pop_front_if(|(due, _)| *due <= now)?;
-        Some(notice)
     }
 }

@@ -2,7 +2,7 @@
 
 use kernel::{Effects, Port, Span, Time};
 use packet::{Observation, PacketId};
-use protocol::{Class, Kind, Status};
+use protocol::{Class, Kind};
 use transaction::{FunctionPlace, Next};
 
 use super::{Cpu, Notice};
@@ -41,10 +41,7 @@ impl<C: Cpu> RootComplex<C> {
                     fx.observe(Observation::timed_out(flow, bytes, offset));
                 }
                 Next::NotBefore(time) => {
-                    if self.cpu_wake.schedule(time) {
-                        fx.wake(RootTimer::Cpu, time.since(now));
-                    }
-                    return;
+                    return self.wake_cpu(time, fx);
                 }
                 Next::Nothing => return,
             }
@@ -71,13 +68,16 @@ impl<C: Cpu> RootComplex<C> {
                 Next::Packet(store) => self.requests.block(store),
                 Next::Report(what) => fx.observe(what),
                 Next::NotBefore(time) => {
-                    if self.cpu_wake.schedule(time) {
-                        fx.wake(RootTimer::Cpu, time.since(now));
-                    }
-                    return;
+                    return self.wake_cpu(time, fx);
                 }
                 Next::Ended(..) | Next::TimedOut(..) | Next::Nothing => return,
             }
+        }
+    }
+
+    fn wake_cpu(&mut self, time: Time, fx: &mut Effects<'_, Self>) {
+        if self.cpu_wake.schedule(time) {
+            fx.wake(RootTimer::Cpu, time.since(fx.now()));
         }
     }
 
@@ -198,15 +198,6 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Records in the status of the requester that a request of the CPU was completed with an error.
-    fn record_abort(&mut self, place: FunctionPlace, status: Status) {
-        match status {
-            Status::UnsupportedRequest => self.functions.record_master_abort(place),
-            Status::CompleterAbort => self.functions.record_target_abort(place),
-            _ => {}
-        }
-    }
-
     /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
     pub(in crate::root_complex) fn take_answer(
         &mut self,
@@ -221,20 +212,17 @@ impl<C: Cpu> RootComplex<C> {
         if self.cpu.take_load(completion, content.payload(), now) {
             return true;
         }
-        let status = completion.status;
         if let Some(taken) = self.cpu.take(completion, content.payload()) {
-            self.record_abort(FunctionPlace::Own, status);
+            self.functions.record_abort(completion);
             fx.observe(taken.observation());
             return true;
         }
-        let port = self.configuration.take(completion, content.payload());
-        if let Some(port) = port {
-            self.record_abort(FunctionPlace::Port(port), status);
-        }
-        if port.is_some() {
+        let is_taken = self.configuration.take(completion, content.payload());
+        if is_taken {
+            self.functions.record_abort(completion);
             self.end_configuration(fx);
         }
-        port.is_some()
+        is_taken
     }
 
     /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
@@ -257,13 +245,13 @@ impl<C: Cpu> RootComplex<C> {
         notice: Notice,
         fx: &mut Effects<'_, Self>,
     ) {
-        self.notices.add(due, notice);
+        self.notices.push(due, notice);
         fx.wake(RootTimer::Notice, due.since(fx.now()));
     }
 
     pub(in crate::root_complex) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while let Some(notice) = self.notices.next(now) {
+        while let Some(notice) = self.notices.pop(now) {
             match notice {
                 Notice::Interrupt(message) => self.cpu.interrupt(message),
                 Notice::Written(address, len) => self.cpu.written(address, len),

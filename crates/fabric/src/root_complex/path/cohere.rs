@@ -1,7 +1,7 @@
 //! Accesses of cores and coherence messages on their way through the caches of a coherent host.
 
 use kernel::{Effects, Port};
-use packet::{Incident, Observation, Site};
+use packet::Observation;
 use protocol::Kind;
 
 use super::{Inbound, Stage, Step};
@@ -157,7 +157,4 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 /// A core loads a poisoned part of a line, and gets nothing. A processor would take a machine check.
-const POISON_LOADED: Observation = Observation::Incident {
-    site: Site::Node,
-    what: Incident::Event("a core loads poisoned data"),
-};
+const POISON_LOADED: Observation = Observation::event("a core loads poisoned data");

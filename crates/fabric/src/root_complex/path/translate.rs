@@ -1,7 +1,7 @@
 //! Packets from below that wait for the translation of an address, and changes that software makes to page tables.
 
 use kernel::{Effects, Port};
-use packet::{Incident, Observation, PacketId, Refusal, Site, Stamp};
+use packet::{Observation, PacketId, Refusal, Stamp};
 use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
 use transaction::{AddressSpace, Mapping};
 
@@ -76,10 +76,8 @@ impl<C: Cpu> RootComplex<C> {
             let message = Message::InvalidateRequest { target, tag };
             let header = Header::message(self.functions.id(), message);
             if let Route::Down(port) = self.routes.of(&header) {
-                let packet = fx.store().claim();
-                fx.store()[packet]
-                    .write(header, Stamp::default())
-                    .copy_from_slice(&requests.invalidation.emit());
+                let bytes = requests.invalidation.emit();
+                let packet = fx.store().make(header, Stamp::default(), &bytes);
                 self.send_down(port, packet, fx);
             }
         }
@@ -146,9 +144,8 @@ impl<C: Cpu> RootComplex<C> {
             }
         }
         for (port, message) in responses {
-            let packet = fx.store().claim();
             let header = Header::message(self.functions.id(), message);
-            fx.store()[packet].write(header, Stamp::default());
+            let packet = fx.store().make(header, Stamp::default(), &[]);
             self.requests.enter();
             self.put_down(port, packet, fx);
         }
@@ -205,7 +202,4 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 /// A walk has read a poisoned descriptor: the request has no translation.
-const POISONED_WALK: Observation = Observation::Incident {
-    site: Site::Node,
-    what: Incident::Event("a walk reads a poisoned page table"),
-};
+const POISONED_WALK: Observation = Observation::event("a walk reads a poisoned page table");

@@ -10,7 +10,7 @@ mod untranslated;
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
-use kernel::{Port, Span, Time};
+use kernel::{Port, Span, Time, WakeUp};
 use packet::{PacketId, Packets};
 use protocol::{
     Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Message, PageRange,
@@ -19,7 +19,6 @@ use protocol::{
 use transaction::{AddressSpace, Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
-use crate::root_complex::timer::WakeUp;
 use invalidations::Invalidations;
 use slots::{Question, Slots};
 use untranslated::{Progress, Untranslated, Waiting};
@@ -571,10 +570,7 @@ pub(super) fn translation_completion(
         },
     );
     let answer = Header::translation_completion(&header, completer, 1, boundary);
-    let completion = packets.claim();
+    let answer = answer.expect("one translation was asked for");
     let stamp = packets[packet].stamp;
-    packets[completion]
-        .write(answer.expect("one translation was asked for"), stamp)
-        .copy_from_slice(&entry.emit());
-    completion
+    packets.make(answer, stamp, &entry.emit())
 }

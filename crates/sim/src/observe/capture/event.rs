@@ -115,117 +115,10 @@ impl<'a> WireEvent<'a> {
         packets: &'a Packets,
         names: &'a Names,
     ) -> Option<WireEvent<'a>> {
-        let departs = |port, at, kind, length, content| {
-            let departure = Departure {
-                kind,
-                length,
-                content,
-            };
-            (port, at, What::Departure(departure))
-        };
-        let (port, at, what) = match seen.what {
-            Observation::Packet {
-                port,
-                sequence,
-                packet,
-                replay,
-                nullified,
-                start,
-                length,
-            } => {
-                let packet = &packets[packet];
-                let content = Content::Tlp {
-                    packet,
-                    sequence,
-                    replay,
-                    nullified,
-                };
-                departs(port, start, Kind::of_tlp(packet.header()), length, content)
-            }
-            Observation::Dllp {
-                port,
-                bytes,
-                start,
-                length,
-            } => {
-                let dllp = Dllp::parse(&bytes).ok();
-                let content = Content::Dllp { bytes, dllp };
-                departs(port, start, Kind::of_dllp(dllp.as_ref()), length, content)
-            }
-            Observation::OrderedSets {
-                port,
-                count,
-                bytes,
-                token_bytes,
-                start,
-                length,
-                interval,
-            } => {
-                let sets = OrderedSets {
-                    count,
-                    bytes,
-                    token_bytes,
-                    interval,
-                };
-                departs(port, start, Kind::Skip, length, Content::OrderedSets(sets))
-            }
-            Observation::Training {
-                port,
-                set,
-                bytes,
-                start,
-                length,
-            } => {
-                let content = Content::Training { set, bytes };
-                departs(port, start, Kind::Training, length, content)
-            }
-            Observation::Fibre {
-                port,
-                frame,
-                replay,
-                start,
-                length,
-            } => {
-                let content = Content::Frame {
-                    frame,
-                    packet: &packets[frame.packet],
-                    replay,
-                };
-                departs(port, start, Kind::Frame, length, content)
-            }
-            Observation::Block { port, block, start } => {
-                let content = Content::Block(block);
-                departs(port, start, Kind::Block, Span::ZERO, content)
-            }
-            Observation::PacketArrival {
-                port,
-                sequence,
-                verdict,
-                wrong_bits,
-                end,
-            } => {
-                let arrival = Arrival {
-                    mark: Mark::Tlp(sequence),
-                    verdict,
-                    wrong_bits,
-                };
-                (port, end, What::Arrival(arrival))
-            }
-            Observation::DllpArrival {
-                port,
-                bytes,
-                verdict,
-                wrong_bits,
-            } => {
-                let arrival = Arrival {
-                    mark: Mark::Dllp(bytes),
-                    verdict,
-                    wrong_bits,
-                };
-                (port, seen.at, What::Arrival(arrival))
-            }
-            _ => return None,
-        };
+        let departure = departure(&seen.what, packets);
+        let departure = departure.map(|(port, at, one)| (port, at, What::Departure(one)));
+        let arrival = || arrival(seen).map(|(port, at, one)| (port, at, What::Arrival(one)));
+        let (port, at, what) = departure.or_else(arrival)?;
         let end = names.end(seen.by, port);
         Some(WireEvent {
             by: seen.by,
@@ -253,6 +146,130 @@ impl<'a> WireEvent<'a> {
         };
         let at = self.at;
         (0..count).map(move |number| at + interval * u64::from(number))
+    }
+}
+
+/// The departure that an observation reports, if it reports one, with its port and the time at which its first bit leaves.
+#[inline]
+fn departure<'a>(what: &Observation, packets: &'a Packets) -> Option<(u16, Time, Departure<'a>)> {
+    let departs = |port, at, kind, length, content| {
+        let departure = Departure {
+            kind,
+            length,
+            content,
+        };
+        (port, at, departure)
+    };
+    Some(match *what {
+        Observation::Packet {
+            port,
+            sequence,
+            packet,
+            replay,
+            nullified,
+            start,
+            length,
+        } => {
+            let packet = &packets[packet];
+            let content = Content::Tlp {
+                packet,
+                sequence,
+                replay,
+                nullified,
+            };
+            departs(port, start, Kind::of_tlp(packet.header()), length, content)
+        }
+        Observation::Dllp {
+            port,
+            bytes,
+            start,
+            length,
+        } => {
+            let dllp = Dllp::parse(&bytes).ok();
+            let content = Content::Dllp { bytes, dllp };
+            departs(port, start, Kind::of_dllp(dllp.as_ref()), length, content)
+        }
+        Observation::OrderedSets {
+            port,
+            count,
+            bytes,
+            token_bytes,
+            start,
+            length,
+            interval,
+        } => {
+            let sets = OrderedSets {
+                count,
+                bytes,
+                token_bytes,
+                interval,
+            };
+            departs(port, start, Kind::Skip, length, Content::OrderedSets(sets))
+        }
+        Observation::Training {
+            port,
+            set,
+            bytes,
+            start,
+            length,
+        } => {
+            let content = Content::Training { set, bytes };
+            departs(port, start, Kind::Training, length, content)
+        }
+        Observation::Fibre {
+            port,
+            frame,
+            replay,
+            start,
+            length,
+        } => {
+            let content = Content::Frame {
+                frame,
+                packet: &packets[frame.packet],
+                replay,
+            };
+            departs(port, start, Kind::Frame, length, content)
+        }
+        Observation::Block { port, block, start } => {
+            let content = Content::Block(block);
+            departs(port, start, Kind::Block, Span::ZERO, content)
+        }
+        _ => return None,
+    })
+}
+
+/// The arrival that an observation reports, if it reports one, with its port and the time at which its last bit has arrived.
+#[inline]
+fn arrival(seen: &Observed<Observation>) -> Option<(u16, Time, Arrival)> {
+    match seen.what {
+        Observation::PacketArrival {
+            port,
+            sequence,
+            verdict,
+            wrong_bits,
+            end,
+        } => {
+            let arrival = Arrival {
+                mark: Mark::Tlp(sequence),
+                verdict,
+                wrong_bits,
+            };
+            Some((port, end, arrival))
+        }
+        Observation::DllpArrival {
+            port,
+            bytes,
+            verdict,
+            wrong_bits,
+        } => {
+            let arrival = Arrival {
+                mark: Mark::Dllp(bytes),
+                verdict,
+                wrong_bits,
+            };
+            Some((port, seen.at, arrival))
+        }
+        _ => None,
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Value<'a> {
     Address(u64),
     Flag(bool),
     Function(FunctionId),
-    /// One of the [`words`], by its number.
+    /// The number of a word in [`words`].
     Word(u64, &'a str),
 }
 

@@ -20,6 +20,7 @@ use packet::FlowId;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 use crate::setup::Plan;
+use crate::workload::Kind;
 use crate::workload::PlannedWorkload;
 use crate::workload::flow::section::Clock;
 use crate::workload::flow::{Amount, FlowPlan};
@@ -135,7 +136,7 @@ impl Waits {
     /// Takes in that the links are up, so that the flows of `plan` begin `up` later than planned.
     pub fn expect_flows(&mut self, plan: &Plan, up: Span) {
         let flows = plan.workloads.iter().filter_map(|one| one.workload.flow());
-        let mut starts: Vec<Time> = flows.map(|flow| flow.start + up).collect();
+        let mut starts: Vec<Time> = flows.map(|flow| flow.start() + up).collect();
         starts.sort_unstable();
         self.starts = starts.into();
     }
@@ -223,7 +224,7 @@ fn ways_of(
         };
         Way {
             workload,
-            clock: flow.clock,
+            clock: flow.parameters.clock,
             size: match flow.amount {
                 Amount::Bytes(bytes) => Some(bytes),
                 Amount::Requests(_) | Amount::Lasting(_) => None,

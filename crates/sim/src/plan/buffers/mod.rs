@@ -5,7 +5,7 @@ mod plan;
 use kernel::Span;
 use transaction::{Mapping, PageSize, Rights};
 
-use crate::scenario::advice;
+use crate::scenario::position;
 
 /// A buffer in the memory of a host.
 #[derive(Clone, Debug)]
@@ -61,13 +61,6 @@ impl BufferPlan {
 
 /// The index of the buffer with this name.
 pub(crate) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
-    let buffer = buffers.iter().position(|buffer| buffer.name == name);
-    buffer.ok_or_else(|| {
-        let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
-        if names.is_empty() {
-            format!("there is no buffer {name:?}; write a [buffers.{name}]")
-        } else {
-            format!("there is no buffer {name:?}; {}", advice(name, &names))
-        }
-    })
+    let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+    position(name, &names, "buffer", &format!("write a [buffers.{name}]"))
 }

@@ -7,7 +7,7 @@ use kernel::Bytes;
 use crate::plan::address::{Region, show};
 use crate::plan::allocator::Allocator;
 use crate::plan::tree::known;
-use crate::scenario::{Buffer, FabricScenario, NodeKind, ScenarioError};
+use crate::scenario::{NodeKind, ScenarioError};
 
 use super::BufferPlan;
 
@@ -24,7 +24,12 @@ impl Allocator<'_> {
         let mut plans: Vec<BufferPlan> = Vec::new();
         let mut next = VIRTUAL;
         for buffer in &self.scenario.buffers {
-            let host = self.host_of(buffer)?;
+            let error = |key: &str, message: String| {
+                let message = format!("buffer {:?}, {key}: {message}", buffer.name.value);
+                self.scenario.error(buffer.lines.of(key), message)
+            };
+            let host = self.host_of(buffer.host.value.as_str());
+            let host = host.map_err(|message| error("host", message))?;
             let memory = self.nodes[host].memory.expect("a host has memory");
             let (Bytes(size), page) = (buffer.parameters.size, buffer.parameters.page);
             let taken = size.next_multiple_of(page.bytes());
@@ -41,26 +46,21 @@ impl Allocator<'_> {
                     self.nodes[host].name,
                     show(memory.size)
                 );
-                return Err(buffer_error(self.scenario, buffer, "size", &message));
+                return Err(error("size", message));
             };
             if buffer.parameters.moves > 0 && !self.nodes[host].coherence.coherent {
                 let message = format!(
                     "the cores of {} have no caches to copy it through; write coherent = true there",
                     self.nodes[host].name
                 );
-                return Err(buffer_error(self.scenario, buffer, "moves", &message));
+                return Err(error("moves", message));
             }
             if buffer.parameters.in_system_cache && !self.nodes[host].coherence.coherent {
                 let message = format!(
                     "{} has no system cache; write coherent = true there",
                     self.nodes[host].name
                 );
-                return Err(buffer_error(
-                    self.scenario,
-                    buffer,
-                    "in_system_cache",
-                    &message,
-                ));
+                return Err(error("in_system_cache", message));
             }
             self.claims.take_to(host, end);
             plans.push(BufferPlan {
@@ -127,29 +127,13 @@ impl Allocator<'_> {
         Err(self.scenario.error(node.lines.own(), message))
     }
 
-    fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {
-        let name = buffer.host.value.as_str();
-        let found = self.nodes.iter().position(|node| node.name == name);
-        let host = found.filter(|node| matches!(self.nodes[*node].kind, NodeKind::Host(..)));
-        host.ok_or_else(|| {
-            let advice = known(self.scenario, name, |node| {
-                matches!(node.kind, NodeKind::Host(..))
-            });
-            let message = format!("there is no host {name:?}; {advice}");
-            self.scenario.error(
-                buffer.host.line,
-                format!("buffer {:?}, host: {message}", buffer.name.value),
-            )
+    fn host_of(&self, name: &str) -> Result<usize, String> {
+        let is_host = |kind: &NodeKind| matches!(kind, NodeKind::Host(..));
+        let mut nodes = self.nodes.iter();
+        let found = nodes.position(|node| node.name == name && is_host(&node.kind));
+        found.ok_or_else(|| {
+            let advice = known(self.scenario, name, |node| is_host(&node.kind));
+            format!("there is no host {name:?}; {advice}")
         })
     }
-}
-
-fn buffer_error(
-    scenario: &FabricScenario,
-    buffer: &Buffer,
-    key: &str,
-    message: &str,
-) -> ScenarioError {
-    let message = format!("buffer {:?}, {key}: {message}", buffer.name.value);
-    scenario.error(buffer.lines.of(key), message)
 }

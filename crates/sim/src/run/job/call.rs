@@ -6,7 +6,6 @@ use packet::Fault;
 use thiserror::Error;
 
 use super::together::Collective;
-use crate::result::name_of_fault;
 use crate::run::access::AccessError;
 
 /// A place in the memory of a rank that all ranks may access.
@@ -160,7 +159,7 @@ pub enum CallError {
 
 /// A refusal of a rank's request by its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the controller of rank {rank} refuses its request: {}", name_of_fault(*fault))]
+#[error("the controller of rank {rank} refuses its request: {}", fault.name())]
 pub struct Refused {
     /// The rank.
     pub rank: usize,

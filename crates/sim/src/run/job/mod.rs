@@ -20,7 +20,6 @@ use packet::Fault;
 use protocol::QueuePairId;
 
 use crate::model::Model;
-use crate::result::name_of_fault;
 use crate::run::access::AccessError;
 use crate::run::simulation::{Halt, Simulation};
 use crate::scenario::advice;
@@ -195,7 +194,7 @@ impl Job {
             let counts = Fault::ALL.iter().zip(counts);
             let faults = counts.filter(|(_, count)| *count > 0);
             let named = faults.map(|(fault, count)| {
-                let name = name_of_fault(*fault);
+                let name = fault.name();
                 (format!("{}: {name}", member.nic), count)
             });
             stopped.extend(named);

@@ -82,18 +82,13 @@ impl fmt::Display for Collective {
                 len,
             } => {
                 let count = len / number.bytes();
-                let number = name(&Number::NAMES, number);
-                let operator = name(&Operator::NAMES, operator);
+                let number = number.name();
+                let operator = operator.name();
                 write!(formatter, "all_reduce ({operator}) of {count} {number}")
             }
             Collective::Allocate => formatter.write_str("allocate"),
         }
     }
-}
-
-fn name<T: PartialEq>(names: &[(&'static str, T)], one: &T) -> &'static str {
-    let found = names.iter().find(|(_, known)| known == one);
-    found.map_or("", |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -10,18 +10,15 @@ use transaction::{AccessOrder, Accesses, Pattern};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 use crate::workload::access::section::Order;
+use crate::workload::loading::fill;
 
-use super::{AccessPlan, Loading, Own};
+use super::{AccessPlan, Kind, Loading, Own};
 
 /// Fills a buffer with the pattern that reads are checked against.
-pub(super) fn fill(number: usize, plan: &FabricPlan, models: &mut [Model]) {
+pub(super) fn fill_buffer(number: usize, plan: &FabricPlan, models: &mut [Model]) {
     let buffer = &plan.buffers[number];
-    let base = plan.nodes[buffer.host]
-        .memory
-        .map_or(0, |memory| memory.base);
-    let memory = models[buffer.host].memory_mut().expect("a host has memory");
-    let pattern = pattern(plan, number);
-    memory.fill(pattern, buffer.size, buffer.address - base);
+    let place = (buffer.address, buffer.size);
+    fill(plan, models, buffer.host, pattern(plan, number), place);
 }
 
 /// The pattern in a buffer, with a number that no workload has.
@@ -37,7 +34,7 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
         let what = accesses(plan, access, (core, id), to.up);
         let by = &mut to.models[access.by];
         if let Some(accelerator) = by.device_mut::<Accelerator>() {
-            if access.warm_translations {
+            if access.parameters.warm_translations {
                 buffer
                     .mappings()
                     .for_each(|mapping| accelerator.warm(mapping));
@@ -89,26 +86,27 @@ fn accesses(
 ) -> Accesses {
     let buffer = &plan.buffers[access.buffer];
     let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
+    let parameters = &access.parameters;
     Accesses {
         flow,
-        kind: access.kind,
+        kind: parameters.kind,
         address: if plan.nodes[access.by].has_virtual_addresses() {
             buffer.virtual_address
         } else {
             buffer.address
         },
         region: buffer.size,
-        size: access.size,
-        count: access.count,
-        warm_up: access.warm_up,
-        order: match access.order {
+        size: parameters.size.0,
+        count: parameters.count,
+        warm_up: parameters.warm_up,
+        order: match parameters.order {
             Order::Sequential => AccessOrder::Sequential,
             Order::Random => AccessOrder::Random(stream()),
             Order::Local => AccessOrder::Local,
         },
-        start: access.start + up,
-        interval: access.interval,
-        turnaround: access.turnaround,
+        start: access.start() + up,
+        interval: parameters.interval,
+        turnaround: parameters.turnaround,
         pattern: pattern(plan, access.buffer),
         check: !buffer.is_written,
         driven: access.completion.is_some(),

@@ -6,15 +6,14 @@ mod result;
 pub(crate) mod section;
 
 use host::commanded::Completion;
-use kernel::{Span, Time};
-use transaction::AccessKind;
+use kernel::Time;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 
-use section::Order;
+use section::AccessParameters;
 
 pub use result::{AccessResult, CacheResult, TranslationResult};
 
@@ -29,26 +28,10 @@ pub struct AccessPlan {
     pub cores: std::ops::Range<usize>,
     /// The buffer.
     pub buffer: usize,
-    /// Kind of access.
-    pub kind: AccessKind,
-    /// Bytes of each access.
-    pub size: u64,
-    /// Measured accesses on each core.
-    pub count: u64,
-    /// Accesses on each core before the measured ones.
-    pub warm_up: u64,
-    /// Order of places.
-    pub order: Order,
-    /// Time of the first access.
-    pub start: Time,
-    /// Time from the end of each access to the beginning of the next.
-    pub interval: Span,
-    /// Software time around each access.
-    pub turnaround: Span,
     /// How the program that starts the accesses of a device learns of their ends; `None` if the device starts them itself.
     pub completion: Option<Completion>,
-    /// Whether an accelerator starts with the translations.
-    pub warm_translations: bool,
+    /// The parameters of the accesses.
+    pub parameters: AccessParameters,
 }
 
 impl Kind for AccessPlan {
@@ -62,7 +45,7 @@ impl Kind for AccessPlan {
 
     fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
         if !plan.buffers[self.buffer].is_written {
-            load::fill(self.buffer, plan, models);
+            load::fill_buffer(self.buffer, plan, models);
         }
     }
 
@@ -71,16 +54,16 @@ impl Kind for AccessPlan {
     }
 
     fn start(&self) -> Time {
-        self.start
+        Time::ZERO + self.parameters.start
     }
 
     fn amount(&self, _part: usize) -> Option<u64> {
-        Some(self.count.saturating_mul(self.size))
+        Some(self.parameters.count.saturating_mul(self.parameters.size.0))
     }
 
     fn patience(&self) -> Patience {
-        let pause = self.interval + self.turnaround;
-        Patience::new(self.start, pause + PATIENCE)
+        let pause = self.parameters.interval + self.parameters.turnaround;
+        Patience::new(self.start(), pause + PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {

@@ -2,14 +2,14 @@
 
 use device::{AcceleratorParameters, BlockDmaParameters};
 use host::commanded::Completion;
-use kernel::{Bytes, Time};
+use kernel::Bytes;
 use transaction::AccessKind;
 
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
 use crate::plan::tree::known;
-use crate::scenario::{Lines, NodeKind, ScenarioError, taken};
+use crate::scenario::{Lines, NodeKind, ScenarioError};
 use crate::workload::access::section::{Access, Driven};
 use crate::workload::planner::Planner;
 
@@ -17,14 +17,12 @@ use super::AccessPlan;
 
 impl Planner<'_> {
     /// Plans all accesses.
-    pub(super) fn accesses(&mut self) -> Result<(), ScenarioError> {
+    pub(in crate::workload) fn accesses(&mut self) -> Result<(), ScenarioError> {
         let all = &self.written.accesses;
-        if let Some((number, message)) = taken(all.iter().map(|access| &access.id)) {
-            return Err(self.error(&all[number], "id", &message));
-        }
+        self.check_ids(all)?;
         for access in all {
             let plan = self.access(access, self.buffers)?;
-            self.buffers[plan.buffer].is_written |= plan.kind != AccessKind::Read;
+            self.buffers[plan.buffer].is_written |= plan.parameters.kind != AccessKind::Read;
             self.workloads.push(plan.into());
         }
         Ok(())
@@ -45,7 +43,6 @@ impl Planner<'_> {
             return Err(error("by", &message));
         }
         self.check_size(access, by, &buffers[buffer])?;
-        let Bytes(size) = parameters.size;
         let first = parameters.first_core as usize;
         let cores = first..first + parameters.cores as usize;
         self.check_cores(by, cores.end, &access.lines)
@@ -61,16 +58,8 @@ impl Planner<'_> {
             by,
             cores,
             buffer,
-            kind: parameters.kind,
-            size,
-            count: parameters.count,
-            warm_up: parameters.warm_up,
-            order: parameters.order,
-            start: Time::from_fs(parameters.start.as_fs()),
-            interval: parameters.interval,
-            turnaround: parameters.turnaround,
             completion,
-            warm_translations: parameters.warm_translations,
+            parameters: parameters.clone(),
         })
     }
 
@@ -148,7 +137,7 @@ impl Planner<'_> {
         end: usize,
         lines: &Lines,
     ) -> Result<(), (&'static str, String)> {
-        if let NodeKind::Host(_, costs) = &self.nodes[by].kind {
+        if let Some(costs) = self.nodes[by].kind.costs() {
             if end <= costs.cores as usize {
                 return Ok(());
             }

@@ -65,10 +65,11 @@ pub struct TranslationResult {
 /// The outcome of `access`.
 pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResult {
     let meters = || seen.meters(own);
+    let size = access.parameters.size.0;
     let latencies = seen.latencies(own);
     let told = latencies.told();
     let bytes = |pick: fn(&FlowMeter) -> u64| meters().map(pick).sum::<u64>();
-    let failed = bytes(|meter| meter.refused) / access.size;
+    let failed = bytes(|meter| meter.refused) / size;
     let (cache, translations) = match seen.models[access.by].device::<Accelerator>() {
         Some(one) => {
             let (cache, trips) = (one.cache(), one.round_trips());
@@ -89,9 +90,9 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
         id: access.id.clone(),
         by: seen.plan.nodes[access.by].name.clone(),
         buffer: seen.plan.buffers[access.buffer].name.clone(),
-        kind: access.kind.name(),
-        size: access.size,
-        count: bytes(|meter| meter.delivered) / access.size + failed,
+        kind: access.parameters.kind.name(),
+        size,
+        count: bytes(|meter| meter.delivered) / size + failed,
         failed,
         histogram_ns: latencies.steps(STEP_NS),
         bytes_per_second: told.as_ref().and_then(|latency| {
@@ -100,8 +101,8 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
                 let span = meter.returned?.since(meter.called?);
                 return Some(meter.delivered as f64 / span.as_ns() * 1e9);
             }
-            let bytes = access.size * own.parts.len() as u64;
-            Some(bytes as f64 / (latency.mean + access.turnaround.as_ns()) * 1e9)
+            let bytes = size * own.parts.len() as u64;
+            Some(bytes as f64 / (latency.mean + access.parameters.turnaround.as_ns()) * 1e9)
         }),
         latency_ns: told,
         cache,

@@ -1,14 +1,10 @@
 //! Accesses to buffers, one after the other.
 
 use host::commanded::Completion;
-use kernel::{Bytes, Declaration, Parameters, Span};
+use kernel::{Bytes, Span};
 use transaction::AccessKind;
 
-use ::scenario::{At, Lines, ScenarioError, Section};
-
-use crate::scenario::need;
-use crate::workload::Entry;
-use crate::workload::planner::Planner;
+use crate::workload::entry;
 
 kernel::choices! {
     /// Order of the places of accesses.
@@ -64,58 +60,13 @@ kernel::parameters! {
     }
 }
 
-/// One `[[accesses]]` entry.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// Name of the accesses; `accesses-1` and so on if none is written.
-    pub id: At<String>,
-    /// The host, accelerator or block-dma that makes the accesses.
-    pub by: At<String>,
-    /// Name of the buffer.
-    pub buffer: At<String>,
-    /// All other parameters.
-    pub parameters: AccessParameters,
-    /// Lines of the entry in the scenario.
-    pub lines: Lines,
-}
-
-impl Entry for Access {
-    const NOUN: &'static str = "accesses";
-    const NAMES: &[(&'static str, &'static str)] = &[
-        (
-            "by",
-            "The coherent host, or the accelerator or block-dma, that makes them.",
-        ),
-        ("buffer", "The buffer that they are to."),
-    ];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![("accesses", AccessParameters::declarations())]
-    }
-
-    fn id(&self) -> &str {
-        &self.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.lines
-    }
-
-    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let by = need(&mut section, "by", "a host, an accelerator or a block-dma")?;
-        let buffer = need(&mut section, "buffer", "a [buffers.NAME]")?;
-        let mut parameters = AccessParameters::default();
-        let lines = section.set(&mut [&mut parameters])?;
-        Ok(Self {
-            id,
-            by,
-            buffer,
-            parameters,
-            lines,
-        })
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.accesses()
+entry! {
+    /// One `[[accesses]]` entry.
+    pub struct Access, called "accesses" {
+        /// The coherent host, or the accelerator or block-dma, that makes them.
+        by: String, of "a host, an accelerator or a block-dma";
+        /// The buffer that they are to.
+        buffer: String, of "a [buffers.NAME]";
+        ..parameters: AccessParameters, in "accesses";
     }
 }

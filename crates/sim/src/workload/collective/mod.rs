@@ -13,7 +13,7 @@ use crate::plan::FabricPlan;
 
 use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResults};
 
-use section::{Algorithm, Operation};
+use section::CollectiveParameters;
 
 pub use result::CollectiveResult;
 
@@ -24,14 +24,8 @@ pub struct CollectivePlan {
     pub id: String,
     /// The network whose nodes take part.
     pub network: usize,
-    /// Operation of the nodes.
-    pub operation: Operation,
-    /// Algorithm of the operation.
-    pub algorithm: Algorithm,
-    /// Bytes of each node's vector, or of each message to a neighbour.
-    pub size: u64,
-    /// Start time of the collective.
-    pub start: Time,
+    /// The parameters of the collective.
+    pub parameters: CollectiveParameters,
     /// Address and length of the collective's bytes in each node's memory.
     pub memory: (u64, u64),
     /// Bytes that each node sends, by its number in the network.
@@ -76,14 +70,14 @@ impl Kind for CollectivePlan {
             router.add_program(Program {
                 flows: own.parts.clone(),
                 flow,
-                start: self.start + to.up,
+                start: self.start() + to.up,
                 steps: steps.clone(),
             });
         }
     }
 
     fn start(&self) -> Time {
-        self.start
+        Time::ZERO + self.parameters.start
     }
 
     fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
@@ -95,7 +89,7 @@ impl Kind for CollectivePlan {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start, NETWORK_PATIENCE)
+        Patience::new(self.start(), NETWORK_PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use device::RouterParameters;
 use device::router::program::{Message, Step};
-use kernel::{Bytes, Quantity, Time};
+use kernel::{Bytes, Quantity};
 
 use crate::plan::NodePlan;
 use crate::plan::network::{NetworkPlan, Networks};
-use crate::scenario::{FabricScenario, NetworkParameters, ScenarioError, Sides, advice, taken};
+use crate::scenario::{FabricScenario, NetworkParameters, ScenarioError, Sides, position};
 use crate::workload::Entry;
 use crate::workload::collective::section::{Algorithm, Collective, Operation};
 use crate::workload::planner::Planner as Workloads;
@@ -17,7 +17,7 @@ use super::{CollectivePlan, Face};
 
 impl Workloads<'_> {
     /// Plans all collectives, each in memory of its own.
-    pub(super) fn collectives(&mut self) -> Result<(), ScenarioError> {
+    pub(in crate::workload) fn collectives(&mut self) -> Result<(), ScenarioError> {
         let (scenario, written) = (self.scenario, &self.written.collectives);
         let (nodes, networks) = (self.nodes, &*self.networks);
         let mut used = vec![0; networks.all.len()];
@@ -25,9 +25,7 @@ impl Workloads<'_> {
             scenario,
             collective,
         };
-        if let Some((number, message)) = taken(written.iter().map(|one| &one.id)) {
-            return Err(self.error(&written[number], "id", &message));
-        }
+        self.check_ids(written)?;
         for collective in written {
             let one = planner_of(collective);
             let id = collective.id.value.as_str();
@@ -37,16 +35,12 @@ impl Workloads<'_> {
             let memory = (used[network], builder.top - used[network]);
             one.check_memory(nodes, &networks.all[network], builder.top)?;
             used[network] = builder.top.next_multiple_of(PAGE);
-            let parameters = &collective.parameters;
             let programs = builder.programs.iter();
             let sent = programs.map(|steps| steps.iter().map(Step::sent).sum());
             let plan = CollectivePlan {
                 id: id.to_owned(),
                 network,
-                operation: parameters.operation,
-                algorithm: parameters.algorithm,
-                size: parameters.size.0,
-                start: Time::from_fs(parameters.start.as_fs()),
+                parameters: collective.parameters.clone(),
                 memory,
                 sent: sent.collect(),
                 programs: builder.programs,
@@ -75,24 +69,17 @@ impl<'a> Planner<'a> {
         networks: &Networks,
     ) -> Result<(usize, &'a NetworkParameters), ScenarioError> {
         let name = self.collective.network.value.as_str();
-        let mut generated = self.scenario.networks.iter();
-        let found = generated.find(|network| network.name.value == name);
+        let generated = &self.scenario.networks;
+        let names: Vec<&str> = generated
+            .iter()
+            .map(|one| one.name.value.as_str())
+            .collect();
+        let none = "there is none; write [networks.NAME]";
+        let found = position(name, &names, "generated network", none);
+        let found = found.map_err(|message| self.error("network", &message))?;
         let index = networks.all.iter().position(|network| network.name == name);
-        found
-            .zip(index)
-            .map(|(network, index)| (index, &network.parameters))
-            .ok_or_else(|| {
-                let names = self.scenario.networks.iter();
-                let names: Vec<&str> = names.map(|network| network.name.value.as_str()).collect();
-                let there = match names.as_slice() {
-                    [] => "there is none; write [networks.NAME]".to_owned(),
-                    names => advice(name, names),
-                };
-                self.error(
-                    "network",
-                    &format!("there is no generated network {name:?}; {there}"),
-                )
-            })
+        let index = index.expect("every generated network is planned");
+        Ok((index, &generated[found].parameters))
     }
 
     fn check_memory(

@@ -1,6 +1,5 @@
 //! Results of collectives.
 
-use kernel::Quantity;
 use serde::Serialize;
 
 use crate::meters::meter::FlowMeter;
@@ -18,9 +17,9 @@ pub struct CollectiveResult {
     /// The network whose nodes took part.
     pub network: String,
     /// Operation: "halo" or "all-reduce".
-    pub operation: String,
+    pub operation: &'static str,
     /// Algorithm of an all-reduce: "ring" or "dimension-wise".
-    pub algorithm: String,
+    pub algorithm: &'static str,
     /// Number of nodes that took part.
     pub nodes: usize,
     /// Bytes of each node's vector, or of each message to a neighbour.
@@ -42,13 +41,14 @@ pub(super) fn of(one: &CollectivePlan, own: &Own, seen: &Seen<'_>) -> Collective
     let done = meters().filter_map(|meter| meter.returned).max();
     let begun = meters().filter_map(|meter| meter.called).min();
     let time = begun.zip(done.filter(|_| completed));
+    let parameters = &one.parameters;
     CollectiveResult {
         id: one.id.clone(),
         network: seen.plan.networks[one.network].name.clone(),
-        operation: one.operation.show(),
-        algorithm: one.algorithm.show(),
+        operation: parameters.operation.name(),
+        algorithm: parameters.algorithm.name(),
         nodes: one.programs.len(),
-        size: one.size,
+        size: parameters.size.0,
         time_ns: time.map(|(begun, done)| done.since(begun).as_ns()),
         moved_bytes: meters().map(|meter| meter.delivered).sum(),
         completed,
@@ -68,11 +68,11 @@ fn is_correct(plan: &FabricPlan, one: &CollectivePlan, models: &[Model]) -> bool
         })
     };
     let begun = |node: usize| begun_with(plan, one, node as u32);
-    match one.operation {
+    match one.parameters.operation {
         Operation::Halo => one.faces.iter().all(|face| {
             let (node, offset) = face.from;
             let first = (offset - one.memory.0) as usize;
-            let sent = &begun(node)[first..first + one.size as usize];
+            let sent = &begun(node)[first..first + one.parameters.size.0 as usize];
             holds(face.to.0, face.to.1, sent)
         }),
         Operation::AllReduce => {

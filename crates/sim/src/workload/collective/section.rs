@@ -1,12 +1,8 @@
 //! Collectives: joint operations of the nodes of a network, each node waiting for others.
 
-use kernel::{Bytes, Declaration, Parameters, Span};
+use kernel::{Bytes, Span};
 
-use ::scenario::{At, Lines, ScenarioError, Section};
-
-use crate::workload::Entry;
-use crate::workload::planner::Planner;
-use crate::workload::work::Work;
+use crate::workload::entry;
 
 kernel::choices! {
     /// Operation of a collective.
@@ -44,31 +40,11 @@ kernel::parameters! {
     }
 }
 
-/// One `[[collectives]]` entry; its network is a generated one.
-pub type Collective = Work<CollectiveParameters>;
-
-impl Entry for Collective {
-    const NOUN: &'static str = "collective";
-    const NAMES: &[(&'static str, &'static str)] =
-        &[("network", "The generated network whose nodes take part.")];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![("collectives", CollectiveParameters::declarations())]
-    }
-
-    fn id(&self) -> &str {
-        &self.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.lines
-    }
-
-    fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError> {
-        Work::of(id, section)
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.collectives()
+entry! {
+    /// One `[[collectives]]` entry; its network is a generated one.
+    pub struct Collective, called "collective" {
+        /// The generated network whose nodes take part.
+        network: String, of "one under [networks]";
+        ..parameters: CollectiveParameters, in "collectives";
     }
 }

@@ -4,9 +4,11 @@ use protocol::{Attributes, Pasid, TrafficClass};
 use transaction::{FunctionPlace, Mark};
 
 use crate::plan::NodePlan;
-use crate::scenario::{FabricScenario, NodeKind};
-use crate::workload::Workload;
+use crate::scenario::NodeKind;
+use crate::workload::Kind;
 use crate::workload::flow::section::{Flow, FlowParameters};
+
+use super::{FlowPlan, Warning};
 
 /// The traffic class, the attributes and the PASID prefix of the requests of a flow.
 pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
@@ -26,38 +28,27 @@ pub(crate) fn mark(parameters: &FlowParameters) -> Mark {
     }
 }
 
-/// A warning for each attribute of a flow that its requester may not set. `flows` are those that are `written`, in their order.
-pub(super) fn warnings(
-    scenario: &FabricScenario,
-    written: &[Flow],
-    nodes: &[NodePlan],
-    flows: &[Workload],
-) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (written, workload) in written.iter().zip(flows) {
-        let Some(flow) = workload.flow() else {
-            continue;
-        };
-        let node = &nodes[flow.from];
-        let (asked, allowed) = (flow.mark.attributes, allowed(node));
-        let keys = [
-            (
-                "relaxed_ordering",
-                asked.relaxed_ordering && !allowed.relaxed_ordering,
-            ),
-            ("id_ordering", asked.id_ordering && !allowed.id_ordering),
-            ("no_snoop", asked.no_snoop && !allowed.no_snoop),
-        ];
-        for (key, _) in keys.iter().filter(|(_, is_forbidden)| *is_forbidden) {
-            let message = format!(
-                "flow {:?}, {key}: {} may not set this attribute, so its requests are sent without; write {key}_enable = true there",
-                flow.id, node.name
-            );
-            let line = written.lines.of(key);
-            warnings.push(scenario.error(line, message).to_string());
-        }
-    }
-    warnings
+/// A warning for each attribute of a flow that its requester may not set.
+pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> Vec<Warning> {
+    let node = &nodes[flow.from];
+    let (asked, allowed) = (flow.mark().attributes, allowed(node));
+    let keys = [
+        (
+            "relaxed_ordering",
+            asked.relaxed_ordering && !allowed.relaxed_ordering,
+        ),
+        ("id_ordering", asked.id_ordering && !allowed.id_ordering),
+        ("no_snoop", asked.no_snoop && !allowed.no_snoop),
+    ];
+    let forbidden = keys.into_iter().filter(|(_, is_forbidden)| *is_forbidden);
+    let warning = |(key, _)| {
+        let message = format!(
+            ", {key}: {} may not set this attribute, so its requests are sent without; write {key}_enable = true there",
+            node.name
+        );
+        (key, message)
+    };
+    forbidden.map(warning).collect()
 }
 
 /// The attributes that the requests of a node may have: those of its function, or of all root ports of a host.

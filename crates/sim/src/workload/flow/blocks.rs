@@ -9,12 +9,11 @@ use crate::model::Model;
 use crate::plan::address::show;
 use crate::plan::{FabricPlan, NodePlan};
 use crate::scenario::ScenarioError;
-use crate::workload::Workload;
 use crate::workload::flow::section::{Direction, Flow};
 use crate::workload::planner::Planner;
 
 use super::transfer::NO_DRIVER;
-use super::{FlowPlan, Loading, Own};
+use super::{FlowPlan, Kind, Loading, Own};
 
 /// Plan of a flow that the driver of a drive moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl BlocksPlan {
                 to.ready.get(&flow.from).copied(),
             ],
         };
-        let start = flow.start + to.up;
+        let start = flow.start() + to.up;
         let thread = to.spawn(drive.root, start, |system, costs| {
             driver::call(system, costs, transfer)
         });
@@ -87,7 +86,7 @@ impl Planner<'_> {
     pub(super) fn carried_blocks(
         &self,
         flow: &Flow,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<Option<u32>, ScenarioError> {
         let Some(id) = &flow.parameters.carries else {
             return Ok(None);
@@ -106,7 +105,7 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         plan: &FlowPlan,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<Option<BlocksPlan>, ScenarioError> {
         let Some(drive) = self.nodes[plan.from].drive().cloned() else {
             return Ok(None);
@@ -138,15 +137,12 @@ impl Planner<'_> {
             return Err(self.error(flow, "request_size", &message));
         }
         let writer = earlier.get(plan.pattern as usize);
-        let writer = writer.and_then(Workload::flow);
-        let own = earlier.iter().filter_map(Workload::flow);
-        let own = own.filter(|other| other.from == plan.from);
+        let own = earlier.iter().filter(|other| other.from == plan.from);
         let used = own.clone().filter_map(|other| {
-            let blocks = other.blocks.as_ref()?;
+            let blocks = other.blocks()?;
             Some(blocks.first + other.window / block)
         });
-        let written =
-            writer.and_then(|writer| Some((writer.window, writer.blocks.as_ref()?.first)));
+        let written = writer.and_then(|writer| Some((writer.window, writer.blocks()?.first)));
         let first = match written {
             Some((window, _)) if window != plan.window => {
                 let message = format!(
@@ -167,7 +163,7 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "size", &message));
         }
-        let known = own.clone().find_map(|other| other.blocks.as_ref());
+        let known = own.clone().find_map(|other| other.blocks());
         let area = match known {
             Some(blocks) => blocks.area,
             None => self.area(flow, plan.from, &drive)?,

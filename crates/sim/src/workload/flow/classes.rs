@@ -8,10 +8,9 @@ use ::scenario::ScenarioError;
 
 use crate::plan::NodePlan;
 use crate::scenario::{FabricScenario, NodeKind};
-use crate::workload::Workload;
 use crate::workload::flow::section::{Direction, Flow};
 
-use super::FlowPlan;
+use super::{FlowPlan, Warning};
 
 /// A key of a device, and the traffic class that it sets.
 type Class = (&'static str, u32);
@@ -51,8 +50,8 @@ fn overtaking(flow: &FlowPlan, nodes: &[NodePlan]) -> Option<Class> {
     if !flow.is_driven() || !to_host || !writes_to_host(flow) {
         return None;
     }
-    let own = u32::from(flow.mark.traffic_class.number());
-    let end = match flow.blocks {
+    let own = flow.parameters.traffic_class;
+    let end = match flow.blocks() {
         // The driver of a drive waits for the entry, whenever the interrupt comes.
         Some(_) => of_descriptors(&node.kind),
         None => of_interrupts(&node.kind),
@@ -65,26 +64,16 @@ fn writes_to_host(flow: &FlowPlan) -> bool {
     flow.direction == Direction::Write
 }
 
-/// A warning for each flow whose data the end of its system call may overtake. `flows` are those that are `written`, in their order.
-pub(super) fn warnings(
-    scenario: &FabricScenario,
-    written: &[Flow],
-    nodes: &[NodePlan],
-    flows: &[Workload],
-) -> Vec<String> {
-    let written = written.iter().zip(flows);
-    let warning = |(written, workload): (&Flow, &Workload)| {
-        let flow = workload.flow()?;
-        let (key, class) = overtaking(flow, nodes)?;
+/// A warning if the end of the system call of a flow may overtake its data.
+pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> Vec<Warning> {
+    let warning = |(key, class): Class| {
         let message = format!(
-            "flow {:?}: {key} = {class} of {} is not the class {} of its data, and no order holds between classes: its driver may use the buffer before the data is there; write the same class",
-            flow.id,
-            nodes[flow.from].name,
-            flow.mark.traffic_class.number()
+            ": {key} = {class} of {} is not the class {} of its data, and no order holds between classes: its driver may use the buffer before the data is there; write the same class",
+            nodes[flow.from].name, flow.parameters.traffic_class
         );
-        Some(scenario.error(written.id.line, message).to_string())
+        ("id", message)
     };
-    written.filter_map(warning).collect()
+    overtaking(flow, nodes).map(warning).into_iter().collect()
 }
 
 /// Refuses the traffic class of coherence messages for interrupts and descriptors below a host that sends them.

@@ -7,10 +7,9 @@ use transaction::{Addresses, Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::scenario::NodeKind;
 use crate::workload::flow::section::Direction;
 
-use super::{Amount, FlowPlan, Loading, Own, Places, TransferPlan};
+use super::{Amount, FlowPlan, Kind, Loading, Own, Places, TransferPlan};
 use crate::workload::PlannedWorkload;
 
 /// Gives a flow to its requester.
@@ -41,15 +40,15 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
                     stream: Box::new(Stream::named(to.plan.seed, &stream_name(flow, *way))),
                 },
             },
-            follows: (flow.read_after_write && *way == Way::Read).then_some(own.first()),
+            follows: (flow.parameters.read_after_write && *way == Way::Read).then_some(own.first()),
             extent: match flow.amount {
                 Amount::Bytes(bytes) => Extent::Bytes(bytes),
                 Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
                 Amount::Lasting(span) => Extent::Lasting(span),
             },
             request_size: flow.sized.then_some(request_size),
-            start: flow.start + to.up,
-            interval: flow.interval,
+            start: flow.start() + to.up,
+            interval: flow.parameters.interval,
             content: Content::Pattern(pattern),
             disguise: flow.disguise.map(Box::new),
             spread: None,
@@ -61,7 +60,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
 
 /// The name of the random stream of addresses of one way of a flow. Reads that follow writes have the same addresses.
 fn stream_name(flow: &FlowPlan, way: Way) -> String {
-    let reads = way == Way::Read && !flow.read_after_write;
+    let reads = way == Way::Read && !flow.parameters.read_after_write;
     format!("{} of {}", if reads { "reads" } else { "writes" }, flow.id)
 }
 
@@ -75,12 +74,11 @@ pub(super) fn spawn_call(
 ) {
     let plan = to.plan;
     let engine = &plan.nodes[flow.from];
-    let NodeKind::Host(_, costs) = &plan.nodes[engine.root].kind else {
-        panic!("a host is at the root of every tree");
-    };
+    let costs = plan.nodes[engine.root].kind.costs();
+    let costs = costs.expect("a host is at the root of every tree");
     let together = |other: &&FlowPlan| {
         let same_host = plan.nodes[other.from].root == engine.root;
-        same_host && other.transfer.is_some() && other.start == flow.start
+        same_host && other.transfer().is_some() && other.start() == flow.start()
     };
     let earlier = to.workloads[..own.number as usize].iter();
     let earlier = earlier.filter_map(|one| one.workload.flow());
@@ -95,7 +93,7 @@ pub(super) fn spawn_call(
         len: flow.window,
         payload: transfer.payload,
         list: transfer.list,
-        class: sets_class(flow, transfer, to.workloads).then_some(flow.mark.traffic_class),
+        class: sets_class(flow, transfer, to.workloads).then_some(flow.mark().traffic_class),
         reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
             let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
             (registers + REPLY, to)
@@ -115,7 +113,7 @@ pub(super) fn spawn_call(
             to.ready.get(&flow.from).copied(),
         ],
     };
-    let start = flow.start + to.up + costs.thread_wake * order as u64;
+    let start = flow.start() + to.up + costs.thread_wake * order as u64;
     let thread = to.spawn(engine.root, start, |system, costs| {
         driver::call(system, costs, job)
     });
@@ -126,11 +124,11 @@ pub(super) fn spawn_call(
 fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload]) -> bool {
     let flows = all.iter().filter_map(|one| one.workload.flow());
     let of_unit = |other: &&FlowPlan| {
-        let unit = other.transfer.as_ref().map(|other| other.unit);
+        let unit = other.transfer().map(|other| other.unit);
         other.from == flow.from && unit == Some(transfer.unit)
     };
-    let mut classes = flows.filter(of_unit).map(|other| other.mark.traffic_class);
-    classes.any(|class| class.number() > 0)
+    let mut own = flows.filter(of_unit);
+    own.any(|other| other.parameters.traffic_class > 0)
 }
 
 /// Writes the data that a flow will read into the flow's region, unless registers are there.

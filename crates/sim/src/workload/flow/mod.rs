@@ -4,6 +4,7 @@ pub(crate) mod attributes;
 mod blocks;
 pub(crate) mod classes;
 mod load;
+pub mod message;
 mod overlap;
 pub(crate) mod pasid;
 mod passage;
@@ -17,18 +18,19 @@ mod transfer;
 
 use device::sg_dma::registers::Unit;
 use kernel::{Span, Time};
+use protocol::QueuePairId;
 use transaction::{Disguise, Mark};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
+use message::MessagePlan;
 
-use section::{Clock, Direction};
+use section::{Direction, FlowParameters};
 
 pub use blocks::BlocksPlan;
 pub(super) use places::PLACE_KEYS;
-pub(super) use result::of as result_of;
 pub use result::{DirectionResult, FlowResult};
 
 /// Amount that a flow moves.
@@ -52,6 +54,9 @@ pub enum Places {
     /// At random multiples of so many bytes.
     Random(u64),
 }
+
+/// A key of a flow, and what follows the flow's name in a warning about it.
+type Warning = (&'static str, String);
 
 /// Plan of one flow.
 #[derive(Clone, Debug)]
@@ -78,8 +83,6 @@ pub struct FlowPlan {
     pub direction: Direction,
     /// Places of the requests in the window.
     pub places: Places,
-    /// Whether each read follows the write of its place.
-    pub read_after_write: bool,
     /// Amount of data.
     pub amount: Amount,
     /// Whether requests keep their size wherever they begin; otherwise each is one packet, cut at pages.
@@ -88,23 +91,28 @@ pub struct FlowPlan {
     pub write_size: u64,
     /// Bytes of one read request.
     pub read_size: u64,
-    /// Time of the first request.
-    pub start: Time,
-    /// Least time between requests.
-    pub interval: Span,
-    /// Traffic class and attributes of the requests.
-    pub mark: Mark,
-    /// Clock of the rate.
-    pub clock: Clock,
+    /// All other parameters, as written.
+    pub parameters: FlowParameters,
     /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
     /// Whether the bytes that are read are not compared, because another flow may have changed them or because the region does not keep
     /// them.
     pub is_disturbed: bool,
-    /// Plan of the driver that moves the flow, if one does.
-    pub transfer: Option<TransferPlan>,
-    /// Plan of the driver of an NVM Express drive that moves the flow, if one does.
-    pub blocks: Option<BlocksPlan>,
+    /// The mover of the flow.
+    pub mover: Mover,
+}
+
+/// The mover of a flow.
+#[derive(Clone, Debug)]
+pub enum Mover {
+    /// The node that makes the requests, by itself.
+    Requester,
+    /// The driver of an engine.
+    Engine(TransferPlan),
+    /// The driver of an NVM Express drive.
+    Drive(BlocksPlan),
+    /// Programs at both ends, by messages.
+    Messages(MessagePlan),
 }
 
 /// Plan of a flow that the driver of an engine moves.
@@ -123,7 +131,23 @@ pub struct TransferPlan {
 impl FlowPlan {
     /// Whether a driver moves the flow by a system call.
     pub fn is_driven(&self) -> bool {
-        self.transfer.is_some() || self.blocks.is_some()
+        matches!(self.mover, Mover::Engine(_) | Mover::Drive(_))
+    }
+
+    /// The plan of the driver of an engine that moves the flow, if one does.
+    pub fn transfer(&self) -> Option<&TransferPlan> {
+        match &self.mover {
+            Mover::Engine(transfer) => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// The plan of the driver of an NVM Express drive that moves the flow, if one does.
+    pub fn blocks(&self) -> Option<&BlocksPlan> {
+        match &self.mover {
+            Mover::Drive(blocks) => Some(blocks),
+            _ => None,
+        }
     }
 
     /// Whether the part with this number is one of reads: the only one, or the second of both directions.
@@ -157,43 +181,48 @@ impl Kind for FlowPlan {
     }
 
     fn mark(&self) -> Mark {
-        self.mark
+        attributes::mark(&self.parameters)
     }
 
     fn prepare(&self, own: &Own, plan: &FabricPlan, models: &mut [Model]) {
-        if let Some(blocks) = &self.blocks
-            && self.pattern == own.number
-        {
-            blocks.fill(self, plan, models);
+        match &self.mover {
+            Mover::Messages(messages) => return message::prepare(self, messages, plan, models),
+            Mover::Drive(blocks) if self.pattern == own.number => blocks.fill(self, plan, models),
+            _ => {}
         }
         // What is written before it is read shows that it was.
-        if self.direction.reads() && !self.read_after_write {
+        if self.direction.reads() && !self.parameters.read_after_write {
             load::fill(self, plan, models);
         }
     }
 
     fn load(&self, own: &Own, to: &mut Loading<'_>) {
-        match (&self.transfer, &self.blocks) {
-            (Some(transfer), _) => load::spawn_call(self, transfer, own, to),
-            (None, Some(blocks)) => blocks.spawn_call(self, own, to),
-            (None, None) => load::add_flows(self, own, to),
+        match &self.mover {
+            Mover::Requester => load::add_flows(self, own, to),
+            Mover::Engine(transfer) => load::spawn_call(self, transfer, own, to),
+            Mover::Drive(blocks) => blocks.spawn_call(self, own, to),
+            Mover::Messages(messages) => message::load(self, messages, own, to),
         }
     }
 
     fn start(&self) -> Time {
-        self.start
+        Time::ZERO + self.parameters.start
     }
 
     fn lasts_until(&self) -> Option<Time> {
-        match self.amount {
-            Amount::Lasting(span) => Some(self.start + span),
-            Amount::Bytes(_) | Amount::Requests(_) => None,
+        match (self.amount, &self.mover) {
+            (Amount::Lasting(span), mover) if !matches!(mover, Mover::Messages(_)) => {
+                Some(self.start() + span)
+            }
+            _ => None,
         }
     }
 
     fn enders(&self, _part: usize, plan: &FabricPlan) -> Vec<usize> {
-        if self.transfer.is_none() && self.blocks.is_none() {
-            return vec![self.from];
+        match self.mover {
+            Mover::Requester => return vec![self.from],
+            Mover::Messages(_) => return vec![plan.nodes[self.from].root],
+            Mover::Engine(_) | Mover::Drive(_) => {}
         }
         let ends = [Some(self.from), self.to].into_iter().flatten();
         ends.flat_map(|node| [node, plan.nodes[node].root])
@@ -209,7 +238,7 @@ impl Kind for FlowPlan {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start, self.interval + PATIENCE)
+        Patience::new(self.start(), self.parameters.interval + PATIENCE)
     }
 
     fn reply(&self) -> Option<(usize, u64)> {
@@ -223,13 +252,14 @@ impl Kind for FlowPlan {
         }
     }
 
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        match &self.mover {
+            Mover::Messages(messages) => vec![messages.message.from.id, messages.message.to.id],
+            _ => Vec::new(),
+        }
+    }
+
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
-        let direction = match self.direction {
-            Direction::Write => "write",
-            Direction::Read => "read",
-            Direction::Both => "both",
-            Direction::RoundTrip => "round-trip",
-        };
-        to.flows.push(result::of(self, direction, own, seen));
+        to.flows.push(result::of(self, own, seen));
     }
 }

@@ -9,10 +9,9 @@ use host::driver::pages;
 use crate::plan::Region;
 use crate::plan::address::show;
 use crate::scenario::NodeKind;
-use crate::workload::Workload;
 use crate::workload::planner::Planner;
 
-use super::FlowPlan;
+use super::{FlowPlan, Mover};
 
 /// Bytes of a host's memory, or of BAR 0 of one function of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +46,12 @@ impl Planner<'_> {
     ///
     /// `flows` are the flows of the scenario, in its order. If several flows use the same bytes, the pattern that a flow reads depends on
     /// the times of all. If there is no memory, or nothing has filled it, the data of a read is not known in advance.
-    pub(crate) fn mark_disturbed(&self, flows: &mut [Workload]) -> Vec<String> {
+    pub(crate) fn mark_disturbed(&self, flows: &mut [FlowPlan]) -> Vec<String> {
         let uses: Vec<Vec<Use>> = flows.iter().map(|flow| self.uses(flow)).collect();
         let mut warnings = Vec::new();
         for number in 0..flows.len() {
-            let Workload::Flow(reader) = &flows[number] else {
-                continue;
-            };
-            if !reader.direction.reads() {
+            let reader = &flows[number];
+            if !reader.direction.reads() || matches!(reader.mover, Mover::Messages(_)) {
                 continue;
             }
             let others = (0..flows.len()).filter(|other| *other != number);
@@ -64,7 +61,7 @@ impl Planner<'_> {
                 read.clone()
                     .any(|read| uses[*other].iter().any(|other| other.disturbs(read)))
             });
-            let other = others.next().and_then(|other| flows[other].flow());
+            let other = others.next().map(|other| &flows[other]);
             if let Some(other) = other {
                 let line = self.written.flows[number].lines.of("offset");
                 let message = format!(
@@ -74,10 +71,7 @@ impl Planner<'_> {
                 warnings.push(self.scenario.error(line, message).to_string());
             }
             warnings.extend(own.iter().filter_map(|place| self.registers(number, place)));
-            let is_disturbed = other.is_some() || !self.is_kept(reader, &own);
-            if let Workload::Flow(reader) = &mut flows[number] {
-                reader.is_disturbed = is_disturbed;
-            }
+            flows[number].is_disturbed = other.is_some() || !self.is_kept(reader, &own);
         }
         warnings
     }
@@ -102,23 +96,21 @@ impl Planner<'_> {
     fn is_kept(&self, flow: &FlowPlan, places: &[Stored]) -> bool {
         let keeps = |place: &Stored| {
             let node = &self.nodes[place.node];
-            place.bytes.start >= node.bar_registers() && !(flow.read_after_write && node.has_fifo())
+            place.bytes.start >= node.bar_registers()
+                && !(flow.parameters.read_after_write && node.has_fifo())
         };
         let known = places
             .iter()
             .map(|place| place.bytes.end - place.bytes.start);
-        (flow.to.is_some() || flow.read_after_write)
+        (flow.to.is_some() || flow.parameters.read_after_write)
             && known.sum::<u64>() == flow.window
             && places.iter().all(keeps)
     }
 
-    /// The bytes that `workload` fills or writes; the bytes of its target come first.
-    fn uses(&self, workload: &Workload) -> Vec<Use> {
-        let Some(flow) = workload.flow() else {
-            return Vec::new();
-        };
-        if let Workload::Message(messages) = workload {
-            let (from, to) = messages.hosts(self.nodes);
+    /// The bytes that `flow` fills or writes; the bytes of its target come first.
+    fn uses(&self, flow: &FlowPlan) -> Vec<Use> {
+        if let Mover::Messages(messages) = &flow.mover {
+            let (from, to) = messages.hosts(flow, self.nodes);
             let places = [
                 (from, messages.message.source),
                 (to, messages.message.target),
@@ -136,9 +128,9 @@ impl Planner<'_> {
         let mut uses: Vec<Use> = self.targeted(flow).into_iter().map(of_pattern).collect();
         let root = self.nodes[flow.from].root;
         let reply = flow.reply.map(|address| (address, flow.write_size));
-        let list = flow.transfer.as_ref().and_then(|transfer| transfer.list);
+        let list = flow.transfer().and_then(|transfer| transfer.list);
         let list = list.map(|list| (list, DESCRIPTOR * pages(flow.address, flow.window)));
-        let area = flow.blocks.as_ref().map(|blocks| blocks.area);
+        let area = flow.blocks().map(|blocks| blocks.area);
         let area = area.map(|area| (area.address, area.size()));
         for (address, size) in [reply, list, area].into_iter().flatten() {
             uses.extend(self.of_software(root, address, size));

@@ -4,10 +4,12 @@ use device::EndpointParameters;
 use transaction::FunctionPlace;
 
 use crate::plan::NodePlan;
-use crate::scenario::{FabricScenario, NodeKind, ScenarioError};
-use crate::workload::Workload;
+use crate::scenario::{NodeKind, ScenarioError};
+use crate::workload::Kind;
 use crate::workload::flow::section::Flow;
 use crate::workload::planner::Planner;
+
+use super::{FlowPlan, Warning};
 
 impl Planner<'_> {
     /// Checks that the requester of `flow` can send the PASID prefix that the flow asks for.
@@ -75,45 +77,28 @@ fn missing(key: &str, endpoint: &EndpointParameters) -> Option<&'static str> {
     }
 }
 
-/// A warning for each flow whose PASID prefix its requester may not send, or whose process has no page table at the host that it
-/// reaches. `flows` are those that are `written`, in their order.
-pub(super) fn warnings(
-    scenario: &FabricScenario,
-    written: &[Flow],
-    nodes: &[NodePlan],
-    flows: &[Workload],
-) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (written, workload) in written.iter().zip(flows) {
-        let Some(flow) = workload.flow() else {
-            continue;
-        };
-        let Some(pasid) = flow.mark.pasid else {
-            continue;
-        };
-        let node = &nodes[flow.from];
-        let space = node.functions.space(FunctionPlace::Own);
-        let problem = if !space.pasid_control().is_enabled {
-            Some(format!(
-                "{} may not send PASID prefixes, so its requests are sent without; write tlp_prefixes = true for every switch and the host above it, and no pasid_enable = false",
-                node.name
-            ))
-        } else if flow.to == Some(node.root) && !has_process(&nodes[node.root], pasid) {
-            Some(format!(
-                "{} has no page table for this process, so the requests are unsupported; write iommu_pasids = \"{}\" there",
-                nodes[node.root].name,
-                pasid.number()
-            ))
-        } else {
-            None
-        };
-        if let Some(problem) = problem {
-            let message = format!("flow {:?}, pasid: {problem}", flow.id);
-            let line = written.lines.of("pasid");
-            warnings.push(scenario.error(line, message).to_string());
-        }
-    }
-    warnings
+/// A warning if the requester of a flow may not send its PASID prefix, or if its process has no page table at the host that it reaches.
+pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> Vec<Warning> {
+    let Some(pasid) = flow.mark().pasid else {
+        return Vec::new();
+    };
+    let node = &nodes[flow.from];
+    let space = node.functions.space(FunctionPlace::Own);
+    let problem = if !space.pasid_control().is_enabled {
+        format!(
+            "{} may not send PASID prefixes, so its requests are sent without; write tlp_prefixes = true for every switch and the host above it, and no pasid_enable = false",
+            node.name
+        )
+    } else if flow.to == Some(node.root) && !has_process(&nodes[node.root], pasid) {
+        format!(
+            "{} has no page table for this process, so the requests are unsupported; write iommu_pasids = \"{}\" there",
+            nodes[node.root].name,
+            pasid.number()
+        )
+    } else {
+        return Vec::new();
+    };
+    vec![("pasid", format!(", pasid: {problem}"))]
 }
 
 fn has_process(host: &NodePlan, pasid: protocol::Pasid) -> bool {

@@ -3,7 +3,7 @@
 use kernel::Bytes;
 
 use crate::scenario::ScenarioError;
-use crate::workload::flow::section::{Flow, Target};
+use crate::workload::flow::section::Flow;
 
 use crate::plan::address::{Region, show};
 use crate::workload::planner::Planner;
@@ -65,11 +65,8 @@ impl Planner<'_> {
 
     /// The keys that limit the size of a flow's target.
     fn larger(&self, flow: &Flow, from: usize) -> &'static str {
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()),
-            Target::Address(_) => None,
-        };
-        if to.is_some_and(|to| self.nodes[*to].root != self.nodes[from].root) {
+        let to = self.named_target(flow);
+        if to.is_some_and(|to| self.nodes[to].root != self.nodes[from].root) {
             "bar, memory or aperture (of the routers between)"
         } else {
             "bar or memory"

@@ -2,14 +2,13 @@
 
 use kernel::Bytes;
 
-use crate::plan::Region;
 use crate::plan::address::show;
-use crate::scenario::{FabricScenario, NodeKind, ScenarioError};
-use crate::workload::Workload;
+use crate::plan::{NodePlan, Region};
+use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::flow::section::{AddressOrder, Direction, Flow};
 use crate::workload::planner::Planner;
 
-use super::Places;
+use super::{FlowPlan, Places, Warning};
 
 /// The keys for the places of requests.
 pub(in crate::workload) const PLACE_KEYS: [&str; 5] = [
@@ -109,38 +108,28 @@ impl Planner<'_> {
     }
 }
 
-/// A warning for each flow whose alignment or stride leads to no second place in its window. `flows` are those that are `written`, in their order.
-pub(super) fn warnings(
-    scenario: &FabricScenario,
-    written: &[Flow],
-    flows: &[Workload],
-) -> Vec<String> {
-    let written = written.iter().zip(flows);
-    let warning = |(written, workload): (&Flow, &Workload)| {
-        let flow = workload.flow()?;
-        let (key, step) = match flow.places {
-            Places::Sequential => return None,
-            Places::Strided(stride) => ("stride", stride),
-            Places::Random(alignment) => ("alignment", alignment),
-        };
-        let request = match (flow.direction.writes(), flow.direction.reads()) {
-            (true, true) => flow.write_size.min(flow.read_size),
-            (true, false) => flow.write_size,
-            (false, _) => flow.read_size,
-        };
-        let has_two = flow.window >= step.saturating_add(request);
-        if has_two || written.parameters.window.is_none() || !written.lines.has(key) {
-            return None;
-        }
-        let message = format!(
-            "flow {:?}, {key}: {} leads beyond its window of {}, so that all requests begin at its first byte; write a larger window",
-            flow.id,
-            show(step),
-            show(flow.window)
-        );
-        Some(scenario.error(written.lines.of(key), message).to_string())
+/// A warning if the alignment or stride of a flow leads to no second place in its window.
+pub(super) fn warnings(written: &Flow, flow: &FlowPlan, _nodes: &[NodePlan]) -> Vec<Warning> {
+    let (key, step) = match flow.places {
+        Places::Sequential => return Vec::new(),
+        Places::Strided(stride) => ("stride", stride),
+        Places::Random(alignment) => ("alignment", alignment),
     };
-    written.filter_map(warning).collect()
+    let request = match (flow.direction.writes(), flow.direction.reads()) {
+        (true, true) => flow.write_size.min(flow.read_size),
+        (true, false) => flow.write_size,
+        (false, _) => flow.read_size,
+    };
+    let has_two = flow.window >= step.saturating_add(request);
+    if has_two || written.parameters.window.is_none() || !written.lines.has(key) {
+        return Vec::new();
+    }
+    let message = format!(
+        ", {key}: {} leads beyond its window of {}, so that all requests begin at its first byte; write a larger window",
+        show(step),
+        show(flow.window)
+    );
+    vec![(key, message)]
 }
 
 const NOT_STRIDED: &str =

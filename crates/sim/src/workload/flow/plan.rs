@@ -1,20 +1,19 @@
 //! Planning of flows: their ends are found and their sizes checked.
 
 use device::{DmaParameters, ReflectorParameters, UserLogic};
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Span};
 use protocol::{FunctionId, TrafficClass};
 use transaction::Disguise;
 
 use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
 use crate::plan::tree::known;
-use crate::scenario::{NodeKind, ScenarioError, taken};
+use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::flow::section::{AddressOrder, Direction, Flow, Target};
 use crate::workload::planner::Planner;
 
-use super::attributes::{self, mark};
-use super::{Amount, FlowPlan, classes, pasid, places};
+use super::{Amount, FlowPlan, Mover, Warning, attributes, classes, pasid, places};
 
 /// Default bytes of a round trip: a doorbell.
 const DOORBELL: u64 = 4;
@@ -24,11 +23,9 @@ const LARGEST_REQUEST: u64 = 64 << 20;
 
 impl Planner<'_> {
     /// Plans all flows, also those of messages.
-    pub(super) fn flows(&mut self) -> Result<(), ScenarioError> {
+    pub(in crate::workload) fn flows(&mut self) -> Result<(), ScenarioError> {
         let (scenario, nodes, written) = (self.scenario, self.nodes, &self.written.flows);
-        if let Some((number, message)) = taken(written.iter().map(|flow| &flow.id)) {
-            return Err(self.error(&written[number], "id", &message));
-        }
+        self.check_ids(written)?;
         let mut flows = Vec::with_capacity(written.len());
         for flow in written {
             let one = self.flow(flow, &flows)?;
@@ -36,22 +33,24 @@ impl Planner<'_> {
         }
         self.check_tables(&flows)?;
         classes::check(scenario, nodes)?;
-        let mut warnings = self.mark_disturbed(&mut flows);
-        warnings.extend(attributes::warnings(scenario, written, nodes, &flows));
-        warnings.extend(pasid::warnings(scenario, written, nodes, &flows));
-        warnings.extend(classes::warnings(scenario, written, nodes, &flows));
-        warnings.extend(places::warnings(scenario, written, &flows));
-        self.warnings.extend(warnings);
-        self.workloads.extend(flows);
+        let disturbed = self.mark_disturbed(&mut flows);
+        self.warnings.extend(disturbed);
+        for warnings in RISKS {
+            for (written, flow) in written.iter().zip(&flows) {
+                let all = warnings(written, flow, nodes).into_iter();
+                self.warnings.extend(all.map(|(key, message)| {
+                    let message = format!("flow {:?}{message}", flow.id);
+                    scenario.error(written.lines.of(key), message).to_string()
+                }));
+            }
+        }
+        self.workloads.extend(flows.into_iter().map(Workload::from));
         Ok(())
     }
 
     /// Checks that no flow uses the bytes of page tables.
-    fn check_tables(&self, flows: &[Workload]) -> Result<(), ScenarioError> {
-        for (written, workload) in self.written.flows.iter().zip(flows) {
-            let Workload::Flow(flow) = workload else {
-                continue;
-            };
+    fn check_tables(&self, flows: &[FlowPlan]) -> Result<(), ScenarioError> {
+        for (written, flow) in self.written.flows.iter().zip(flows) {
             let Some(host) = flow.to else { continue };
             let (Some(tables), Some(memory)) =
                 (self.identities[host].tables(), self.nodes[host].memory)
@@ -73,12 +72,13 @@ impl Planner<'_> {
         }
         Ok(())
     }
+
     /// Plans `flow`, below the flows in `earlier`.
-    fn flow(&mut self, flow: &Flow, earlier: &[Workload]) -> Result<Workload, ScenarioError> {
+    fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
         let from = self.find(flow, "from", &flow.from.value)?;
         self.check_pasid(flow, from)?;
         if let Some(messages) = self.message_flow(flow, from, earlier)? {
-            return Ok(messages.into());
+            return Ok(messages);
         }
         self.check_source(flow, from)?;
         self.check_driven(flow, &self.nodes[from])?;
@@ -117,28 +117,28 @@ impl Planner<'_> {
             reply: self.reply(flow, from, write_size)?,
             direction,
             places,
-            read_after_write: flow.parameters.read_after_write,
             amount,
             sized: is_sized(flow),
             write_size,
             read_size,
-            start: Time::from_fs(flow.parameters.start.as_fs()),
-            interval: flow.parameters.interval,
-            mark: mark(&flow.parameters),
-            clock: flow.parameters.clock,
+            parameters: flow.parameters.clone(),
             pattern: carried.unwrap_or(earlier.len() as u32),
             is_disturbed: false,
-            transfer: None,
-            blocks: None,
+            mover: Mover::Requester,
         };
         let transfer = self.transfer(flow, &plan, earlier)?;
         let blocks = self.blocks(flow, &plan, earlier)?;
-        let plan = FlowPlan {
-            transfer,
-            blocks,
-            ..plan
-        };
-        Ok(plan.into())
+        let driver = transfer.map(Mover::Engine).or(blocks.map(Mover::Drive));
+        let mover = driver.unwrap_or(Mover::Requester);
+        Ok(FlowPlan { mover, ..plan })
+    }
+
+    /// The node that a flow names as its target, if there is one of that name.
+    pub(in crate::workload) fn named_target(&self, flow: &Flow) -> Option<usize> {
+        match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()).copied(),
+            Target::Address(_) => None,
+        }
     }
 
     pub(crate) fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
@@ -277,10 +277,7 @@ impl Planner<'_> {
         let Some(number) = flow.parameters.function else {
             return Ok(None);
         };
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()).copied(),
-            Target::Address(_) => None,
-        };
+        let to = self.named_target(flow);
         let is_device = |node: &usize| matches!(self.nodes[*node].kind, NodeKind::Device(..));
         let Some(node) = [Some(from), to].into_iter().flatten().find(is_device) else {
             let message = "there is no device at either end; leave it out";
@@ -386,11 +383,8 @@ impl Planner<'_> {
 
     /// The largest payload of a packet that a root complex does not split between the hierarchies of `from` and of the target of `flow`.
     fn whole_packet(&self, flow: &Flow, from: &NodePlan) -> u32 {
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()),
-            Target::Address(_) => None,
-        };
-        let far = to.map_or(u32::MAX, |to| self.nodes[*to].max_payload);
+        let to = self.named_target(flow);
+        let far = to.map_or(u32::MAX, |to| self.nodes[to].max_payload);
         from.max_payload.min(far)
     }
 
@@ -446,6 +440,17 @@ impl Planner<'_> {
         }
     }
 }
+
+/// Warnings about a flow as written and as planned.
+type Warnings = fn(&Flow, &FlowPlan, &[NodePlan]) -> Vec<Warning>;
+
+/// The warnings about each flow, in their order.
+const RISKS: [Warnings; 4] = [
+    attributes::warnings,
+    pasid::warnings,
+    classes::warnings,
+    places::warnings,
+];
 
 /// Whether the requests of `flow` keep their size wherever they begin.
 fn is_sized(flow: &Flow) -> bool {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::meters::latency::Latency;
 use crate::meters::meter::{FlowMeter, Meter};
 use crate::workload::flow::section::{Clock, Direction};
-use crate::workload::{Own, Seen};
+use crate::workload::{Own, Seen, is_default};
 
-use super::{Amount, FlowPlan, classes};
+use super::{Amount, FlowPlan, Mover, classes};
 use crate::plan::FabricPlan;
 
 /// The result of a flow.
@@ -55,11 +55,11 @@ pub struct FlowResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(u64, u64)>,
     /// The number of times that the driver of the device has begun again after a function level reset.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub restarts: u32,
     /// Bytes that were not in memory yet when the system call of the flow returned, because the interrupt was of another traffic class and
     /// overtook them: a program that used its buffer then has found old bytes there.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub overtaken: u64,
     /// Whether a byte that arrived was wrong. No fault of the model makes one.
     #[serde(skip)]
@@ -91,21 +91,31 @@ pub struct DirectionResult {
     pub intact: bool,
 }
 
-/// The result of `flow`, in the given direction.
-pub(in crate::workload) fn of(
-    flow: &FlowPlan,
-    direction: &'static str,
-    own: &Own,
-    seen: &Seen<'_>,
-) -> FlowResult {
+/// The result of `flow`.
+pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
     let plan = seen.plan;
     let parts: Vec<Part<'_>> = (0..).zip(seen.meters(own)).collect();
-    let all = Measured::of(flow, &parts, seen.meter);
+    let direction = match &flow.mover {
+        Mover::Messages(messages) => messages.message.primitive.name(),
+        _ => flow.direction.name(),
+    };
+    let Measured {
+        result: all,
+        sent,
+        call,
+    } = Measured::of(flow, direction, &parts, seen.meter);
+    let one = |part: &Part<'_>| {
+        let direction = if flow.is_read(part.0) {
+            "read"
+        } else {
+            "write"
+        };
+        Measured::of(flow, direction, &[*part], seen.meter).result
+    };
     let directions = match flow.direction {
-        Direction::Both => parts.iter().map(|part| one(flow, *part, seen)).collect(),
+        Direction::Both => parts.iter().map(one).collect(),
         _ => Vec::new(),
     };
-    let (sent, call) = (all.sent, all.call);
     FlowResult {
         id: flow.id.clone(),
         from: plan.nodes[flow.from].name.clone(),
@@ -114,21 +124,17 @@ pub(in crate::workload) fn of(
             |to| plan.nodes[to].name.clone(),
         ),
         direction,
-        clock: match flow.clock {
-            Clock::Arrival => "arrival",
-            Clock::Sender => "sender",
-            Clock::Application => "application",
-        },
+        clock: flow.parameters.clock.name(),
         bytes: all.bytes,
-        first_byte_ns: all.reading.map(|(first, _)| first.as_ns()),
-        last_byte_ns: all.reading.map(|(_, last)| last.as_ns()),
-        bytes_per_second: all.rate,
-        steady_bytes_per_second: all.steady,
+        first_byte_ns: all.first_byte_ns,
+        last_byte_ns: all.last_byte_ns,
+        bytes_per_second: all.bytes_per_second,
+        steady_bytes_per_second: all.steady_bytes_per_second,
         sent_first_ns: sent.map(|(first, _)| first.as_ns()),
         sent_last_ns: sent.map(|(_, last)| last.as_ns()),
         called_ns: call.map(|(called, _)| called.as_ns()),
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
-        latency_ns: all.latency,
+        latency_ns: all.latency_ns,
         directions,
         completed: all.completed,
         intact: all.intact,
@@ -166,61 +172,18 @@ fn overtaken(flow: &FlowPlan, parts: &[Part<'_>], plan: &FabricPlan) -> u64 {
     parts.iter().map(|(_, meter)| late(meter)).sum()
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
-fn is_none(restarts: &u32) -> bool {
-    *restarts == 0
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
-}
-
-/// The result of one part of a flow in both directions.
-fn one(flow: &FlowPlan, part: Part<'_>, seen: &Seen<'_>) -> DirectionResult {
-    let measured = Measured::of(flow, &[part], seen.meter);
-    DirectionResult {
-        direction: if flow.is_read(part.0) {
-            "read"
-        } else {
-            "write"
-        },
-        bytes: measured.bytes,
-        first_byte_ns: measured.reading.map(|(first, _)| first.as_ns()),
-        last_byte_ns: measured.reading.map(|(_, last)| last.as_ns()),
-        bytes_per_second: measured.rate,
-        steady_bytes_per_second: measured.steady,
-        latency_ns: measured.latency,
-        completed: measured.completed,
-        intact: measured.intact,
-    }
-}
-
 /// The number of a part of a flow, and its measurements.
 type Part<'m> = (u32, &'m FlowMeter);
 
 /// Measurements of some parts of a flow together.
 struct Measured {
-    bytes: u64,
-    /// Both readings of the flow's clock.
-    reading: Option<(Time, Time)>,
-    rate: Option<f64>,
-    steady: Option<f64>,
+    result: DirectionResult,
     sent: Option<(Time, Time)>,
     call: Option<(Time, Time)>,
-    latency: Option<Latency>,
-    completed: bool,
-    intact: bool,
 }
 
 impl Measured {
-    fn of(flow: &FlowPlan, parts: &[Part<'_>], meter: &Meter) -> Self {
+    fn of(flow: &FlowPlan, direction: &'static str, parts: &[Part<'_>], meter: &Meter) -> Self {
         let meters = || parts.iter().map(|(_, meter)| *meter);
         let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
             let spans = meters().filter_map(pick);
@@ -231,7 +194,7 @@ impl Measured {
         let delivered = || meters().map(|meter| meter.delivered).sum();
         let asked = |meter: &FlowMeter| meter.asked.unwrap_or(meter.delivered);
         let begin = sent.map(|(first, _)| first);
-        let (reading, bytes) = match flow.clock {
+        let (reading, bytes) = match flow.parameters.clock {
             Clock::Arrival => (begin.zip(arrived.map(|(_, last)| last)), delivered()),
             Clock::Sender => (sent, meters().map(asked).sum()),
             Clock::Application => (call, delivered()),
@@ -240,21 +203,21 @@ impl Measured {
         // A flow that was not under way all the time has no steady rate.
         let window = meter.window().zip(reading);
         let steady = window.and_then(|((from, until), (first, last))| {
-            let counted = meters().map(|meter| match flow.clock {
+            let counted = meters().map(|meter| match flow.parameters.clock {
                 Clock::Arrival | Clock::Application => meter.steady.1,
                 Clock::Sender => meter.steady.0,
             });
             let all_the_time = first <= from && last >= until;
             all_the_time.then(|| per_second(counted.sum(), until.since(from).as_fs()))
         });
-        Measured {
+        let result = DirectionResult {
+            direction,
             bytes,
-            reading,
-            rate: rate.filter(|rate| rate.is_finite()),
-            steady,
-            sent,
-            call,
-            latency: latency(meters()),
+            first_byte_ns: reading.map(|(first, _)| first.as_ns()),
+            last_byte_ns: reading.map(|(_, last)| last.as_ns()),
+            bytes_per_second: rate.filter(|rate| rate.is_finite()),
+            steady_bytes_per_second: steady,
+            latency_ns: latency(meters()),
             completed: meters().all(FlowMeter::is_accounted_for),
             intact: parts.iter().all(|(part, meter)| {
                 if cut_off(flow, meter).is_some() {
@@ -265,7 +228,8 @@ impl Measured {
                     meter.is_whole()
                 }
             }),
-        }
+        };
+        Measured { result, sent, call }
     }
 }
 

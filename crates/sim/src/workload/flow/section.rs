@@ -1,13 +1,10 @@
 //! Flows of a scenario.
 
 use host::message::Primitive;
-use kernel::{Bytes, Declaration, Parameters, Quantity, Span, Value};
+use kernel::{Bytes, Quantity, Span, Value};
 
-use ::scenario::{At, Lines, ScenarioError, Section};
-
-use crate::scenario::{FabricScenario, NodeKind, need};
-use crate::workload::Entry;
-use crate::workload::planner::Planner;
+use crate::scenario::{FabricScenario, NodeKind};
+use crate::workload::entry;
 
 kernel::choices! {
     /// Direction of the data, seen from the requester.
@@ -142,8 +139,6 @@ pub enum Target {
 }
 
 impl Quantity for Target {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Integer(address) if *address >= 0 => Ok(Self::Address(address.unsigned_abs())),
@@ -167,61 +162,20 @@ impl Quantity for Target {
     }
 }
 
-/// One `[[flows]]` entry.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// Name of the flow.
-    pub id: At<String>,
-    /// The host or device that makes the requests.
-    pub from: At<String>,
-    /// The target of the requests.
-    pub to: At<Target>,
-    /// All other parameters.
-    pub parameters: FlowParameters,
-    /// Lines of the entry in the scenario.
-    pub lines: Lines,
+entry! {
+    /// One `[[flows]]` entry.
+    pub struct Flow, called "flow" {
+        /// The host, or the dma, sg-dma, nvme, router or nic device, that makes the requests.
+        from: String, of "a host or device";
+        /// A host (its memory), a device (its BAR 0; of a nic, the memory of its host), or an address such as "0xc0000000".
+        to: Target, of "a host or device";
+        ..parameters: FlowParameters, in "flows";
+    }
 }
 
-impl Entry for Flow {
-    const NOUN: &'static str = "flow";
-    const NAMES: &[(&'static str, &'static str)] = &[
-        (
-            "from",
-            "The host, or the dma, sg-dma, nvme, router or nic device, that makes the requests.",
-        ),
-        (
-            "to",
-            "A host (its memory), a device (its BAR 0; of a nic, the memory of its host), or an address such as \"0xc0000000\".",
-        ),
-    ];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![("flows", FlowParameters::declarations())]
-    }
-
-    fn id(&self) -> &str {
-        &self.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.lines
-    }
-
-    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let from = need(&mut section, "from", "a host or device")?;
-        let to = need(&mut section, "to", "a host or device")?;
-        let mut parameters = FlowParameters::default();
-        let lines = section.set(&mut [&mut parameters])?;
-        Ok(Self {
-            id,
-            from,
-            to,
-            parameters,
-            lines,
-        })
-    }
-
-    fn is_between_hosts(&self, scenario: &FabricScenario) -> bool {
+impl Flow {
+    /// Whether one host loads from another, or stores to it.
+    pub(crate) fn is_between_hosts(&self, scenario: &FabricScenario) -> bool {
         let is_host = |name: &str| {
             let mut nodes = scenario.nodes.iter();
             nodes.any(|node| node.name.value == name && matches!(node.kind, NodeKind::Host(..)))
@@ -231,9 +185,5 @@ impl Entry for Flow {
             Target::Address(_) => false,
         };
         to && is_host(&self.from.value)
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.flows()
     }
 }

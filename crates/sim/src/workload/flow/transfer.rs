@@ -8,7 +8,6 @@ use kernel::{Bytes, Span};
 use crate::plan::NodePlan;
 use crate::plan::address::show;
 use crate::scenario::{ScenarioError, advice};
-use crate::workload::Workload;
 use crate::workload::flow::section::{Clock, Direction, Flow};
 use crate::workload::planner::Planner;
 
@@ -54,7 +53,7 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         plan: &FlowPlan,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<Option<TransferPlan>, ScenarioError> {
         let from = &self.nodes[plan.from];
         let Some(engine) = from.engine() else {
@@ -104,7 +103,7 @@ impl Planner<'_> {
         &self,
         flow: &Flow,
         from: &NodePlan,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<Option<u32>, ScenarioError> {
         if from.drive().is_some() {
             return self.carried_blocks(flow, earlier);
@@ -129,10 +128,9 @@ impl Planner<'_> {
         &self,
         flow: &Flow,
         plan: &FlowPlan,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<(), ScenarioError> {
-        let carried = earlier.get(plan.pattern as usize);
-        let Some(carried) = carried.and_then(Workload::flow) else {
+        let Some(carried) = earlier.get(plan.pattern as usize) else {
             return Ok(());
         };
         if carried.window != plan.window {
@@ -149,7 +147,7 @@ impl Planner<'_> {
                 && other.pattern == plan.pattern
                 && other.direction != Direction::Read
         };
-        let mut earlier = earlier.iter().filter_map(Workload::flow);
+        let mut earlier = earlier.iter();
         earlier.find(again).map_or(Ok(()), |other| {
             let message = format!(
                 "{:?} carries these bytes from here already, and they come once; write another flow to carry",
@@ -164,7 +162,7 @@ impl Planner<'_> {
         &self,
         flow: &Flow,
         plan: &FlowPlan,
-        earlier: &[Workload],
+        earlier: &[FlowPlan],
     ) -> Result<(), ScenarioError> {
         if plan.reply.is_none() {
             return Ok(());
@@ -172,7 +170,7 @@ impl Planner<'_> {
         let others = |other: &&FlowPlan| {
             other.reply.is_some() && other.to == plan.to && other.from != plan.from
         };
-        let mut earlier = earlier.iter().filter_map(Workload::flow);
+        let mut earlier = earlier.iter();
         earlier.find(others).map_or(Ok(()), |other| {
             let message = format!(
                 "{:?} has it send back to {}, and it sends to one address; write another reflector",
@@ -187,12 +185,12 @@ impl Planner<'_> {
         flow: &Flow,
         key: &str,
         id: &str,
-        earlier: &'e [Workload],
+        earlier: &'e [FlowPlan],
     ) -> Result<(u32, &'e FlowPlan), ScenarioError> {
-        let mut all = (0..).zip(earlier.iter().filter_map(Workload::flow));
+        let mut all = (0..).zip(earlier.iter());
         let found = all.find(|(_, other)| other.id == id);
         found.ok_or_else(|| {
-            let above = earlier.iter().filter_map(Workload::flow);
+            let above = earlier.iter();
             let above: Vec<&str> = above.map(|other| other.id.as_str()).collect();
             let advice = match above.as_slice() {
                 [] => "write the id of one that is".to_owned(),

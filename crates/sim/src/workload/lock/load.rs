@@ -8,9 +8,8 @@ use packet::FlowId;
 use transaction::{LockedWork, Under, Update};
 
 use crate::plan::{BufferPlan, FabricPlan};
-use crate::scenario::NodeKind;
 
-use super::{Loading, LockPlan, Own, UnderPlan};
+use super::{Kind, Loading, LockPlan, Own, UnderPlan};
 
 /// Gives the work to the cores or the accelerator that do it.
 pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
@@ -20,7 +19,7 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
         let start = work.start + to.up;
         let work = LockedWork { start, ..work };
         if let Some(accelerator) = to.models[locked.by].device_mut::<Accelerator>() {
-            if locked.warm_translations {
+            if locked.parameters.warm_translations {
                 let buffers = locked.buffers().map(|buffer| &plan.buffers[buffer]);
                 let mappings = buffers.flat_map(BufferPlan::mappings);
                 mappings.for_each(|mapping| accelerator.warm(mapping));
@@ -42,10 +41,8 @@ fn sweep(plan: &FabricPlan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut 
     let node = &plan.nodes[locked.by];
     let fails_at = node.upstream.map(|link| plan.links[link].fails_at);
     let table = &plan.buffers[locked.table];
-    let NodeKind::Host(_, costs) = &plan.nodes[table.host].kind else {
-        return;
-    };
-    if let Some(fails_at) = fails_at
+    if let Some(costs) = plan.nodes[table.host].kind.costs()
+        && let Some(fails_at) = fails_at
         && fails_at < Time::NEVER
     {
         let locks = locked.table_at(table.address);
@@ -68,18 +65,19 @@ fn work(plan: &FabricPlan, locked: &LockPlan, number: usize, flow: FlowId) -> Lo
         }
     };
     let under = match &locked.under {
-        UnderPlan::Hold(span, records) => Under::Hold {
-            span: *span,
-            records: *records,
+        UnderPlan::Hold(own) => Under::Hold {
+            span: own.hold,
+            records: own.records,
         },
         UnderPlan::Update(update) => Under::Update(Update {
             rows: base(update.buffer),
             own: update.own[number].clone(),
-            contention: update.contention,
-            lock: update.lock,
-            work: update.work,
+            contention: update.parameters.contention,
+            lock: update.parameters.lock,
+            work: update.parameters.work,
         }),
     };
+    let parameters = &locked.parameters;
     let owner = locked.owners().nth(number);
     LockedWork {
         flow,
@@ -90,11 +88,11 @@ fn work(plan: &FabricPlan, locked: &LockPlan, number: usize, flow: FlowId) -> Lo
             plan.seed,
             &format!("{} {} {number}", locked.kind(), locked.id),
         ),
-        count: locked.count,
-        start: locked.start,
-        interval: locked.interval,
-        random_intervals: locked.random_intervals,
-        software: locked.software,
-        poll: locked.poll,
+        count: parameters.count,
+        start: locked.start(),
+        interval: parameters.interval,
+        random_intervals: parameters.random_intervals,
+        software: parameters.software,
+        poll: parameters.poll,
     }
 }

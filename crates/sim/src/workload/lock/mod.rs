@@ -11,9 +11,10 @@ use std::ops::Range;
 
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
-use transaction::Granularity;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
+
+use section::{LockParameters, LockedParameters, TransactionParameters};
 
 pub(crate) use meter::LockMeter;
 pub use result::{LockResult, TransactionResult};
@@ -31,33 +32,19 @@ pub struct LockPlan {
     pub first_owner: u32,
     /// The buffer with the lock table.
     pub table: usize,
-    /// Buckets of the lock table.
-    pub buckets: u64,
     /// Bits of a bucket.
     pub width: Width,
     /// Work under the locks.
     pub under: UnderPlan,
-    /// Pieces of work on each core.
-    pub count: u64,
-    /// Time of the first piece.
-    pub start: Time,
-    /// Time from the end of each piece to the next.
-    pub interval: Span,
-    /// Whether the interval is the mean of exponential times.
-    pub random_intervals: bool,
-    /// Software time before the first compare-and-swap of each piece.
-    pub software: Span,
-    /// Time between two looks of a waiter.
-    pub poll: Span,
-    /// Whether an accelerator starts with the translations.
-    pub warm_translations: bool,
+    /// The parameters of all work under locks; the software time of an accelerator is zero.
+    pub parameters: LockedParameters,
 }
 
 /// Work under locks.
 #[derive(Clone, Debug)]
 pub enum UnderPlan {
     /// Nothing, for a time, with one of a number of record versions locked.
-    Hold(Span, u64),
+    Hold(LockParameters),
     /// Updates of rows.
     Update(UpdatePlan),
 }
@@ -67,22 +54,16 @@ pub enum UnderPlan {
 pub struct UpdatePlan {
     /// The buffer with the rows.
     pub buffer: usize,
-    /// Number of rows.
-    pub rows: u64,
     /// Rows that each core alone updates, by core.
     pub own: Vec<Range<u64>>,
-    /// Lock granularity of a transaction.
-    pub lock: Granularity,
-    /// Share of transactions that update the first row.
-    pub contention: f64,
-    /// Time from the read of a version to the write of the next.
-    pub work: Span,
+    /// The parameters of the transactions.
+    pub parameters: TransactionParameters,
 }
 
 impl LockPlan {
     /// The lock table, for an owner that sees its buffer at `base`.
     pub fn table_at(&self, base: u64) -> Table {
-        let table = Table::new(base, self.buckets, self.width);
+        let table = Table::new(base, self.parameters.buckets, self.width);
         table.expect("a plan has tables on pages that hold them")
     }
 
@@ -108,12 +89,13 @@ impl LockPlan {
     /// Longest time without an observation of the work, beside the time that memory takes.
     pub fn longest_pause(&self) -> Span {
         let under = match &self.under {
-            UnderPlan::Hold(span, _) => *span,
-            UnderPlan::Update(update) => update.work,
+            UnderPlan::Hold(own) => own.hold,
+            UnderPlan::Update(update) => update.parameters.work,
         };
         // Of a billion exponential times none is as long as thirty of the mean, but once in ten thousand runs.
-        let between = self.interval * if self.random_intervals { 30 } else { 1 };
-        between + under + self.software + self.poll
+        let own = &self.parameters;
+        let between = own.interval * if own.random_intervals { 30 } else { 1 };
+        between + under + own.software + own.poll
     }
 
     /// Buffers that the work writes: the locks, and the rows, if there are any.
@@ -131,9 +113,6 @@ impl LockPlan {
     }
 }
 
-/// A key, and why its value is wrong.
-type Wrong = (&'static str, String);
-
 impl Kind for LockPlan {
     fn id(&self) -> &str {
         &self.id
@@ -148,15 +127,15 @@ impl Kind for LockPlan {
     }
 
     fn start(&self) -> Time {
-        self.start
+        Time::ZERO + self.parameters.start
     }
 
     fn amount(&self, _part: usize) -> Option<u64> {
-        Some(self.count)
+        Some(self.parameters.count)
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start, self.longest_pause() + PATIENCE)
+        Patience::new(self.start(), self.longest_pause() + PATIENCE)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {

@@ -1,6 +1,6 @@
 //! Planning of work under locks: owners, buffers of the locks and rows, and agreement of all work on them.
 
-use kernel::{Span, Time};
+use kernel::Span;
 use locktable::{Owner, Table, Width};
 use protocol::coherence::LINE_BYTES;
 use transaction::Rights;
@@ -8,48 +8,82 @@ use transaction::Rights;
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
 use crate::plan::buffers::buffer_of;
-use crate::scenario::{NodeKind, ScenarioError, taken};
-use crate::workload::lock::section::{
-    Locked, LockedParameters, Locks, TransactionParameters, Transactions, UnderWritten,
-};
+use crate::scenario::{NodeKind, ScenarioError, Wrong};
+use crate::workload::lock::section::{LockParameters, LockedParameters, TransactionParameters};
 use crate::workload::planner::Planner;
-use crate::workload::{Entries, Entry, Workload};
+use crate::workload::{Entry, Workload};
 
 use super::sharing::{check_accesses, check_sharing};
-use super::{LockPlan, UnderPlan, UpdatePlan, Wrong};
+use super::{LockPlan, UnderPlan, UpdatePlan};
+
+/// The keys that all work under locks has, as written.
+struct Locked<'a> {
+    by: &'a str,
+    /// The key of the buffer with the lock table, and the buffer's name.
+    table: (&'static str, &'a str),
+    parameters: &'a LockedParameters,
+    under: UnderWritten<'a>,
+}
+
+/// Work under the locks, as written.
+enum UnderWritten<'a> {
+    /// No work: locks are only held.
+    Hold(&'a LockParameters),
+    /// Updates of rows in the named buffer.
+    Update(&'a str, &'a TransactionParameters),
+}
 
 impl Planner<'_> {
+    /// Plans all requests for locks alone.
+    pub(in crate::workload) fn locks(&mut self) -> Result<(), ScenarioError> {
+        self.locked(&self.written.locks, |one| Locked {
+            by: &one.by.value,
+            table: ("buffer", &one.buffer.value),
+            parameters: &one.parameters,
+            under: UnderWritten::Hold(&one.own),
+        })
+    }
+
+    /// Plans all transactions.
+    pub(in crate::workload) fn transactions(&mut self) -> Result<(), ScenarioError> {
+        self.locked(&self.written.transactions, |one| Locked {
+            by: &one.by.value,
+            table: ("locks", &one.locks.value),
+            parameters: &one.parameters,
+            under: UnderWritten::Update(&one.buffer.value, &one.own),
+        })
+    }
+
     /// Plans all work under locks of one list. Other writers of its buffers are refused.
-    pub(super) fn locked(
+    fn locked<E: Entry>(
         &mut self,
-        list: impl Fn(&Entries) -> Vec<&Locked>,
+        written: &[E],
+        content: impl Fn(&E) -> Locked<'_>,
     ) -> Result<(), ScenarioError> {
-        let written = list(self.written);
-        if let Some((number, message)) = taken(written.iter().map(|one| &one.id)) {
-            return Err(self.locked_error(written[number], ("id", message)));
-        }
+        self.check_ids(written)?;
         let mut plans: Vec<LockPlan> = Vec::new();
-        for locked in &written {
-            let earlier: Vec<&LockPlan> = self.locks().chain(&plans).collect();
+        for locked in written {
+            let earlier: Vec<&LockPlan> = self.planned_locks().chain(&plans).collect();
             let next_owner = earlier.last().map_or(1, |plan| plan.next_owner());
-            let plan = self.locked_work(locked, self.buffers, next_owner);
+            let plan = self.locked_work(locked, &content(locked), next_owner);
             let plan = plan.and_then(|plan| {
                 check_sharing(&plan, &earlier, self.buffers)?;
                 check_accesses(&plan, &self.workloads, self.buffers)?;
                 Ok(plan)
             });
-            plans.push(plan.map_err(|wrong| self.locked_error(locked, wrong))?);
+            let error = |(key, message): Wrong| self.error(locked, key, &message);
+            plans.push(plan.map_err(error)?);
         }
         for buffer in plans.iter().flat_map(LockPlan::buffers) {
             self.buffers[buffer].is_written = true;
         }
-        self.deal_rows(&mut plans, &written)?;
+        self.deal_rows(&mut plans, written)?;
         self.workloads.extend(plans.into_iter().map(Workload::from));
         Ok(())
     }
 
     /// The work under locks of the lists before.
-    fn locks(&self) -> impl Iterator<Item = &LockPlan> {
+    fn planned_locks(&self) -> impl Iterator<Item = &LockPlan> {
         self.workloads.iter().filter_map(|one| match one {
             Workload::Lock(plan) => Some(plan),
             _ => None,
@@ -58,62 +92,53 @@ impl Planner<'_> {
 
     fn locked_work(
         &self,
-        locked: &Locked,
-        buffers: &[BufferPlan],
+        entry: &impl Entry,
+        locked: &Locked<'_>,
         first_owner: u32,
     ) -> Result<LockPlan, Wrong> {
-        let parameters = &locked.parameters;
-        let key = match locked.under {
-            UnderWritten::Hold(_) => "buffer",
-            UnderWritten::Update(..) => "locks",
-        };
-        let table = buffer_of(&locked.table.value, buffers).map_err(|message| (key, message))?;
-        let by = self.accessor(&locked.by.value, &buffers[table]);
+        let (buffers, parameters) = (&*self.buffers, locked.parameters);
+        let (key, name) = locked.table;
+        let table = buffer_of(name, buffers).map_err(|message| (key, message))?;
+        let by = self.accessor(locked.by, &buffers[table]);
         let by = by.map_err(|message| ("by", message))?;
         if self.is_block_dma(by) {
             let message = format!(
                 "{} has no lock engine; write a host or an accelerator",
-                locked.by.value
+                locked.by
             );
             return Err(("by", message));
         }
         self.check_buffer(by, key, &buffers[table])?;
         let first = parameters.first_core as usize;
         let cores = first..first + parameters.cores as usize;
-        self.check_cores(by, cores.end, &locked.lines)?;
+        self.check_cores(by, cores.end, entry.lines())?;
         let is_host = matches!(self.nodes[by].kind, NodeKind::Host(..));
-        if !is_host && locked.lines.has("software") {
+        if !is_host && entry.lines().has("software") {
             let message = "an accelerator has no software; leave it out".to_owned();
             return Err(("software", message));
         }
         Owner::new(first_owner + cores.len() as u32 - 1)
             .map_err(|error| ("by", format!("{error}; write fewer")))?;
         let under = match &locked.under {
-            UnderWritten::Hold(own) => UnderPlan::Hold(own.hold, own.records),
-            UnderWritten::Update(rows, own) => {
-                UnderPlan::Update(self.update(&rows.value, own, by, buffers)?)
-            }
+            UnderWritten::Hold(own) => UnderPlan::Hold((*own).clone()),
+            UnderWritten::Update(rows, own) => UnderPlan::Update(self.update(rows, own, by)?),
         };
         Ok(LockPlan {
-            id: locked.id.value.clone(),
+            id: entry.id().value.clone(),
             by,
             cores,
             first_owner,
             table,
-            buckets: parameters.buckets,
             width: width(parameters, &buffers[table])?,
             under,
-            count: parameters.count,
-            start: Time::from_fs(parameters.start.as_fs()),
-            interval: parameters.interval,
-            random_intervals: parameters.random_intervals,
-            software: if is_host {
-                parameters.software
-            } else {
-                Span::ZERO
+            parameters: LockedParameters {
+                software: if is_host {
+                    parameters.software
+                } else {
+                    Span::ZERO
+                },
+                ..parameters.clone()
             },
-            poll: parameters.poll,
-            warm_translations: parameters.warm_translations,
         })
     }
 
@@ -122,10 +147,9 @@ impl Planner<'_> {
         name: &str,
         own: &TransactionParameters,
         by: usize,
-        buffers: &[BufferPlan],
     ) -> Result<UpdatePlan, Wrong> {
-        let buffer = buffer_of(name, buffers).map_err(|message| ("buffer", message))?;
-        let there = &buffers[buffer];
+        let buffer = buffer_of(name, self.buffers).map_err(|message| ("buffer", message))?;
+        let there = &self.buffers[buffer];
         let same = self.accessor(&self.nodes[by].name, there);
         same.map_err(|message| ("buffer", message))?;
         self.check_buffer(by, "buffer", there)?;
@@ -134,11 +158,8 @@ impl Planner<'_> {
         }
         Ok(UpdatePlan {
             buffer,
-            rows: own.rows,
             own: Vec::new(),
-            lock: own.lock,
-            contention: own.contention,
-            work: own.work,
+            parameters: own.clone(),
         })
     }
 
@@ -162,7 +183,11 @@ impl Planner<'_> {
     }
 
     /// Gives each core rows that no other core updates: an equal share of all but the first.
-    fn deal_rows(&self, plans: &mut [LockPlan], written: &[&Locked]) -> Result<(), ScenarioError> {
+    fn deal_rows(
+        &self,
+        plans: &mut [LockPlan],
+        written: &[impl Entry],
+    ) -> Result<(), ScenarioError> {
         let all = plans.iter();
         let all = all.map(|plan| (plan.update().map(|one| one.buffer), plan.cores.len() as u64));
         let all: Vec<(Option<usize>, u64)> = all.collect();
@@ -175,29 +200,19 @@ impl Planner<'_> {
                 plans.iter().filter(here).map(|(_, cores)| cores).sum()
             };
             let (before, total) = (with(&all[..number]), with(&all));
-            if total >= update.rows {
+            let rows = update.parameters.rows;
+            if total >= rows {
                 let message = format!(
-                    "{} are too few for all who update them; write {} or more",
-                    update.rows,
+                    "{rows} are too few for all who update them; write {} or more",
                     total + 1
                 );
-                return Err(self.locked_error(written[number], ("rows", message)));
+                return Err(self.error(&written[number], "rows", &message));
             }
-            let first = |core: u64| 1 + core * (update.rows - 1) / total;
+            let first = |core: u64| 1 + core * (rows - 1) / total;
             let cores = before..before + all[number].1;
             update.own = cores.map(|core| first(core)..first(core + 1)).collect();
         }
         Ok(())
-    }
-
-    /// An error at a key of the entry `locked`.
-    fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
-        let kind = match &locked.under {
-            UnderWritten::Hold(_) => Locks::NOUN,
-            UnderWritten::Update(..) => Transactions::NOUN,
-        };
-        let message = format!("{kind} {:?}, {key}: {message}", locked.id.value);
-        self.scenario.error(locked.lines.of(key), message)
     }
 }
 

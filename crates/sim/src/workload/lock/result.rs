@@ -106,7 +106,7 @@ pub(super) fn transactions(
         by: seen.plan.nodes[locked.by].name.clone(),
         buffer: seen.plan.buffers[update.buffer].name.clone(),
         locks: seen.plan.buffers[locked.table].name.clone(),
-        lock: update.lock.name(),
+        lock: update.parameters.lock.name(),
         committed: ended.count,
         committed_per_second: span.map(|seconds| ended.count as f64 / seconds),
         conflicts: work.conflicts,
@@ -156,7 +156,7 @@ fn versions(update: &UpdatePlan, seen: &Seen<'_>) -> u64 {
     let memory = models[buffer.host].memory().expect("a host has memory");
     let base = plan.nodes[buffer.host].memory;
     let base = base.map_or(0, |memory| memory.base);
-    let mut bytes = vec![0; update.rows as usize * LINE_BYTES];
+    let mut bytes = vec![0; update.parameters.rows as usize * LINE_BYTES];
     memory.read(buffer.address - base, &mut bytes);
     overlay(
         (plan, models, now),

@@ -1,13 +1,9 @@
 //! Work under locks that hosts and accelerators share: requests alone, and the transactions of a database.
 
-use kernel::{Declaration, Parameters, Span};
+use kernel::Span;
 use transaction::Granularity;
 
-use ::scenario::{At, Lines, ScenarioError, Section};
-
-use crate::scenario::need;
-use crate::workload::Entry;
-use crate::workload::planner::Planner;
+use crate::workload::entry;
 
 kernel::parameters! {
     /// Work under the locks of a table in a buffer, besides its `id`, the node that does it (`by`), and its buffers.
@@ -61,133 +57,28 @@ kernel::parameters! {
     }
 }
 
-/// Work under the locks, as written.
-#[derive(Clone, Debug)]
-pub enum UnderWritten {
-    /// No work: locks are only held.
-    Hold(LockParameters),
-    /// Updates of rows in the named buffer.
-    Update(At<String>, TransactionParameters),
-}
-
-/// The content of a `[[locks]]` or `[[transactions]]` entry.
-#[derive(Clone, Debug)]
-pub struct Locked {
-    /// Name of the entry.
-    pub id: At<String>,
-    /// The host or accelerator that does the work.
-    pub by: At<String>,
-    /// The buffer with the lock table.
-    pub table: At<String>,
-    /// Work under the locks.
-    pub under: UnderWritten,
-    /// All other parameters.
-    pub parameters: LockedParameters,
-    /// Lines of the entry in the scenario.
-    pub lines: Lines,
-}
-
-/// A `[[locks]]` entry.
-#[derive(Clone, Debug)]
-pub struct Locks(pub Locked);
-
-/// A `[[transactions]]` entry.
-#[derive(Clone, Debug)]
-pub struct Transactions(pub Locked);
-
-impl Entry for Locks {
-    const NOUN: &'static str = "locks";
-    const NAMES: &[(&'static str, &'static str)] = &[
-        (
-            "by",
-            "The coherent host, or the accelerator, that makes them.",
-        ),
-        (
-            "buffer",
-            "The buffer with the lock table, which all share who name it.",
-        ),
-    ];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![
-            ("locks, transactions", LockedParameters::declarations()),
-            ("locks", LockParameters::declarations()),
-        ]
-    }
-
-    fn id(&self) -> &str {
-        &self.0.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.0.lines
-    }
-
-    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let by = need(&mut section, "by", "a host or an accelerator")?;
-        let table = need(&mut section, "buffer", "a [buffers.NAME]")?;
-        let (mut parameters, mut own) = Default::default();
-        let lines = section.set(&mut [&mut parameters, &mut own])?;
-        Ok(Self(Locked {
-            id,
-            by,
-            table,
-            under: UnderWritten::Hold(own),
-            parameters,
-            lines,
-        }))
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.locked(|all| all.locks.iter().map(|Locks(one)| one).collect())
+entry! {
+    /// A `[[locks]]` entry.
+    pub struct Locks, called "locks" {
+        /// The coherent host, or the accelerator, that makes them.
+        by: String, of "a host or an accelerator";
+        /// The buffer with the lock table, which all share who name it.
+        buffer: String, of "a [buffers.NAME]";
+        ..parameters: LockedParameters, in "locks, transactions";
+        ..own: LockParameters, in "locks";
     }
 }
 
-impl Entry for Transactions {
-    const NOUN: &'static str = "transactions";
-    const NAMES: &[(&'static str, &'static str)] = &[
-        (
-            "by",
-            "The coherent host, or the accelerator, that makes them.",
-        ),
-        ("buffer", "The buffer with the rows."),
-        ("locks", "The buffer with the lock table."),
-    ];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![("transactions", TransactionParameters::declarations())]
-    }
-
-    fn id(&self) -> &str {
-        &self.0.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.0.lines
-    }
-
-    fn read(id: At<String>, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let by = need(&mut section, "by", "a host or an accelerator")?;
-        let rows = need(&mut section, "buffer", "a [buffers.NAME] with the rows")?;
-        let table = need(&mut section, "locks", "a [buffers.NAME] with the locks")?;
-        let (mut parameters, mut own) = Default::default();
-        let lines = section.set(&mut [&mut parameters, &mut own])?;
-        Ok(Self(Locked {
-            id,
-            by,
-            table,
-            under: UnderWritten::Update(rows, own),
-            parameters,
-            lines,
-        }))
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.locked(|all| {
-            all.transactions
-                .iter()
-                .map(|Transactions(one)| one)
-                .collect()
-        })
+entry! {
+    /// A `[[transactions]]` entry.
+    pub struct Transactions, called "transactions" {
+        /// The coherent host, or the accelerator, that makes them.
+        by: String, of "a host or an accelerator";
+        /// The buffer with the rows.
+        buffer: String, of "a [buffers.NAME] with the rows";
+        /// The buffer with the lock table.
+        locks: String, of "a [buffers.NAME] with the locks";
+        ..parameters: LockedParameters, in "locks, transactions";
+        ..own: TransactionParameters, in "transactions";
     }
 }

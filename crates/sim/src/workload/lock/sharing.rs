@@ -3,10 +3,11 @@
 use transaction::AccessKind;
 
 use crate::plan::BufferPlan;
+use crate::scenario::Wrong;
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
 
-use super::{LockPlan, UnderPlan, Wrong};
+use super::{LockPlan, UnderPlan};
 
 /// Checks that work agrees with other work in the same buffers.
 pub(crate) fn check_sharing(
@@ -36,8 +37,8 @@ pub(crate) fn check_sharing(
         if other.update().is_some_and(|one| one.buffer == plan.table) {
             return both(table, plan.table);
         }
-        if plan.table == other.table && plan.buckets != other.buckets {
-            return differs("buckets", other.buckets.to_string());
+        if plan.table == other.table && plan.parameters.buckets != other.parameters.buckets {
+            return differs("buckets", other.parameters.buckets.to_string());
         }
         if plan.table == other.table && plan.width != other.width {
             return differs("width", (other.width.bytes() * 8).to_string());
@@ -51,11 +52,11 @@ pub(crate) fn check_sharing(
         if plan.table != other.table {
             return differs("locks", format!("{:?}", buffers[other.table].name));
         }
-        if one.rows != two.rows {
-            return differs("rows", two.rows.to_string());
+        if one.parameters.rows != two.parameters.rows {
+            return differs("rows", two.parameters.rows.to_string());
         }
-        if one.lock != two.lock {
-            return differs("lock", format!("{:?}", two.lock.name()));
+        if one.parameters.lock != two.parameters.lock {
+            return differs("lock", format!("{:?}", two.parameters.lock.name()));
         }
     }
     Ok(())
@@ -68,7 +69,7 @@ pub(crate) fn check_accesses(
     buffers: &[BufferPlan],
 ) -> Result<(), Wrong> {
     let writes = |access: &&AccessPlan| {
-        access.kind != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
+        access.parameters.kind != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
     };
     let mut accesses = others.iter().filter_map(|other| match other {
         Workload::Access(access) => Some(access),

@@ -1,32 +1,56 @@
-//! Open-loop workloads of networks: each node offers messages to others at a rate that does not depend on what arrives.
+//! Open-loop workloads: each node of a network, or each processor at a controller, offers messages to others at a rate that does not depend
+//! on what arrives.
 
-pub(super) mod offered;
-pub(crate) mod plan;
-pub(super) mod result;
+mod load;
+mod offer;
+mod plan;
+mod result;
 pub mod section;
-pub(super) mod tree;
+mod tree;
 
 use std::sync::Arc;
 
-use kernel::{Span, Stream, Time};
-use transaction::{Addresses, Content, Direction, Extent, Flow, Spread};
+use kernel::{Span, Time};
+use protocol::QueuePairId;
+use transaction::Arrivals;
 
+use crate::model::Model;
 use crate::plan::FabricPlan;
 
-use super::{Kind, Loading, Own, Patience, Seen, TreeTraffic, WorkloadResults};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResults};
 
-pub use offered::Offered;
+use offer::OfferSource;
+use section::TrafficParameters;
+
 pub use result::TrafficResult;
+pub use tree::TreeTraffic;
 
 /// One open-loop workload.
 #[derive(Clone, Debug)]
 pub struct TrafficPlan {
-    /// The offered load.
-    pub offered: Offered,
-    /// The network of the workload.
-    pub network: usize,
-    /// Sources, by number of the node in the network.
-    pub sources: Vec<SourcePlan>,
+    /// Unique name of the workload.
+    pub id: String,
+    /// The name of the network or controller of the workload.
+    pub network: String,
+    /// Payload bytes that each source offers per second.
+    pub load: u64,
+    /// Duration of the offers.
+    pub duration: Span,
+    /// Arrival process of messages.
+    pub arrivals: Arrivals,
+    /// All other parameters, as written.
+    pub parameters: TrafficParameters,
+    /// The nodes or processors that send.
+    pub sources: Sources,
+}
+
+/// The nodes or processors that send.
+#[derive(Clone, Debug)]
+pub enum Sources {
+    /// Nodes of a network, by their number in it.
+    Network(Vec<SourcePlan>),
+    /// Processors of a controller, in the order of their ports.
+    Controller(Vec<OfferSource>),
 }
 
 /// A node that sends.
@@ -40,77 +64,83 @@ pub struct SourcePlan {
     pub favoured: Option<(u64, f64)>,
 }
 
+impl TrafficPlan {
+    /// The end of the offers.
+    fn until(&self) -> Time {
+        self.start() + self.duration
+    }
+
+    /// Payload bytes of one message.
+    fn message(&self) -> u64 {
+        self.parameters.message.0
+    }
+}
+
 impl Kind for TrafficPlan {
     fn id(&self) -> &str {
-        &self.offered.id
+        &self.id
     }
 
     fn parts(&self) -> usize {
-        self.sources.len()
+        match &self.sources {
+            Sources::Network(sources) => sources.len(),
+            Sources::Controller(sources) => sources.len(),
+        }
     }
 
     fn pattern(&self, number: u32) -> Option<u32> {
         Some(number)
     }
 
+    fn prepare(&self, own: &Own, plan: &FabricPlan, models: &mut [Model]) {
+        if let Sources::Controller(sources) = &self.sources {
+            offer::prepare(self, sources, own, plan, models);
+        }
+    }
+
     fn load(&self, own: &Own, to: &mut Loading<'_>) {
-        let pattern = to.plan.pattern(own.number);
-        for (source, id) in self.sources.iter().zip(own.flows()) {
-            let name = format!(
-                "traffic {} {}",
-                self.offered.id, to.plan.nodes[source.node].name
-            );
-            let flow = Flow {
-                id,
-                direction: Direction::Write,
-                address: source.targets[0],
-                region: self.offered.message,
-                addresses: Addresses::Sequential,
-                follows: None,
-                extent: Extent::Lasting(self.offered.duration),
-                request_size: Some(self.offered.message),
-                start: self.offered.start + to.up,
-                interval: Span::ZERO,
-                content: Content::Pattern(pattern),
-                disguise: None,
-                spread: Some(Box::new(Spread {
-                    targets: source.targets.clone(),
-                    favoured: source.favoured,
-                    arrivals: self.offered.arrivals,
-                    stream: Stream::named(to.plan.seed, &name),
-                })),
-            };
-            to.models[source.node].add_flow(0, flow);
+        match &self.sources {
+            Sources::Network(sources) => load::load(self, sources, own, to),
+            Sources::Controller(sources) => offer::load(self, sources, own, to),
         }
     }
 
     fn start(&self) -> Time {
-        self.offered.start
+        Time::ZERO + self.parameters.start
     }
 
     fn lasts_until(&self) -> Option<Time> {
-        Some(self.offered.until())
+        Some(self.until())
     }
 
-    fn enders(&self, part: usize, _plan: &FabricPlan) -> Vec<usize> {
-        vec![self.sources[part].node]
+    fn enders(&self, part: usize, plan: &FabricPlan) -> Vec<usize> {
+        match &self.sources {
+            Sources::Network(sources) => vec![sources[part].node],
+            Sources::Controller(sources) => vec![plan.nodes[sources[part].nic].root],
+        }
     }
 
+    /// The bytes that each source offers on average.
     fn amount(&self, _part: usize) -> Option<u64> {
-        Some(self.offered.bytes())
+        Some((self.load as f64 * self.duration.as_ns() * 1e-9) as u64)
     }
 
     fn patience(&self) -> Patience {
-        self.offered.patience()
+        Patience::new(self.until(), NETWORK_PATIENCE)
     }
 
-    fn tree(&self, plan: &FabricPlan) -> Option<TreeTraffic> {
-        Some(tree::of(self, plan))
+    fn queue_pairs(&self) -> Vec<QueuePairId> {
+        match &self.sources {
+            Sources::Network(_) => Vec::new(),
+            Sources::Controller(sources) => sources.iter().map(|source| source.pair.id).collect(),
+        }
+    }
+
+    fn tree(&self) -> Option<TreeTraffic> {
+        Some(tree::of(self))
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
-        let network = &seen.plan.networks[self.network].name;
-        to.traffic
-            .push(result::of(&self.offered, network, own, seen));
+        to.traffic.push(result::of(self, own, seen));
     }
 }

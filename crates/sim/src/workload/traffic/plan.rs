@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
+use kernel::{Bandwidth, Bytes, Quantity, Span};
 use transaction::Arrivals;
 
 use crate::plan::network::{Networks, port_to};
 use crate::plan::{ControllerPlan, NodePlan};
-use crate::scenario::{At, FabricScenario, ScenarioError, Sides, advice, already};
+use crate::scenario::{At, FabricScenario, ScenarioError, Sides, already, position};
 use crate::workload::Entry;
-use crate::workload::planner::Planner as Workloads;
+use crate::workload::planner::Planner;
 use crate::workload::traffic::section::{ArrivalKind, Side, Traffic, TrafficPattern};
 
-use super::{Offered, SourcePlan, TrafficPlan};
+use super::{SourcePlan, Sources, TrafficPlan};
 
-impl Workloads<'_> {
+impl Planner<'_> {
+    /// Plans all open-loop workloads: those of networks, then those of controllers.
+    pub(in crate::workload) fn open_loops(&mut self) -> Result<(), ScenarioError> {
+        self.traffic()?;
+        self.offers()
+    }
+
     /// Plans the workloads of networks.
-    pub(super) fn traffic(&mut self) -> Result<(), ScenarioError> {
+    fn traffic(&mut self) -> Result<(), ScenarioError> {
         let (scenario, written, nodes) = (self.scenario, self.written, self.nodes);
         for (index, traffic) in written.traffic.iter().enumerate() {
             let At { value: id, line } = &traffic.id;
@@ -29,12 +35,8 @@ impl Workloads<'_> {
             if controller_of(self.controllers, traffic).is_some() {
                 continue;
             }
-            let one = Planner {
-                scenario,
-                traffic,
-                nodes,
-            };
-            let plan = one.plan(self.networks)?;
+            let written = Written::of(scenario, nodes, traffic)?;
+            let plan = written.in_network(self.networks)?;
             self.workloads.push(plan.into());
         }
         Ok(())
@@ -42,22 +44,24 @@ impl Workloads<'_> {
 }
 
 /// The controller of a workload, if it is not one of a network.
-pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
+pub(super) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
     let name = &traffic.network.value;
     controllers.iter().position(|one| one.name == *name)
 }
 
 /// Checked keys of a workload: load, duration and favoured node.
-pub(crate) struct Written<'a> {
+pub(super) struct Written<'a> {
     scenario: &'a FabricScenario,
-    traffic: &'a Traffic,
+    nodes: &'a [NodePlan],
+    pub(super) traffic: &'a Traffic,
     load: Bandwidth,
     duration: Span,
 }
 
 impl<'a> Written<'a> {
-    pub(crate) fn of(
+    pub(super) fn of(
         scenario: &'a FabricScenario,
+        nodes: &'a [NodePlan],
         traffic: &'a Traffic,
     ) -> Result<Self, ScenarioError> {
         let parameters = &traffic.parameters;
@@ -73,6 +77,7 @@ impl<'a> Written<'a> {
         let duration = parameters.duration.filter(|span| *span > Span::ZERO);
         Ok(Self {
             scenario,
+            nodes,
             traffic,
             load: load.ok_or_else(|| {
                 let right = "load = \"1 GB/s\" that each node offers";
@@ -85,17 +90,21 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// The offered load; a trial of a Bernoulli process takes a `cycle`.
-    pub(crate) fn offered(&self, cycle: Span) -> Result<Offered, ScenarioError> {
-        let parameters = &self.traffic.parameters;
-        Ok(Offered {
+    /// The plan of the workload; a trial of a Bernoulli process takes a `cycle`.
+    pub(super) fn plan(
+        &self,
+        network: &str,
+        cycle: Span,
+        sources: Sources,
+    ) -> Result<TrafficPlan, ScenarioError> {
+        Ok(TrafficPlan {
             id: self.traffic.id.value.clone(),
-            pattern: parameters.pattern,
+            network: network.to_owned(),
             load: self.load.0,
-            message: parameters.message.0,
-            arrivals: self.arrivals(cycle)?,
-            start: Time::from_fs(parameters.start.as_fs()),
             duration: self.duration,
+            arrivals: self.arrivals(cycle)?,
+            parameters: self.traffic.parameters.clone(),
+            sources,
         })
     }
 
@@ -109,7 +118,7 @@ impl<'a> Written<'a> {
                 let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
                 if probability > 1.0 {
                     let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
-                    return Err(self.traffic.error(self.scenario, "load", message));
+                    return Err(self.error("load", message));
                 }
                 Arrivals::Bernoulli(cycle, probability)
             }
@@ -117,7 +126,7 @@ impl<'a> Written<'a> {
     }
 
     /// The favoured one of `count` nodes or processors, and its share of the messages.
-    pub(crate) fn hot_node(
+    pub(super) fn hot_node(
         &self,
         count: usize,
         noun: &str,
@@ -129,7 +138,7 @@ impl<'a> Written<'a> {
             return idle.map_or(Ok(None), |key| {
                 let message =
                     "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
-                Err(self.traffic.error(self.scenario, key, message))
+                Err(self.error(key, message))
             });
         }
         let hot = parameters.hot_node as usize;
@@ -140,49 +149,35 @@ impl<'a> Written<'a> {
             "there is no {noun} {hot}; write one from 0 to {}",
             count - 1
         );
-        Err(self.traffic.error(self.scenario, "hot_node", &message))
+        Err(self.error("hot_node", &message))
     }
 }
 
-struct Planner<'a> {
-    scenario: &'a FabricScenario,
-    traffic: &'a Traffic,
-    nodes: &'a [NodePlan],
-}
-
-impl Planner<'_> {
+impl Written<'_> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
         self.traffic.error(self.scenario, key, message)
     }
 
-    fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
-        let parameters = &self.traffic.parameters;
+    /// The plan of a workload of a network.
+    fn in_network(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
         let network = self.network(networks)?;
-        let written = Written::of(self.scenario, self.traffic)?;
-        self.check_message(networks, network, parameters.message.0)?;
-        let cycle = networks.all[network].optical.cycle();
-        Ok(TrafficPlan {
-            offered: written.offered(cycle)?,
-            network,
-            sources: self.sources(networks, network)?,
-        })
+        self.check_message(networks, network, self.traffic.parameters.message.0)?;
+        let sources = self.sources(networks, network)?;
+        let network = &networks.all[network];
+        let cycle = network.optical.cycle();
+        self.plan(&network.name, cycle, Sources::Network(sources))
     }
 
     fn network(&self, networks: &Networks) -> Result<usize, ScenarioError> {
         let name = self.traffic.network.value.as_str();
-        let by_name = networks.all.iter().position(|network| network.name == name);
+        let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
+        let missing = "there is none; write [networks.NAME] or [controllers.NAME]";
+        let by_name = position(name, &names, "network", missing);
         let by_router = || {
             let node = self.nodes.iter().position(|node| node.name == name)?;
             networks.members[node].map(|(network, _)| network)
         };
-        by_name.or_else(by_router).ok_or_else(|| {
-            let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
-            let there = match names.as_slice() {
-                [] => "there is none; write [networks.NAME] or [controllers.NAME]".to_owned(),
-                names => advice(name, names),
-            };
-            self.error("network", &format!("there is no network {name:?}; {there}"))
-        })
+        by_name.or_else(|message| by_router().ok_or_else(|| self.error("network", &message)))
     }
 
     fn check_message(
@@ -237,7 +232,7 @@ impl Planner<'_> {
         let bases: Vec<u64> = (0..count)
             .map(|node| window.base(node as u16, ports[node]))
             .collect();
-        let hot = Written::of(self.scenario, self.traffic)?.hot_node(count, "node")?;
+        let hot = self.hot_node(count, "node")?;
         let mut shared: Option<(u64, Arc<[u64]>)> = None;
         let mut sources = Vec::with_capacity(count);
         for number in 0..count {

@@ -1,9 +1,8 @@
 //! Results of open-loop workloads.
 
-use kernel::Quantity;
 use serde::Serialize;
 
-use super::offered::Offered;
+use super::TrafficPlan;
 use crate::meters::latency::Latency;
 use crate::meters::meter::FlowMeter;
 use crate::workload::{Own, Seen};
@@ -16,7 +15,7 @@ pub struct TrafficResult {
     /// The network or controller of the workload.
     pub network: String,
     /// Traffic pattern.
-    pub pattern: String,
+    pub pattern: &'static str,
     /// Number of nodes that sent.
     pub nodes: usize,
     /// Payload bytes that each node offered per second.
@@ -37,13 +36,8 @@ pub struct TrafficResult {
     pub intact: bool,
 }
 
-/// The outcome of a load that the nodes of `network`, or the processors at a controller of that name, have offered.
-pub(in crate::workload) fn of(
-    traffic: &Offered,
-    network: &str,
-    own: &Own,
-    seen: &Seen<'_>,
-) -> TrafficResult {
+/// The outcome of the load that all sources have offered.
+pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficResult {
     let meter = seen.meter;
     let meters = || seen.meters(own);
     let counted: Vec<u64> = match meter.window() {
@@ -71,8 +65,8 @@ pub(in crate::workload) fn of(
     let count = rates.len() as f64;
     TrafficResult {
         id: traffic.id.clone(),
-        network: network.to_owned(),
-        pattern: traffic.pattern.show(),
+        network: traffic.network.clone(),
+        pattern: traffic.parameters.pattern.name(),
         nodes: rates.len(),
         offered_bytes_per_second: traffic.load as f64,
         accepted_bytes_per_second: any.then_some(sum / count),

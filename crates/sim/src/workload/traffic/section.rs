@@ -1,12 +1,8 @@
 //! Open-loop workloads of a scenario.
 
-use kernel::{Bandwidth, Bytes, Declaration, Parameters, Span};
+use kernel::{Bandwidth, Bytes, Span};
 
-use ::scenario::{At, Lines, ScenarioError, Section};
-
-use crate::workload::Entry;
-use crate::workload::planner::Planner;
-use crate::workload::work::Work;
+use crate::workload::entry;
 
 kernel::choices! {
     /// The choice of destinations for the messages of a workload.
@@ -72,34 +68,11 @@ kernel::parameters! {
     }
 }
 
-/// One `[[traffic]]` entry; any router of a network can stand for the network.
-pub type Traffic = Work<TrafficParameters>;
-
-impl Entry for Traffic {
-    const NOUN: &'static str = "traffic";
-    const NAMES: &[(&'static str, &'static str)] = &[(
-        "network",
-        "The network whose nodes send, or a router in it; or the controller whose nic devices do.",
-    )];
-
-    fn declarations() -> Vec<(&'static str, Vec<Declaration>)> {
-        vec![("traffic", TrafficParameters::declarations())]
-    }
-
-    fn id(&self) -> &str {
-        &self.id.value
-    }
-
-    fn lines(&self) -> &Lines {
-        &self.lines
-    }
-
-    fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError> {
-        Work::of(id, section)
-    }
-
-    fn plan(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {
-        planner.traffic()?;
-        planner.offers()
+entry! {
+    /// One `[[traffic]]` entry; any router of a network can stand for the network.
+    pub struct Traffic, called "traffic" {
+        /// The network whose nodes send, or a router in it; or the controller whose nic devices do.
+        network: String, of "one under [networks]";
+        ..parameters: TrafficParameters, in "traffic";
     }
 }

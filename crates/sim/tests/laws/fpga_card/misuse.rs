@@ -33,8 +33,8 @@ impl Afu for Wild {
     }
     fn store(&mut self, offset: u64, _: &[u8], shell: &mut Shell<'_>) {
         if offset == 0x88 {
-            let beyond = shell.memory().size();
-            assert!(shell.memory().write(beyond, &[0; 64]).is_err());
+            let beyond = shell.memory_size();
+            assert!(shell.write_memory(beyond, &[0; 64]).is_err());
             return;
         }
         if offset == 0x80 {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use protocol::FunctionId;
-use transaction::Memory;
+use transaction::{Memory, PageSize};
 
 use super::*;
 
@@ -16,23 +16,15 @@ enum Act {
     Pass(u64),
     Map(usize, Mapping),
     Unmap(usize, u64),
-    Protect(usize, u64, Rights),
-    Bind(usize, Binding),
-}
-
-/// The page table, or bypass, of a function.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Binding {
-    Nothing,
-    Bypass,
-    Table(usize),
+    Bind(usize, usize),
 }
 
 /// Two functions, two page tables, and all correct answers of each outstanding request.
 struct World {
     memory: Memory,
     tables: Vec<PageTable>,
-    bindings: [Binding; 2],
+    /// The number of each function's page table.
+    bindings: [usize; 2],
     iommu: Iommu,
     reads: Reads,
     now: Time,
@@ -54,7 +46,7 @@ impl World {
         let mut world = Self {
             tables: tables.map(|table| table.expect("there is room")).into(),
             memory,
-            bindings: [Binding::Nothing; 2],
+            bindings: [0; 2],
             iommu: Iommu::new(parameters).expect("a legal geometry"),
             reads: Reads {
                 walkers: parameters.walkers as usize,
@@ -65,7 +57,7 @@ impl World {
             asked: 0,
         };
         for function in 0..2 {
-            world.bind(function, Binding::Table(function));
+            world.bind(function, function);
         }
         world
     }
@@ -85,13 +77,7 @@ impl World {
                     self.invalidate(table, &gone);
                 }
             }
-            Act::Protect(table, address, rights) => {
-                let page = self.tables[table].protect(address, rights, &mut self.memory);
-                if let Ok(page) = page {
-                    self.invalidate(table, &page);
-                }
-            }
-            Act::Bind(function, binding) => self.bind(function, binding),
+            Act::Bind(function, table) => self.bind(function, table),
         }
     }
 
@@ -110,14 +96,7 @@ impl World {
 
     /// The correct answer at this time.
     fn right(&self, function: usize, ask: &IommuRequest) -> Outcome {
-        let table = match self.bindings[function] {
-            Binding::Nothing => return Err(TranslationFault::NoContext),
-            Binding::Bypass => {
-                let (at, size) = (ask.address, PageSize::Gib1);
-                return Ok(Mapping::around(at, at, size, Rights::ReadWrite));
-            }
-            Binding::Table(table) => &self.tables[table],
-        };
+        let table = &self.tables[self.bindings[function]];
         match table.find(ask.address, &self.memory) {
             Err(PageTableError::BeyondRange(_)) => Err(TranslationFault::BeyondRange),
             Err(_) => Err(TranslationFault::NotPresent),
@@ -131,22 +110,18 @@ impl World {
     fn invalidate(&mut self, table: usize, page: &Mapping) {
         let bindings = self.bindings;
         for (function, binding) in bindings.iter().enumerate() {
-            if *binding == Binding::Table(table) {
+            if *binding == table {
                 self.iommu.invalidate(id(function), &page.range());
             }
         }
         self.update_expected(|function, ask| {
-            bindings[function] == Binding::Table(table) && page.covers(ask.address)
+            bindings[function] == table && page.covers(ask.address)
         });
     }
 
-    fn bind(&mut self, function: usize, binding: Binding) {
-        match binding {
-            Binding::Nothing => self.iommu.detach(id(function)),
-            Binding::Bypass => self.iommu.bypass(id(function)),
-            Binding::Table(table) => self.iommu.attach(id(function), self.tables[table].root()),
-        }
-        self.bindings[function] = binding;
+    fn bind(&mut self, function: usize, table: usize) {
+        self.iommu.attach(id(function), self.tables[table].root());
+        self.bindings[function] = table;
         self.update_expected(|other, _| other == function);
     }
 
@@ -216,18 +191,12 @@ fn any_act() -> impl Strategy<Value = Act> {
         .prop_map(|(at, to, size, rights)| Mapping::around(at, to, size, rights));
     let purposes = vec![Purpose::Read, Purpose::Write, Purpose::Translation];
     let purpose = prop::sample::select(purposes);
-    let binding = prop_oneof![
-        Just(Binding::Nothing),
-        Just(Binding::Bypass),
-        (0..2_usize).prop_map(Binding::Table),
-    ];
     prop_oneof![
         12 => (0..2_usize, any_address(), purpose).prop_map(|(who, at, what)| Act::IommuRequest(who, at, what)),
         8 => (0..60_u64).prop_map(Act::Pass),
         6 => (0..2_usize, mapping).prop_map(|(table, page)| Act::Map(table, page)),
         4 => (0..2_usize, any_address()).prop_map(|(table, at)| Act::Unmap(table, at)),
-        2 => (0..2_usize, any_address(), any_rights()).prop_map(|(table, at, rights)| Act::Protect(table, at, rights)),
-        1 => (0..2_usize, binding).prop_map(|(who, binding)| Act::Bind(who, binding)),
+        1 => (0..2_usize, 0..2_usize).prop_map(|(who, table)| Act::Bind(who, table)),
     ]
 }
 

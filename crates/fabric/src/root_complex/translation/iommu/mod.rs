@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 
 use kernel::{Agenda, Span, Time};
 use protocol::Pasid;
-use transaction::{AddressSpace, GeometryError, Mapping, PageSize, Rights, TranslationCache};
+use transaction::{AddressSpace, GeometryError, Mapping, Rights, TranslationCache};
 
 pub use descriptor::{Step, TranslationTable};
 pub use page_table::{PageTable, PageTableError};
@@ -50,13 +50,10 @@ pub struct Iommu {
 
 /// The translation of the addresses of an address space.
 #[derive(Clone, Copy, Debug)]
-enum Context {
-    Bypass,
-    Table {
-        root: TranslationTable,
-        /// The first address of the last page for which the next page was walked ahead.
-        ahead_of: Option<u64>,
-    },
+struct Context {
+    root: TranslationTable,
+    /// The first address of the last page for which the next page was walked ahead.
+    ahead_of: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +108,9 @@ impl Iommu {
 
     /// Translates the addresses of a function by the page table with this root.
     pub fn attach(&mut self, who: impl Into<AddressSpace>, root: TranslationTable) {
-        let ahead_of = None;
-        self.change(who.into(), Some(Context::Table { root, ahead_of }));
+        let who = who.into();
+        self.contexts.insert(who, Context::of(root));
+        self.invalidate(who, &(0..=u64::MAX));
     }
 
     /// Translates the addresses of all functions that were not attached by the page table with this root. Each of them has entries of
@@ -125,24 +123,6 @@ impl Iommu {
     /// has entries of its own in the caches.
     pub fn attach_process(&mut self, pasid: Pasid, root: TranslationTable) {
         self.of_processes.insert(pasid, root);
-    }
-
-    /// Lets the addresses of a function pass as physical addresses.
-    pub fn bypass(&mut self, who: impl Into<AddressSpace>) {
-        self.change(who.into(), Some(Context::Bypass));
-    }
-
-    /// Blocks all addresses of a function.
-    pub fn detach(&mut self, who: impl Into<AddressSpace>) {
-        self.change(who.into(), None);
-    }
-
-    fn change(&mut self, who: AddressSpace, context: Option<Context>) {
-        match context {
-            Some(context) => self.contexts.insert(who, context),
-            None => self.contexts.remove(&who),
-        };
-        self.invalidate(who, &(0..=u64::MAX));
     }
 
     /// Removes cached translations of these addresses of an address space. Walks for these addresses begin again, and no later answer
@@ -216,18 +196,11 @@ impl Iommu {
             Some(pasid) => self.of_processes.get(&pasid).copied(),
         };
         if let Some(root) = root {
-            let ahead_of = None;
-            let context = Context::Table { root, ahead_of };
-            self.contexts.entry(ask.who).or_insert(context);
+            let context = self.contexts.entry(ask.who);
+            context.or_insert(Context::of(root));
         }
-        match self.contexts.get(&ask.who) {
-            None => return self.refuse(ask, TranslationFault::NoContext),
-            Some(Context::Bypass) => {
-                let same =
-                    Mapping::around(ask.address, ask.address, PageSize::Gib1, Rights::ReadWrite);
-                return self.answer(ask, same);
-            }
-            Some(Context::Table { .. }) => {}
+        if !self.contexts.contains_key(&ask.who) {
+            return self.refuse(ask, TranslationFault::NoContext);
         }
         if ask.address >> ADDRESS_BITS != 0 {
             return self.refuse(ask, TranslationFault::BeyondRange);
@@ -244,11 +217,8 @@ impl Iommu {
 
     /// Begins a walk at the lowest table in the walk cache.
     fn walk(&mut self, walker: usize, miss: Miss, at: Time, reads: &mut impl DescriptorReads) {
-        let Some(Context::Table { root, .. }) = self.contexts.get(&miss.who) else {
-            return miss.asks.into_iter().for_each(|ask| self.look_up(ask));
-        };
         let lower = self.walk_cache.lookup(miss.who, miss.address);
-        let table = lower.unwrap_or(*root);
+        let table = lower.unwrap_or_else(|| self.contexts[&miss.who].root);
         self.counters.walks += 1;
         self.read(walker, miss, table, at, reads);
     }
@@ -334,7 +304,7 @@ impl Iommu {
     /// may not be mapped.
     fn look_ahead(&mut self, who: AddressSpace, mapping: &Mapping) {
         let next = mapping.virtual_base() + mapping.size().bytes();
-        let Some(Context::Table { ahead_of, .. }) = self.contexts.get_mut(&who) else {
+        let Some(Context { ahead_of, .. }) = self.contexts.get_mut(&who) else {
             return;
         };
         let page = Some(mapping.virtual_base());
@@ -345,6 +315,13 @@ impl Iommu {
         if !self.iotlb.holds(who, next) {
             self.walkers.walk_ahead(who, next);
         }
+    }
+}
+
+impl Context {
+    fn of(root: TranslationTable) -> Self {
+        let ahead_of = None;
+        Context { root, ahead_of }
     }
 }
 

@@ -9,7 +9,7 @@ use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, ROOT_BITS, Step, TABLE, Transl
 
 /// A page table with all its tables in one region of the memory.
 ///
-/// After `unmap` or `protect`, a translation agent may still have the old page in its caches. It must be invalidated there before
+/// After `unmap`, a translation agent may still have the old page in its caches. It must be invalidated there before
 /// anything else is mapped, because tables that become empty are reused.
 #[derive(Clone, Debug)]
 pub struct PageTable {
@@ -130,21 +130,6 @@ impl PageTable {
             }
             self.write(tables[0].slot(address), 0, memory);
             self.pool.free.push(tables[1].base());
-        }
-        Ok(mapping)
-    }
-
-    /// Changes the rights of the page that contains `address`; returns the new mapping.
-    pub fn protect(
-        &mut self,
-        address: u64,
-        rights: Rights,
-        memory: &mut Memory,
-    ) -> Result<Mapping, PageTableError> {
-        let (path, old) = self.walk(address, memory)?;
-        let mapping = Mapping::around(address, old.physical_base(), old.size(), rights);
-        for (slot, descriptor) in path[path.len() - 1].leaves(&mapping) {
-            self.write(slot, descriptor, memory);
         }
         Ok(mapping)
     }

@@ -28,8 +28,6 @@ impl Processes {
 }
 
 impl Quantity for Processes {
-    const UNIT: &'static str = "";
-
     fn read(value: &Value<'_>) -> Result<Self, String> {
         let wrong = |entry: &str| {
             format!("{entry} names no processes; write PASIDs such as \"1, 16-31, 7: 64 KiB\"")

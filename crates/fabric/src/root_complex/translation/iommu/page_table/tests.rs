@@ -13,7 +13,7 @@ fn empty(tables: u64) -> (PageTable, Memory) {
 }
 
 fn page(base: u64, size: PageSize) -> Mapping {
-    Mapping::new(base, size.base_of(0x12_3456_7890), size, Rights::ReadWrite).expect("a whole page")
+    Mapping::around(base, 0x12_3456_7890, size, Rights::ReadWrite)
 }
 
 #[test]
@@ -106,22 +106,6 @@ fn a_huge_page_takes_the_place_of_small_ones_that_are_all_gone() {
 }
 
 #[test]
-fn protection_changes_what_may_be_done_and_nothing_else() {
-    let (mut table, mut memory) = empty(8);
-    let mapping = page(0x1_0000, PageSize::Kib64);
-    table.map(&mapping, &mut memory).expect("nothing is there");
-    let now = table.protect(0x1_2345, Rights::Read, &mut memory);
-    let expected = Mapping::around(
-        0x1_0000,
-        mapping.physical_base(),
-        PageSize::Kib64,
-        Rights::Read,
-    );
-    assert_eq!(now, Ok(expected));
-    assert_eq!(table.find(0x1_ffff, &memory), Ok(expected));
-}
-
-#[test]
 fn software_neither_uses_nor_replaces_a_poisoned_descriptor() {
     let (mut table, mut memory) = empty(8);
     let [one, other] = [0x1_0000, 0x1_1000].map(|base| page(base, PageSize::Kib4));
@@ -144,7 +128,6 @@ fn bytes(memory: &Memory) -> Vec<u8> {
 enum Change {
     Map(Mapping),
     Unmap(u64),
-    Protect(u64, Rights),
 }
 
 fn any_rights() -> impl Strategy<Value = Rights> {
@@ -165,7 +148,6 @@ fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => mapping.prop_map(Change::Map),
         2 => any_address().prop_map(Change::Unmap),
-        1 => (any_address(), any_rights()).prop_map(|(at, rights)| Change::Protect(at, rights)),
     ]
 }
 
@@ -188,14 +170,6 @@ proptest! {
                 Change::Unmap(address) => {
                     let old = at(address, &list).map(|place| list.remove(place));
                     prop_assert_eq!(table.unmap(address, &mut memory).ok(), old);
-                }
-                Change::Protect(address, rights) => {
-                    let page = at(address, &list).map(|place| &mut list[place]);
-                    let page = page.map(|page| {
-                        *page = Mapping::around(address, page.physical_base(), page.size(), rights);
-                        *page
-                    });
-                    prop_assert_eq!(table.protect(address, rights, &mut memory).ok(), page);
                 }
             }
             let ends = list.iter().flat_map(|page| {

@@ -1,26 +1,102 @@
-//! Open-loop workloads of a controller: every processor offers PUTs to others.
+//! Open-loop workloads of controllers: every processor offers PUTs to others.
 
 use std::sync::Arc;
 
-use host::queue_pair::AREA;
-use kernel::Bytes;
+use host::message::{Offer, offer};
+use host::queue_pair::{AREA, QueuePairPlace};
+use kernel::{Bytes, Stream};
+use transaction::Spread;
 
-use crate::plan::ControllerPlan;
+use crate::model::Model;
 use crate::plan::address::show;
+use crate::plan::{ControllerPlan, FabricPlan};
 use crate::scenario::ScenarioError;
-use crate::workload::message::plan as message;
+use crate::workload::flow::message::{self as messages, open};
+use crate::workload::loading::fill;
 use crate::workload::planner::Planner;
-use crate::workload::traffic::plan::{Written, controller_of};
-use crate::workload::traffic::section::{Traffic, TrafficPattern};
 
-use super::{OfferPlan, OfferSource};
+use super::plan::{Written, controller_of};
+use super::section::{Traffic, TrafficPattern};
+use super::{Kind, Loading, Own, Sources, TrafficPlan};
+
+/// A processor that sends and receives.
+#[derive(Clone, Debug)]
+pub struct OfferSource {
+    /// Network interface controller of the processor.
+    pub nic: usize,
+    /// The queue pair that sends and receives.
+    pub pair: QueuePairPlace,
+    /// Address of the messages to send.
+    pub source: u64,
+    /// Address for received messages.
+    pub target: u64,
+    /// Numbers of the parts that receive, of which each message draws one.
+    pub to: Arc<[u64]>,
+    /// Favoured part, which is drawn more often, and its probability.
+    pub favoured: Option<(u64, f64)>,
+}
+
+/// Opens the queue pairs of the sources, and writes the payload of their messages.
+pub(super) fn prepare(
+    traffic: &TrafficPlan,
+    sources: &[OfferSource],
+    own: &Own,
+    plan: &FabricPlan,
+    models: &mut [Model],
+) {
+    let pattern = plan.pattern(own.number);
+    for part in sources {
+        open(plan, part.nic, &part.pair, models);
+        let host = plan.nodes[part.nic].root;
+        fill(
+            plan,
+            models,
+            host,
+            pattern,
+            (part.source, traffic.message()),
+        );
+    }
+}
+
+/// Starts the program of each source.
+pub(super) fn load(
+    traffic: &TrafficPlan,
+    sources: &[OfferSource],
+    own: &Own,
+    to: &mut Loading<'_>,
+) {
+    let targets = sources.iter().map(|part| (part.pair, part.target));
+    let targets: Arc<[_]> = targets.collect();
+    for (part, flow) in sources.iter().zip(own.flows()) {
+        let nic = &to.plan.nodes[part.nic];
+        let name = format!("traffic {} {}", traffic.id, nic.name);
+        let start = traffic.start() + to.up;
+        let offered = Offer {
+            flow,
+            from: part.pair,
+            source: part.source,
+            size: traffic.message(),
+            targets: targets.clone(),
+            spread: Spread {
+                targets: part.to.clone(),
+                favoured: part.favoured,
+                arrivals: traffic.arrivals,
+                stream: Stream::named(to.plan.seed, &name),
+            },
+            during: (start, start + traffic.duration),
+        };
+        to.spawn(nic.root, start, |system, costs| {
+            offer(system, costs, offered)
+        });
+    }
+}
 
 impl Planner<'_> {
     /// Plans the workloads of controllers, below all flows.
-    pub(crate) fn offers(&mut self) -> Result<(), ScenarioError> {
+    pub(super) fn offers(&mut self) -> Result<(), ScenarioError> {
         for traffic in &self.written.traffic {
             if let Some(controller) = controller_of(self.controllers, traffic) {
-                let plan = self.offer(traffic, controller, &self.controllers[controller])?;
+                let plan = self.offer(traffic, &self.controllers[controller])?;
                 self.workloads.push(plan.into());
             }
         }
@@ -30,33 +106,27 @@ impl Planner<'_> {
     fn offer(
         &mut self,
         traffic: &Traffic,
-        number: usize,
         controller: &ControllerPlan,
-    ) -> Result<OfferPlan, ScenarioError> {
-        let parameters = &traffic.parameters;
+    ) -> Result<TrafficPlan, ScenarioError> {
         for key in ["from", "to"] {
             if traffic.lines.has(key) {
                 let message = "only hosts send and receive through a controller; leave it out";
                 return Err(self.error(traffic, key, message));
             }
         }
-        let written = Written::of(self.scenario, traffic)?;
+        let written = Written::of(self.scenario, self.nodes, traffic)?;
+        let sources = self.offer_sources(&written, controller)?;
         let cycle = controller.parameters.crossbar_clock.period();
-        let Bytes(message) = parameters.message;
-        Ok(OfferPlan {
-            controller: number,
-            sources: self.offer_sources(traffic, controller, message)?,
-            offered: written.offered(cycle)?,
-        })
+        written.plan(&controller.name, cycle, Sources::Controller(sources))
     }
 
     fn offer_sources(
         &mut self,
-        traffic: &Traffic,
+        written: &Written<'_>,
         controller: &ControllerPlan,
-        message: u64,
     ) -> Result<Vec<OfferSource>, ScenarioError> {
-        let count = controller.ports.len();
+        let (traffic, count) = (written.traffic, controller.ports.len());
+        let Bytes(message) = traffic.parameters.message;
         if count < 2 {
             let message = format!(
                 "{} has {count} processors, and messages go from one to another; write two nic devices or more",
@@ -64,7 +134,7 @@ impl Planner<'_> {
             );
             return Err(self.error(traffic, "network", &message));
         }
-        let favoured = Written::of(self.scenario, traffic)?.hot_node(count, "port")?;
+        let favoured = written.hot_node(count, "port")?;
         let favoured = favoured.map(|(port, share)| (port as u64, share));
         let everybody: Arc<[u64]> = (0..count as u64).collect();
         let mut sources = Vec::with_capacity(count);
@@ -93,7 +163,7 @@ impl Planner<'_> {
             };
             sources.push(OfferSource {
                 nic: *nic,
-                pair: message::place(id, &self.nodes[*nic], area, OFFERS),
+                pair: messages::plan::place(id, &self.nodes[*nic], area, OFFERS),
                 source,
                 target,
                 to: match traffic.parameters.pattern {

@@ -4,15 +4,14 @@ use device::nic::descriptor::Descriptor;
 use device::nic::registers::PAIRS;
 use host::message::{Message, Primitive};
 use host::queue_pair::{AREA, ENTRIES, QueuePairPlace};
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Span};
 use protocol::QueuePairId;
 
 use crate::plan::NodePlan;
 use crate::plan::address::show;
 use crate::scenario::ScenarioError;
-use crate::workload::Workload;
 use crate::workload::flow::section::{Direction, Flow, Target};
-use crate::workload::flow::{Amount, FlowPlan, PLACE_KEYS, Places, attributes};
+use crate::workload::flow::{Amount, FlowPlan, Mover, PLACE_KEYS, Places};
 use crate::workload::planner::Planner;
 
 use super::MessagePlan;
@@ -29,14 +28,10 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         from: usize,
-        earlier: &[Workload],
-    ) -> Result<Option<MessagePlan>, ScenarioError> {
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()).copied(),
-            Target::Address(_) => None,
-        };
+        earlier: &[FlowPlan],
+    ) -> Result<Option<FlowPlan>, ScenarioError> {
         let is_nic = |node: usize| self.nodes[node].attachment.is_some();
-        let to = match to {
+        let to = match self.named_target(flow) {
             Some(to) if is_nic(from) && is_nic(to) => to,
             Some(to) if is_nic(to) => {
                 let message = format!(
@@ -88,7 +83,7 @@ impl Planner<'_> {
         } else {
             self.buffer(flow, receiver, window)?
         };
-        let planned = FlowPlan {
+        Ok(Some(FlowPlan {
             id: flow.id.value.clone(),
             from,
             to: Some(to),
@@ -103,32 +98,25 @@ impl Planner<'_> {
                 _ => Direction::Write,
             },
             places: Places::Sequential,
-            read_after_write: false,
             amount,
             sized: true,
             write_size: size,
             read_size: size,
-            start: Time::from_fs(parameters.start.as_fs()),
-            interval: parameters.interval,
-            mark: attributes::mark(parameters),
-            clock: parameters.clock,
+            parameters: parameters.clone(),
             pattern: earlier.len() as u32,
             is_disturbed: false,
-            transfer: None,
-            blocks: None,
-        };
-        Ok(Some(MessagePlan {
-            flow: planned,
-            message: Message {
-                primitive,
-                from: from_pair,
-                to: to_pair,
-                source,
-                target,
-                size,
-                outstanding,
-            },
-            smallest: self.smallest(flow, size)?,
+            mover: Mover::Messages(MessagePlan {
+                message: Message {
+                    primitive,
+                    from: from_pair,
+                    to: to_pair,
+                    source,
+                    target,
+                    size,
+                    outstanding,
+                },
+                smallest: self.smallest(flow, size)?,
+            }),
         }))
     }
 

@@ -7,19 +7,23 @@ use kernel::Stream;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
-use crate::workload::flow::Amount;
+use crate::workload::flow::{Amount, FlowPlan};
+use crate::workload::loading::fill;
+use crate::workload::{Kind, Loading, Own};
 
-use super::{Loading, MessagePlan, Own};
+use super::MessagePlan;
 
 /// Writes the payload of messages to its source, and opens the queue pairs at both ends.
-pub(super) fn prepare(messages: &MessagePlan, plan: &FabricPlan, models: &mut [Model]) {
-    let MessagePlan { flow, message, .. } = messages;
-    let (sender, _) = messages.hosts(&plan.nodes);
-    let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
-    if let Some(memory) = models[sender].memory_mut() {
-        let pattern = plan.pattern(flow.pattern);
-        memory.fill(pattern, flow.window, message.source - base);
-    }
+pub(in crate::workload) fn prepare(
+    flow: &FlowPlan,
+    messages: &MessagePlan,
+    plan: &FabricPlan,
+    models: &mut [Model],
+) {
+    let message = &messages.message;
+    let (sender, _) = messages.hosts(flow, &plan.nodes);
+    let pattern = plan.pattern(flow.pattern);
+    fill(plan, models, sender, pattern, (message.source, flow.window));
     if let Some(to) = flow.to {
         open(plan, flow.from, &message.from, models);
         open(plan, to, &message.to, models);
@@ -43,9 +47,14 @@ pub(crate) fn open(plan: &FabricPlan, node: usize, place: &QueuePairPlace, model
 }
 
 /// Gives the messages to the programs at their ends.
-pub(super) fn load(planned: &MessagePlan, own: &Own, to: &mut Loading<'_>) {
-    let MessagePlan { flow, message, .. } = planned;
-    let start = flow.start + to.up;
+pub(in crate::workload) fn load(
+    flow: &FlowPlan,
+    planned: &MessagePlan,
+    own: &Own,
+    to: &mut Loading<'_>,
+) {
+    let message = &planned.message;
+    let start = flow.start() + to.up;
     let messages = Messages {
         flow: own.first(),
         message: message.clone(),
@@ -60,7 +69,7 @@ pub(super) fn load(planned: &MessagePlan, own: &Own, to: &mut Loading<'_>) {
             Amount::Lasting(span) => MessageExtent::Until(start + span),
         },
     };
-    let (_, receiver) = planned.hosts(&to.plan.nodes);
+    let (_, receiver) = planned.hosts(flow, &to.plan.nodes);
     let asking = to.plan.nodes[flow.from].root;
     let (sends, notices) = (messages.clone(), messages);
     let is_noticed = notices.drawn.is_none() || notices.message.primitive.is_nap();

@@ -1,0 +1,86 @@
+//! The registers of a building block with an engine: those of its dispatcher, and of its prefetcher of descriptors in host memory.
+
+use kernel::Time;
+
+use super::{Command, Dispatcher, Engine, Outcome, Prefetcher, prefetcher};
+use crate::fpga_card::Shell;
+
+/// The dispatcher and the prefetcher of an engine.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) prefetcher: Prefetcher,
+    /// The interrupt of both.
+    vector: u8,
+}
+
+/// Offsets in the registers of a building block.
+const CSR: u64 = 0x40;
+const DESCRIPTOR: u64 = 0x60;
+const PREFETCHER: u64 = 0x80;
+const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
+/// The first register of the earlier designs that software stores, after those in the place of the prefetcher that it only loads.
+const ONLY_LOADED_END: u64 = 0xa0;
+
+impl Block {
+    /// A block with this interrupt, whose prefetcher has tags from `tag` on.
+    pub(crate) fn new(tag: u32, vector: u8) -> Self {
+        Block {
+            dispatcher: Dispatcher::default(),
+            prefetcher: Prefetcher::new(tag),
+            vector,
+        }
+    }
+
+    /// Loads the dword at `offset`, while the engine is in this state; none if it is no register of the dispatcher or the prefetcher.
+    pub(crate) fn load(&self, offset: u64, engine: Engine) -> Option<u32> {
+        match offset {
+            CSR..DESCRIPTOR => Some(self.dispatcher.load(offset - CSR, engine)),
+            PREFETCHER..PREFETCHER_END => Some(self.prefetcher.load(offset - PREFETCHER)),
+            _ => None,
+        }
+    }
+
+    /// Stores a dword at `offset`.
+    pub(crate) fn store(&mut self, offset: u64, value: u32, now: Time) -> Option<Command> {
+        match offset {
+            CSR..DESCRIPTOR => self.dispatcher.store(offset - CSR, value),
+            DESCRIPTOR..PREFETCHER => {
+                let is_complete = self.dispatcher.store_descriptor(offset - DESCRIPTOR, value);
+                is_complete.then_some(Command::Continue)
+            }
+            PREFETCHER..PREFETCHER_END if self.prefetcher.is_used() || offset < ONLY_LOADED_END => {
+                self.prefetcher.store(offset - PREFETCHER, value, now);
+                Some(Command::Continue)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends waiting interrupts of the dispatcher.
+    pub(crate) fn interrupt(&mut self, shell: &mut Shell<'_>) {
+        self.dispatcher.interrupt(self.vector, shell);
+    }
+
+    /// Continues the work of the prefetcher; returns whether there was any.
+    #[inline]
+    pub(crate) fn fetch(&mut self, shell: &mut Shell<'_>) -> bool {
+        let (dispatcher, vector) = (&mut self.dispatcher, self.vector);
+        self.prefetcher.go_on(dispatcher, vector, shell)
+    }
+
+    /// Whether interrupts or write-backs wait, which go before further data.
+    pub(crate) fn waits_to_write(&self) -> bool {
+        self.dispatcher.owes_interrupt() || self.prefetcher.waits_to_write()
+    }
+
+    /// Handles the end of a descriptor: it is written back if it was fetched, and otherwise there is an interrupt if it `interrupts`.
+    /// Returns whether it was fetched.
+    pub(crate) fn end(&mut self, outcome: Outcome, interrupts: bool) -> bool {
+        let is_fetched = self.prefetcher.end(outcome);
+        if !is_fetched && interrupts {
+            self.dispatcher.raise();
+        }
+        is_fetched
+    }
+}

@@ -1,0 +1,98 @@
+//! Entries of the lists of workloads in a scenario.
+
+use kernel::{Declaration, Kind};
+
+use ::scenario::{At, Lines, Row, ScenarioError, Section};
+
+use crate::scenario::FabricScenario;
+use crate::scenario::entries::of_form;
+
+/// An entry of a list of workloads in a scenario.
+pub(crate) trait Entry: Sized {
+    /// The word for an entry. An entry without an id is called by it and its number.
+    const NOUN: &'static str;
+
+    /// The keys that every entry writes, each with its help.
+    const NAMES: &[(&'static str, &'static str)];
+
+    /// The declarations of the other keys, each with the names of the lists that have them.
+    fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
+
+    /// Reads an entry, but for its id.
+    fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;
+
+    /// Its id.
+    fn id(&self) -> &At<String>;
+
+    /// The lines of its keys.
+    fn lines(&self) -> &Lines;
+
+    /// An error at a key.
+    fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
+        let message = format!("{} {:?}, {key}: {message}", Self::NOUN, self.id().value);
+        scenario.error(self.lines().of(key), message)
+    }
+}
+
+/// Declares an entry: the keys that every entry writes, each with its help and the form of its value in a message, and the sets of its other
+/// parameters, each with the names of the lists that have them.
+macro_rules! entry {
+    (
+        $(#[$outer:meta])*
+        pub struct $name:ident, called $noun:literal {
+            $($(#[doc = $help:literal])+ $key:ident: $type:ty, of $what:literal;)+
+            $(..$set:ident: $parameters:ty, in $lists:literal;)+
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Debug)]
+        pub struct $name {
+            /// The name of the entry; one of its noun and number if none is written.
+            pub id: ::scenario::At<String>,
+            $($(#[doc = $help])+ pub $key: ::scenario::At<$type>,)+
+            $(/// Parameters of the entry.
+            pub $set: $parameters,)+
+            /// The line numbers of the entry and its keys.
+            pub lines: ::scenario::Lines,
+        }
+
+        impl $crate::workload::Entry for $name {
+            const NOUN: &'static str = $noun;
+            const NAMES: &[(&'static str, &'static str)] =
+                &[$((stringify!($key), concat!($($help),+).trim_ascii())),+];
+
+            fn declarations() -> Vec<(&'static str, Vec<kernel::Declaration>)> {
+                vec![$(($lists, <$parameters as kernel::Parameters>::declarations())),+]
+            }
+
+            fn read(
+                id: ::scenario::At<String>,
+                mut section: ::scenario::Section<'_>,
+            ) -> Result<Self, ::scenario::ScenarioError> {
+                $(let $key = $crate::scenario::need(&mut section, stringify!($key), $what)?;)+
+                $(let mut $set = <$parameters>::default();)+
+                let lines = section.set(&mut [$(&mut $set),+])?;
+                Ok(Self { id, $($key,)+ $($set,)+ lines })
+            }
+
+            fn id(&self) -> &::scenario::At<String> {
+                &self.id
+            }
+
+            fn lines(&self) -> &::scenario::Lines {
+                &self.lines
+            }
+        }
+    };
+}
+
+pub(super) use entry;
+
+/// The catalogue's entries for the keys that every entry of a list writes, and its id.
+pub(super) fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
+    let of = |key, default, help| of_form((list, key, Kind::Text, default, help));
+    let mut id = of("id", "", "The name in results.");
+    id.declaration.default = format!("{0}-1, {0}-2, ...", E::NOUN);
+    let names = E::NAMES.iter().map(|&(key, help)| of(key, "none", help));
+    [id].into_iter().chain(names).collect()
+}
