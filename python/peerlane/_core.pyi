@@ -63,6 +63,7 @@ __all__ = [
     "read_value",
     "real_time",
     "register_model",
+    "schema",
     "send_back",
     "split_path",
     "take_outcomes",
@@ -159,8 +160,14 @@ class Scenario:
         The origin is "written", "profile NAME" or "default".
         """
 
-    def has(self, path: str) -> bool:
-        """Whether the table that `path` names can have its key."""
+    def lifts(
+        self, path: str, kind: str, detail: str | None = None
+    ) -> list[tuple[str, list[int], str | None, list[str]]]:
+        """The keys of the table at `path` that lift a limit, in the order to try them.
+
+        Of each key: the factors by which its value grows, the most that it grows to, and the values
+        that are tried after those, as text.
+        """
 
     def links_with_their_own(self, path: str) -> list[str]:
         """The links that a key of all links does not change, as they write it themselves."""
@@ -415,6 +422,9 @@ def take_outcomes(
 def call_model(simulation: Simulation, device: str, timer: int) -> None: ...
 def notice() -> None: ...
 def catalogue(models: list[DeviceModel] = ...) -> str: ...
+def schema(models: list[DeviceModel] = ...) -> str:
+    """The JSON Schema of scenarios."""
+
 def is_key(path: str) -> bool:
     """Whether scenarios have keys at such a path, whatever its names are; results have others."""
 

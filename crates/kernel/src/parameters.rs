@@ -23,6 +23,39 @@ pub struct Declaration {
     pub help: &'static str,
     /// The source of the default.
     pub source: &'static str,
+    /// The limit of flows that another value lifts, if there is one.
+    pub lifts: Option<Lift>,
+}
+
+/// The way in which a parameter lifts a limit of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lift {
+    /// The kind of the limit, as explanations name it; with a detail after a blank, if only that limit is lifted.
+    pub limit: &'static str,
+    /// The factors by which the value grows, one after the other.
+    pub times: &'static [u32],
+    /// The greatest value of growth, if there is one.
+    pub most: Option<&'static str>,
+    /// The values that are tried after those, as a scenario would write them; 0 is no limit.
+    pub to: &'static [&'static str],
+}
+
+impl Lift {
+    /// The usual way for a parameter of this kind: without a duration, or with more and more of anything else.
+    pub const fn of(limit: &'static str, kind: Kind) -> Self {
+        let (times, to): (&[u32], &[&str]) = match kind {
+            Kind::Time => (&[], &["0 ns"]),
+            Kind::Flag => (&[], &["false"]),
+            _ => (&[16, 256, 4096], &[]),
+        };
+        let most = None;
+        Self {
+            limit,
+            times,
+            most,
+            to,
+        }
+    }
 }
 
 /// A set of parameters made by [`parameters!`](crate::parameters).
@@ -45,14 +78,16 @@ pub trait Parameters {
 
 /// Declares a struct of parameters.
 ///
-/// `within` and `among` are optional and restrict the values.
+/// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts: by growth with each
+/// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
+/// to false, and anything else grows.
 ///
 /// ```
 /// kernel::parameters! {
 ///     /// Parameters of the engine.
 ///     pub struct EngineParameters {
 ///         /// Requests that may be waiting for their completion.
-///         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2, no extended tags";
+///         tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2, no extended tags";
 ///         /// Width of the addresses that the engine can send.
 ///         address_bits: u32 = 64, among [32, 64], from "every current core";
 ///     }
@@ -74,6 +109,8 @@ macro_rules! parameters {
                 $key:ident : $type:ty = $default:expr
                     $(, within $range:expr)?
                     $(, among $set:expr)?
+                    $(, lifts $limit:literal
+                        $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?)?
                     , from $source:literal;
             )*
         }
@@ -104,6 +141,10 @@ macro_rules! parameters {
                         default: <$type as $crate::Quantity>::show(&$default),
                         help: ::core::concat!($($help),+).trim_ascii(),
                         source: $source,
+                        lifts: $crate::lift!(
+                            <$type as $crate::Quantity>::KIND
+                            $(, $limit $(times [$($factor),+])? $(most $most)? $(to [$($free),+])?)?
+                        ),
                     },
                 )*]
             }
@@ -138,6 +179,25 @@ macro_rules! parameters {
                 )*]
             }
         }
+    };
+}
+
+/// The way in which a parameter of some kind lifts a limit, as [`parameters!`](crate::parameters) has it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! lift {
+    ($kind:expr) => { ::core::option::Option::None };
+    ($kind:expr, $limit:literal) => { ::core::option::Option::Some($crate::Lift::of($limit, $kind)) };
+    (
+        $kind:expr, $limit:literal
+        $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?
+    ) => {
+        ::core::option::Option::Some($crate::Lift {
+            limit: $limit,
+            times: &[$($($factor),+)?],
+            most: [$(::core::option::Option::Some($most),)? ::core::option::Option::None][0],
+            to: &[$($($free),+)?],
+        })
     };
 }
 
@@ -225,6 +285,7 @@ mod tests {
                 unit: "ns",
                 default: "150 ns".to_owned(),
                 help: "Time from header in to header out.",
+                lifts: None,
                 source: "a data sheet",
             }
         );

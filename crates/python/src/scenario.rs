@@ -121,8 +121,13 @@ impl Scenario {
         Ok((value, origin, found.line))
     }
 
-    fn has(&self, path: &str) -> PyResult<bool> {
-        self.0.has(path).map_err(ScenarioError::new_err)
+    #[pyo3(signature = (path, kind, detail = None))]
+    fn lifts(&self, path: &str, kind: &str, detail: Option<&str>) -> PyResult<Vec<Lift>> {
+        let found = self.0.lifts(path, kind, detail);
+        let found = found.map_err(ScenarioError::new_err)?.into_iter();
+        Ok(found
+            .map(|(key, lift)| (key, lift.times, lift.most, lift.to))
+            .collect())
     }
 
     fn links_with_their_own(&self, path: &str) -> PyResult<Vec<String>> {
@@ -145,6 +150,14 @@ impl Scenario {
 
 /// The method that makes a scenario anew, and its arguments.
 type Pickled<'py> = (Bound<'py, PyAny>, (String, String));
+
+/// A key that lifts a limit: its factors, the most that they lead to, and further values.
+type Lift = (
+    &'static str,
+    &'static [u32],
+    Option<&'static str>,
+    &'static [&'static str],
+);
 
 /// The value that a key has in a run, its origin, and its line.
 type Effective<'py> = (Option<Bound<'py, PyAny>>, String, Option<usize>);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Declaration, Kind};
+use kernel::{Declaration, Kind, Lift};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// How the tables of a section are written.
@@ -91,7 +91,7 @@ impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let declared = &self.declaration;
         let only = |key: &str| self.only.as_ref().filter(|(own, _)| *own == key);
-        let mut row = serializer.serialize_struct("Row", 11)?;
+        let mut row = serializer.serialize_struct("Row", 12)?;
         row.serialize_field("where", &self.place())?;
         row.serialize_field("sections", &self.sections)?;
         row.serialize_field("model", &only("model").map(|(_, value)| value))?;
@@ -103,6 +103,7 @@ impl Serialize for Row {
         row.serialize_field("default", &declared.default)?;
         row.serialize_field("help", declared.help)?;
         row.serialize_field("source", declared.source)?;
+        row.serialize_field("lifts", &declared.lifts.map(|lift| lift.limit))?;
         row.end()
     }
 }
@@ -171,6 +172,32 @@ impl Form {
     pub fn row(&self, section: &str, model: Option<&str>, key: &str) -> Option<&Row> {
         let rows = self.rows.get(key)?;
         rows.iter().find(|row| row.fits(section, model))
+    }
+
+    /// The keys of tables of a section with this model that lift a limit, in the order in which they are tried: those that end it, those
+    /// that grow, and those that switch something off; keys of the model before keys that other models have, too.
+    pub(crate) fn lifts(
+        &self,
+        section: &str,
+        model: Option<&str>,
+        limit: &str,
+    ) -> Vec<(&'static str, Lift)> {
+        let rows = self.rows.values().flatten();
+        let fitting = rows.filter(|row| row.fits(section, model));
+        let lifting = fitting.filter_map(|row| {
+            let lift = row.declaration.lifts.filter(|lift| lift.limit == limit)?;
+            let is_flag = row.declaration.kind == Kind::Flag;
+            let rank = (
+                is_flag,
+                !lift.times.is_empty(),
+                row.declaration.key != limit,
+            );
+            Some((rank, row.only.is_none(), row.declaration.key, lift))
+        });
+        let mut found: Vec<_> = lifting.collect();
+        found.sort_by_key(|(rank, is_shared, key, _)| (*rank, *is_shared, *key));
+        let found = found.into_iter();
+        found.map(|(.., key, lift)| (key, lift)).collect()
     }
 
     /// Whether a list may be written for a key.

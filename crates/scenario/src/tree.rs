@@ -270,9 +270,7 @@ impl Serialize for Content<'_> {
                 Ok(date) => date.serialize(serializer),
                 Err(_) => date.serialize(serializer),
             },
-            Content::List(parts) => {
-                serializer.collect_seq(parts.iter().map(|part| &part.content))
-            }
+            Content::List(parts) => serializer.collect_seq(parts.iter().map(|part| &part.content)),
             Content::Table(table) => table.serialize(serializer),
         }
     }

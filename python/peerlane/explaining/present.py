@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
     from peerlane.fabric.tree import Tree
     from peerlane.results.explanation import Value
+    from peerlane.results.waits import Cause
 
 
 class Present:
@@ -24,18 +25,20 @@ class Present:
         self.scenario = scenario
         self.tree = tree
 
-    def path(self, name: str, key: str) -> str:
-        """The path of a key of a node; of one of a network, that of all its hosts or routers."""
-        return f"{self.scenario.path_of_node(name)}.{key}"
+    def table(self, name: str) -> str:
+        """The table of a node; of one of a network, that of all its hosts or routers."""
+        return f"{self.scenario.path_of_node(name)}"
 
-    def value(self, name: str, key: str) -> Value:
-        """The value of a key of a node; `None` if it has none, or the simulator calculates it."""
-        value: Value = self.scenario.effective(self.path(name, key))[0]
-        return value
+    def table_of_link(self, link: str) -> str:
+        """The path of the table of a link; of one of a network, that of all of them."""
+        return f"{self.scenario.path_of_link(link)}"
 
-    def has(self, name: str, key: str) -> bool:
-        """Whether nodes of the kind and model of this one have the key."""
-        return self.scenario.has(self.path(name, key))
+    def before(self, limit: Cause, path: str) -> Value:
+        """The value of a key; `None` if there is none, or the simulator calculates it."""
+        rate = self.rate(limit.where) if limit.kind == "wire" else None
+        trained = dict(zip(("generation", "lanes"), rate or (), strict=False))
+        key = path.rpartition(".")[2]
+        return trained[key] if key in trained else self.scenario.effective(path)[0]
 
     def ends(self, link: str) -> tuple[str, str] | None:
         """The nodes above and below a link; of a cable, its controllers."""
@@ -53,7 +56,7 @@ class Present:
         """The paths of the clocks of a network interface, its controller, and the others there."""
         for controller in self.tree.controllers:
             if name in controller.ports:
-                own = (self.path(port, "clock") for port in controller.ports)
+                own = (f"{self.table(port)}.clock" for port in controller.ports)
                 return *own, join_path(("controllers", controller.name, "crossbar_clock"))
         return ()
 
@@ -65,15 +68,11 @@ class Present:
         known = (one for one in self.tree.cables if one.id == link)
         return next(((one.generation, one.lanes) for one in known), None)
 
-    def path_of_link(self, link: str, key: str) -> str:
-        """The path of a key of a link; of one of a network, that of all of them."""
-        return f"{self.scenario.path_of_link(link)}.{key}"
-
     def bit_errors(self, link: str) -> tuple[str, float] | None:
         """The path of the bit error rate of a link or fibre, and its value; `None` if it is 0."""
         if routers := self.routers(link):
             path = f"{self.scenario.path_of_fibre(link, routers[0])}.fibre_bit_error_rate"
         else:
-            path = self.path_of_link(link, "bit_error_rate")
+            path = f"{self.table_of_link(link)}.bit_error_rate"
         rate = self.scenario.effective(path)[0]
         return (path, rate) if isinstance(rate, int | float) and rate > 0 else None

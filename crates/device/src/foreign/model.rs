@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kernel::{Bandwidth, Bytes, Declaration, Frequency, Kind, Parameters, Quantity, Span, Value};
+use kernel::{
+    Bandwidth, Bytes, Declaration, Frequency, Kind, Lift, Parameters, Quantity, Span, Value,
+};
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
@@ -50,6 +52,7 @@ impl ForeignModel {
                 default: show(&one.default),
                 help: kept(&one.help),
                 source: kept(&one.source),
+                lifts: lift(kind(&one.default)),
             })
             .collect();
         let keys: Vec<&'static str> = declarations.iter().map(|one| one.key).collect();
@@ -287,6 +290,12 @@ fn kind(setting: &Setting) -> Kind {
         Q::KIND
     }
     each!(setting, value => of(value))
+}
+
+/// A model from outside decides by itself when to go on: any of its quantities may be the reason that it does not.
+fn lift(kind: Kind) -> Option<Lift> {
+    let is_quantity = !matches!(kind, Kind::Flag | Kind::Text);
+    is_quantity.then_some(Lift::of("software", kind))
 }
 
 /// Reads a value of the type of `like`.

@@ -7,7 +7,7 @@ use super::{Scenario, below};
 use crate::form::{InnerForm, Row};
 use crate::path;
 use crate::tree::Content;
-use kernel::Value;
+use kernel::{Lift, Value};
 
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +68,20 @@ impl Scenario {
         })
     }
 
-    /// Whether the table that has the key at `path` can have it.
-    pub fn has(&self, path: &str) -> Result<bool, String> {
-        let parts = path::split(path)?;
-        let key = parts.last().map_or("", String::as_str);
-        Ok(self.row(&self.holder(&parts), key).is_some())
+    /// The keys of the table at `path` that lift a limit, in the order in which they are tried. The limit is the one with this detail if
+    /// there are keys for it, else any of its kind.
+    pub fn lifts(
+        &self,
+        path: &str,
+        kind: &str,
+        detail: Option<&str>,
+    ) -> Result<Vec<(&'static str, Lift)>, String> {
+        let holder = self.holder(&path::split(&below(path, "any"))?);
+        let model = holder.model.as_deref();
+        let of = |limit: &str| self.form.lifts(&holder.section, model, limit);
+        let detailed = detail.map(|detail| of(&format!("{kind} {detail}")));
+        let detailed = detailed.filter(|found| !found.is_empty());
+        Ok(detailed.unwrap_or_else(|| of(kind)))
     }
 
     /// The value that the scenario writes at `path`.

@@ -133,6 +133,7 @@ impl Scenario {
     fn check(&self, key: &str, value: Option<&Content<'static>>) -> Result<(), String> {
         match value {
             Some(list @ Content::List(_)) if !self.form.is_list(key) => {
+                let list = list.to_string().replace('\n', "\\n");
                 Err(format!("{key} = {list}: write text, a number or a boolean"))
             }
             _ => Ok(()),

@@ -27,7 +27,8 @@ pub(crate) fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
         unit: "",
         default: default.to_owned(),
         help,
-        source: "the form of a scenario",
+        source: FORM,
+        lifts: None,
     };
     Row {
         sections: place.split(", ").map(str::to_owned).collect(),
@@ -35,6 +36,9 @@ pub(crate) fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
         declaration,
     }
 }
+
+/// The source of the defaults of all keys for the structure of a scenario.
+pub(crate) const FORM: &str = "the form of a scenario";
 
 /// A key for the structure of a scenario: its sections, its name, its kind, its default and its help.
 pub(crate) type Form<'a> = (&'a str, &'static str, Kind, &'static str, &'static str);
