@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
+from peerlane.fabric import typed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,13 @@ def test_a_link_s_settings_stand_with_the_link() -> None:
     fabric = Fabric().host("h0").device("d", "h0", lanes=8, port=2, tags=16)
     device = tomllib.loads(fabric.to_toml())["devices"]["d"]
     assert device == {"upstream": {"to": "h0", "lanes": 8, "port": 2}, "tags": 16}
+
+
+@pytest.mark.parametrize("key", sorted(typed_keys.Upstream.__annotations__))
+def test_every_key_of_a_link_stands_with_the_link(key: str) -> None:
+    settings: Any = {key: 1}
+    fabric = Fabric().host("h0").device("d", "h0", **settings)
+    assert tomllib.loads(fabric.to_toml())["devices"]["d"] == {"upstream": {"to": "h0", key: 1}}
 
 
 def test_a_port_of_a_host_with_several_sockets_tells_its_own() -> None:
@@ -216,6 +224,18 @@ def test_a_controller_may_have_no_devices() -> None:
 def test_an_error_names_the_fabric_and_the_parameter() -> None:
     with pytest.raises(ScenarioError, match=r"<pair>.*lanes"):
         pair().links(lanes=3).simulation()
+
+
+def test_an_error_names_the_line_of_a_file_or_the_key_that_a_program_has_set(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR.replace("lanes = 4", "lanes = 3"), encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"pair\.toml:5: links\.lanes: .* 3 lanes"):
+        Fabric.load(path).set("b", bar="4 KiB").simulation()
+    path.write_text(PAIR, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"pair\.toml: links\.lanes: .* 3 lanes"):
+        Fabric.load(path).links(lanes=3).simulation()
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

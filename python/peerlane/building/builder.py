@@ -61,7 +61,7 @@ class Fabric(Workloads):
     """
 
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
-        super().__init__(Scenario.parse(""))
+        super().__init__(Scenario.parse("", f"<{name}>"))
         self._scenario.update({"name": name, "seed": seed})
         self._models: dict[str, type[Device] | Device | Library] = {}
 
@@ -399,14 +399,14 @@ class Fabric(Workloads):
         """The fabric, enumerated and ready to run.
 
         Raises:
-            ScenarioError: It cannot be built; lines count in `to_toml()`.
+            ScenarioError: It cannot be built. The message names the line of what a file writes,
+                and the key of what a program has set.
         """
-        return Simulation(
-            self.to_toml(),
-            source=f"<{self._scenario.get('name') or 'fabric'}>",
-            seed=seed,
-            models=self._models,
-        )
+        return Simulation(self._simulated(), seed=seed, models=self._models)
+
+    def _simulated(self) -> Scenario:
+        """The scenario that a simulation has."""
+        return self._scenario.copy()
 
     def tree(self) -> Tree:
         """The fabric as enumeration leaves it."""
