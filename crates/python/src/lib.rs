@@ -498,6 +498,13 @@ fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::catalogue_with(models::models(&models)?.all()))
 }
 
+/// Returns the JSON Schema of scenarios, with models from outside.
+#[pyfunction]
+#[pyo3(signature = (models = Vec::new()))]
+fn schema(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
+    json(&setup::schema(&models::models(&models)?))
+}
+
 /// Returns the lists of workloads of a scenario, each with the word for an entry: one without an id is called by it and its number.
 #[pyfunction]
 fn workload_lists() -> Vec<(&'static str, &'static str)> {
@@ -618,6 +625,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     outside::add(module)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::is_key, module)?)?;

@@ -1,7 +1,7 @@
 //! A quantity of any kind as written: a number and its unit.
 
 use super::Kind;
-use super::scale::{BANDWIDTH, BIT_RATE, FREQUENCY, LENGTH, SIZE, TIME};
+use super::scale::{BANDWIDTH, BIT_RATE, FREQUENCY, LENGTH, SIZE, Scale, TIME};
 
 /// A number and its unit, such as "166 ns", whatever kind of quantity it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +38,16 @@ impl Written {
 }
 
 impl Unit {
+    /// The names of the units of a kind of quantity.
+    pub fn of(kind: Kind) -> impl Iterator<Item = &'static str> {
+        let scales = SCALES.iter().filter(move |scale| scale.kind == kind);
+        scales.flat_map(|scale| scale.units.iter().map(|(name, _)| *name))
+    }
+
     /// The unit of this name.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.replace(['µ', 'μ'], "u");
-        let scales = [TIME, SIZE, BANDWIDTH, BIT_RATE, FREQUENCY, LENGTH];
-        scales.into_iter().find_map(|scale| {
+        SCALES.iter().find_map(|scale| {
             let (name, size) = scale.units.iter().find(|(unit, _)| *unit == name)?;
             Some(Self {
                 name,
@@ -52,6 +57,8 @@ impl Unit {
         })
     }
 }
+
+const SCALES: &[Scale] = &[TIME, SIZE, BANDWIDTH, BIT_RATE, FREQUENCY, LENGTH];
 
 /// The end of the number at the beginning of a text: a sign, digits, a fraction, and an exponent of up to three digits.
 fn end_of_number(text: &str) -> Option<usize> {

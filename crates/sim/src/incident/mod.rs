@@ -114,14 +114,19 @@ pub(crate) const SECTION: &str = "incidents";
 
 /// The keys for the structure of an incident.
 pub(crate) fn forms() -> impl Iterator<Item = Row> {
-    FORMS.iter().copied().map(of_form)
+    FORMS.iter().copied().map(of_form).map(|mut row| {
+        if row.declaration.key == "what" {
+            row.declaration.choices = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
+        }
+        row
+    })
 }
 
 /// The keys of all kinds of incidents.
 pub(crate) fn parameters() -> impl Iterator<Item = Row> {
-    KINDS.iter().flat_map(|kind| {
-        Row::of(SECTION, Some(("what", kind.name)), (kind.declarations)())
-    })
+    KINDS
+        .iter()
+        .flat_map(|kind| Row::of(SECTION, Some(("what", kind.name)), (kind.declarations)()))
 }
 
 /// The form of the section.
@@ -140,7 +145,7 @@ structure! {
         /// Time of the incident, from when every link is up, as the start of a flow.
         at: Time = "none";
         /// The kind of incident.
-        what = "none";
+        what: Choice = "none";
         /// The node that it concerns: its link upwards, or one of its functions.
         node = "none";
     }

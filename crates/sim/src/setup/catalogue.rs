@@ -96,7 +96,7 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
 }
 
 /// All sections of a scenario.
-fn sections() -> Vec<SectionForm> {
+pub(super) fn sections() -> Vec<SectionForm> {
     let lists = workload::lists().into_iter();
     let lists = lists.map(|(name, noun)| SectionForm {
         name,
