@@ -71,14 +71,14 @@ impl Scenario {
     }
 
     /// Sets the key at `path`; without a value, takes it away. Whether the key exists is left to the reader of the scenario.
-    pub fn set(&mut self, path: &str, value: Option<Content<'static>>) -> Result<(), String> {
+    pub fn set(&mut self, path: &str, value: Option<&Content<'static>>) -> Result<(), String> {
         let (places, written_out) = self.places(path)?;
         if let Some(tree) = written_out {
             self.tree = tree;
         }
         for place in places {
-            self.check(&place.key, value.as_ref())?;
-            place.set(&mut self.tree, value.clone());
+            self.check(&place.key, value)?;
+            place.set(&mut self.tree, value.cloned());
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Scenario {
         let paths: Vec<&str> = settings.iter().map(|(path, _)| path.as_str()).collect();
         for number in self.in_order(&paths)? {
             let (path, value) = &settings[number];
-            self.set(path, value.clone())?;
+            self.set(path, value.as_ref())?;
         }
         Ok(())
     }

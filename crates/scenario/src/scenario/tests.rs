@@ -128,7 +128,7 @@ fn a_key_is_set_by_every_path_that_names_it() {
         ),
     ] {
         let mut scenario = scenario(PAIR);
-        scenario.set(path, Some(Content::Integer(7))).expect(path);
+        scenario.set(path, Some(&Content::Integer(7))).expect(path);
         assert_eq!(shown(scenario.get(path).expect(path)), "7", "{path}");
         let toml = scenario.to_toml();
         assert!(toml.contains(text), "{path}: {toml}");
@@ -184,7 +184,7 @@ fn a_value_is_written_or_of_a_profile_or_the_default() {
         );
     }
     scenario
-        .set("devices.a.profile", Some(Content::Text("other".into())))
+        .set("devices.a.profile", Some(&Content::Text("other".into())))
         .expect("it is a key");
     let found = scenario
         .effective("devices.a.latency")
@@ -194,7 +194,7 @@ fn a_value_is_written_or_of_a_profile_or_the_default() {
         (Origin::Profile("other".to_owned()), Some(12))
     );
     scenario
-        .set("links.lanes", Some(Content::Integer(8)))
+        .set("links.lanes", Some(&Content::Integer(8)))
         .expect("it is a key");
     let found = scenario.effective("links.h0-a.lanes").expect("it is a key");
     assert_eq!(
@@ -226,7 +226,7 @@ fn a_member_has_its_own_value_in_whatever_order_keys_are_set() {
             assert_eq!(shown(scenario.get(member).expect(member)), "2");
             assert_eq!(shown(scenario.get(other).expect(other)), "4");
             let late = scenario
-                .set(table, value(1))
+                .set(table, value(1).as_ref())
                 .expect_err("it is written out");
             assert!(late.contains("writes all members out"), "{late}");
         }
@@ -294,7 +294,7 @@ fn a_path_to_nothing_is_refused_with_the_nearest() {
         ("seed.x", "scenarios have no section 'seed'"),
     ] {
         let refused = scenario
-            .set(path, Some(Content::Integer(1)))
+            .set(path, Some(&Content::Integer(1)))
             .expect_err(path);
         assert!(refused.contains(advice), "{path}: {refused}");
     }
@@ -309,7 +309,7 @@ fn a_path_to_nothing_is_refused_with_the_nearest() {
     }
     let list = Content::List(vec![Content::Integer(1).into()]);
     let refused = scenario
-        .set("devices.a.tags", Some(list))
+        .set("devices.a.tags", Some(&list))
         .expect_err("it is a list");
     assert_eq!(refused, "tags = [1]: write text, a number or a boolean");
 }
@@ -318,7 +318,7 @@ fn a_path_to_nothing_is_refused_with_the_nearest() {
 fn what_was_set_has_no_line_and_what_was_read_keeps_its_own() {
     let mut scenario = scenario("[devices.a]\ntags = 1\n[devices.b]\ntags = 2\n");
     scenario
-        .set("devices.a.tags", Some(Content::Integer(3)))
+        .set("devices.a.tags", Some(&Content::Integer(3)))
         .expect("it is a key");
     let (source, table) = scenario.document().expect("it is right");
     let mut root = crate::Section::new(source, String::new(), 1, &table);
