@@ -268,12 +268,15 @@ def test_show_as_json_has_every_node(peerlane: Run, scenario: Write) -> None:
         assert node.keys() == keys
 
 
+TYPED = {"sections", "model", "what", "kind", "choices", "lifts"}
+
+
 def test_list_describes_every_parameter(peerlane: Run) -> None:
     document = json.loads(peerlane("list", "--json", "-").out)
     assert document.keys() == {"models", "profiles", "parameters", "systems", "scenarios"}
     assert {"dma", "reflector"} <= {model["name"] for model in document["models"]}
     for parameter in document["parameters"]:
-        assert parameter.keys() == {"where", "key", "unit", "default", "help", "source"}
+        assert parameter.keys() == {"where", "key", "unit", "default", "help", "source"} | TYPED
         assert parameter["help"]
         assert parameter["source"], parameter["key"]
 

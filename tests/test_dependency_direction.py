@@ -93,7 +93,7 @@ ALLOWED = {
         "peerlane-device",
     },
     "server": {"kernel", "session", "sim"},
-    "python": {"protocol", "kernel", "sim", "server", "library", "peerlane-device"},
+    "python": {"protocol", "kernel", "scenario", "sim", "server", "library", "peerlane-device"},
     "bench": {"kernel", "sim"},
     "xtask": {"protocol", "device", "transaction"},
     "fuzz": {

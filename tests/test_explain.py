@@ -6,19 +6,22 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, Simulation
+from peerlane import Device, Fabric, Parameter, Simulation
 from peerlane.explaining.explain import explain
-from peerlane.explaining.lifting import times
+from peerlane.explaining.lifting import liftings, times
+from peerlane.explaining.present import Present
+from peerlane.fabric.variant import parsed
+from peerlane.models.registry import catalogue, registered_models
+from peerlane.results.waits import Cause, Kind
 
 if TYPE_CHECKING:
     from conftest import Run, Write
     from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf
-    from peerlane.results.waits import Cause
 
 Settings = dict[str, Any]
 
@@ -540,6 +543,32 @@ def test_what_is_lifted_gains_at_least_a_percent() -> None:
 )
 def test_a_quantity_grows_in_its_unit(value: Any, product: Any) -> None:
     assert times(value, 16) == product
+
+
+def test_every_kind_of_limit_is_lifted_by_a_key_of_the_catalogue() -> None:
+    limits = {row["lifts"] for row in catalogue()["parameters"] if row["lifts"] is not None}
+    kinds = {limit.partition(" ")[0] for limit in limits}
+    assert kinds == set(get_args(Kind)) - {"arbitration", "other"}
+
+
+class Slow(Device):
+    """A device that takes its time."""
+
+    pause = Parameter.time("1 us", help="Between two writes.")
+    rate = Parameter.bandwidth("1 GB/s", help="Of the device.")
+    label = Parameter("none", help="What it is called.")
+
+
+def test_the_quantities_of_a_model_of_ones_own_are_lifted() -> None:
+    fabric = Fabric("own").host("h").device("d", "h", model=Slow)
+    with registered_models({"slow": Slow}):
+        scenario = parsed(fabric.to_toml().replace('model = "Slow"', 'model = "slow"'), "own")
+        present = Present(scenario, fabric.tree())
+        found = liftings(present, "up", Cause("software", "d", None, None))
+    assert [(one.keys, one.before, one.values[0]) for one in found] == [
+        (("devices.d.pause",), ("1 us",), ("0 ns",)),
+        (("devices.d.rate",), ("1 GB/s",), ("16 GB/s",)),
+    ]
 
 
 def written(scenario: Write, name: str) -> Any:

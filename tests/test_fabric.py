@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.fabric.settings import Setting, written
+from peerlane.fabric import typed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from peerlane.fabric.settings import Setting
 
 
 def pair() -> Fabric:
@@ -39,6 +41,13 @@ def test_a_link_s_settings_stand_with_the_link() -> None:
     fabric = Fabric().host("h0").device("d", "h0", lanes=8, port=2, tags=16)
     device = tomllib.loads(fabric.to_toml())["devices"]["d"]
     assert device == {"upstream": {"to": "h0", "lanes": 8, "port": 2}, "tags": 16}
+
+
+@pytest.mark.parametrize("key", sorted(typed_keys.Upstream.__annotations__))
+def test_every_key_of_a_link_stands_with_the_link(key: str) -> None:
+    settings: Any = {key: 1}
+    fabric = Fabric().host("h0").device("d", "h0", **settings)
+    assert tomllib.loads(fabric.to_toml())["devices"]["d"] == {"upstream": {"to": "h0", key: 1}}
 
 
 def test_a_port_of_a_host_with_several_sockets_tells_its_own() -> None:
@@ -217,6 +226,18 @@ def test_an_error_names_the_fabric_and_the_parameter() -> None:
         pair().links(lanes=3).simulation()
 
 
+def test_an_error_names_the_line_of_a_file_or_the_key_that_a_program_has_set(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR.replace("lanes = 4", "lanes = 3"), encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"pair\.toml:5: links\.lanes: .* 3 lanes"):
+        Fabric.load(path).set("b", bar="4 KiB").simulation()
+    path.write_text(PAIR, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"pair\.toml: links\.lanes: .* 3 lanes"):
+        Fabric.load(path).links(lanes=3).simulation()
+
+
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 values = st.one_of(
     st.booleans(),
@@ -250,9 +271,11 @@ def test_a_network_that_is_written_is_read_back(
 ) -> None:
     own = {key: value for key, value in settings.items() if key not in {"hosts", "routers"}}
     fabric = Fabric("any")
-    fabric._add("networks", name, own | written({"hosts": hosts, "routers": routers}))
+    inner = {"hosts": hosts, "routers": routers}
+    inner = {key: value for key, value in inner.items() if value is not None}
+    fabric._add("networks", name, own | inner)
     read = tomllib.loads(fabric.to_toml())["networks"]
-    assert read == {name: own | written({"hosts": hosts, "routers": routers})}
+    assert read == {name: own | inner}
     assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()
 
 

@@ -38,6 +38,7 @@ COMMANDS: dict[str, list[str]] = {
     "plot series": ["plot", "{}.json", "--y", "series.links.bytes"],
     "plot CSV": ["plot", "{}.csv", "--x", "a"],
     "run": ["run", "{}"],
+    "check": ["check", "{}"],
     "show": ["show", "{}"],
     "explain": ["explain", "{}"],
     "sweep": ["sweep", "{}", "--vary", "seed=1,2"],

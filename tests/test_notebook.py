@@ -71,7 +71,7 @@ def test_a_simulation_is_the_tables_of_its_tree_and_the_time() -> None:
 def test_a_fabric_that_is_not_complete_says_why() -> None:
     shown = page(Fabric().device("a", "nowhere"))
     assert "svg" not in shown.tags
-    assert "<fabric>:3: there is no host; write [hosts.h0]" in "".join(shown.text)
+    assert "<fabric>: there is no host; write [hosts.h0]" in "".join(shown.text)
 
 
 def test_a_run_is_its_flows_and_links(result: RunResult) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peerlane import Fabric, ScenarioError, Simulation
+from peerlane._core import Scenario
 from peerlane.explaining.explain import explain
-from peerlane.fabric.paths import find, in_order, put
 from peerlane.formats import number
 
 if TYPE_CHECKING:
@@ -78,10 +78,9 @@ def test_a_member_keeps_its_own_value_in_whatever_order_keys_are_set(
     table: str, member: str, other: str
 ) -> None:
     for settings in ({table: 4, member: 2}, {member: 2, table: 4}):
-        scenario = tomllib.loads(rack().to_toml())
-        for path in in_order(scenario, settings):
-            put(scenario, path, settings[path])
-        assert (find(scenario, member), find(scenario, other)) == (2, 4)
+        scenario = Scenario.parse(rack().to_toml())
+        scenario.update(settings)
+        assert (scenario.get(member), scenario.get(other)) == (2, 4)
 
 
 @pytest.mark.parametrize("command", ["run", "explain", "show"])
@@ -111,10 +110,10 @@ def test_the_last_of_keys_of_all_and_of_one_counts_beside_repeated_tables() -> N
     fabric = rack().override("devices.ep3.tags", 16).override("devices.*.tags", 8)
     devices = tomllib.loads(fabric.to_toml())["devices"]
     assert {one["tags"] for one in devices.values()} == {8}
-    scenario = tomllib.loads(rack().to_toml())
+    scenario = Scenario.parse(rack().to_toml())
     paths = ["devices.*.tags", "devices.ep3.tags", "seed", "devices.ep{i}.lanes"]
-    assert in_order(scenario, paths) == [paths[0], *paths[2:], paths[1]]
-    assert in_order(scenario, paths[:3]) == paths[:3]
+    assert scenario.in_order(paths) == [paths[0], *paths[2:], paths[1]]
+    assert scenario.in_order(paths[:3]) == paths[:3]
 
 
 def test_a_repeated_table_that_is_written_out_says_so() -> None:

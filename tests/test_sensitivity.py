@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run
+    from peerlane._core import Scenario
     from peerlane.reproduction.jobs import Progress
 
 # --- steps ---
@@ -144,9 +145,9 @@ def test_every_simulation_of_a_figure_is_of_a_scenario_that_its_machine_made(
     texts: list[str] = []
     make = Simulation.__init__
 
-    def listen(self: Simulation, text: str, **more: Any) -> None:
-        texts.append(text)
-        make(self, text, **more)
+    def listen(self: Simulation, scenario: str | Scenario, **more: Any) -> None:
+        make(self, scenario, **more)
+        texts.append(self.text)
 
     monkeypatch.setattr(Simulation, "__init__", listen)
     machine = machine_of("tsukuba").moved("default:links.delay", "7 ns")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,9 @@ import pytest
 
 from conftest import PAIR, needs_lspci
 from peerlane import Fabric, ScenarioError
+from peerlane._core import Scenario
 from peerlane.dotted import join_path, split_path
-from peerlane.fabric.paths import find, put, read_setting
+from peerlane.fabric.paths import read_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,18 +41,21 @@ def keys(table: dict[str, Any], *before: str) -> Iterator[tuple[tuple[str, ...],
 
 @pytest.mark.parametrize("path", [*SCENARIOS, *SYSTEMS], ids=lambda path: str(path)[-30:])
 def test_every_key_of_every_scenario_is_found_and_set_by_its_path(path: Path) -> None:
-    scenario = tomllib.loads(path.read_text(encoding="utf-8"))
-    found = list(keys(scenario))
+    text = path.read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    scenario = Scenario.parse(text, path.name)
+    assert tomllib.loads(scenario.to_toml()) == tables
+    found = list(keys(tables))
     assert found
     for parts, value in found:
         one = join_path(parts)
-        assert find(scenario, one) == value
-        changed = deepcopy(scenario)
+        assert scenario.get(one) == value
+        changed = scenario.copy()
         if parts[-1] not in {"id", "from", "to"}:  # by which the entry is found
-            put(changed, one, None)
-            assert find(changed, one) is None
-        put(changed, one, value)
-        assert changed == scenario
+            changed.set(one, None)
+            assert changed.get(one) is None
+        changed.set(one, value)
+        assert tomllib.loads(changed.to_toml()) == tables
 
 
 @pytest.mark.parametrize(
@@ -90,15 +93,15 @@ def test_a_key_that_the_file_does_not_write_is_set() -> None:
 
 
 def test_a_link_is_found_where_its_node_names_only_the_node_above() -> None:
-    scenario = tomllib.loads('devices.a.upstream = "h0"')
-    put(scenario, "links.h0-a.lanes", 2)
-    assert scenario == {"devices": {"a": {"upstream": {"to": "h0", "lanes": 2}}}}
+    scenario = Scenario.parse('devices.a.upstream = "h0"')
+    scenario.set("links.h0-a.lanes", 2)
+    assert scenario.get("devices.a.upstream") == {"to": "h0", "lanes": 2}
 
 
 def test_every_means_those_whose_model_has_the_key() -> None:
-    scenario = tomllib.loads('[devices.a]\n[devices.r]\nmodel = "reflector"')
-    put(scenario, "devices.*.tags", 4)
-    assert scenario["devices"] == {"a": {"tags": 4}, "r": {"model": "reflector"}}
+    scenario = Scenario.parse('[devices.a]\n[devices.r]\nmodel = "reflector"')
+    scenario.set("devices.*.tags", 4)
+    assert [scenario.get(f"devices.{name}.tags") for name in "ar"] == [4, None]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +195,25 @@ def test_a_run_refuses_settings_that_set_nothing(peerlane: Run, scenario: Write)
     peerlane("run", file, "--set", "devices.a.tags=x").refuses("fabric.toml with devices.a.tags=x:")
     scenario(text="[[[")
     peerlane("run", file, "--set", "devices.a.tags=1").refuses("fabric.toml:1")
+
+
+def test_an_error_beside_a_setting_names_the_line_of_the_file(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = scenario(('to = "b"', 'to = "c"'))
+    line = next(n for n, row in enumerate(file.read_text().splitlines(), 1) if 'to = "c"' in row)
+    refused = peerlane("run", file, "--set", "devices.a.tags=8")
+    refused.refuses(f"fabric.toml:{line} with devices.a.tags=8: ")
+
+
+def test_a_value_in_a_run_is_written_or_of_a_profile_or_the_default() -> None:
+    text = PAIR + '\n[profiles.mine]\nbase = "plx"\ntags = 5\n'
+    scenario = Scenario.parse(text, "pair.toml")
+    assert scenario.effective("devices.a.tags") == (32, "default", None)
+    scenario.set("devices.a.profile", "mine")
+    value, origin, line = scenario.effective("devices.a.tags")
+    assert (value, origin) == (5, "profile mine")
+    assert line == text.splitlines().index("tags = 5") + 1
+    scenario.set("devices.a.tags", 7)
+    assert scenario.effective("devices.a.tags") == (7, "written", None)
+    assert scenario.effective("links.s0-a.lanes")[1] == "written"

@@ -1,6 +1,6 @@
 """The compiled core: the simulator, and what it knows about itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypedDict, final, type_check_only
 
 from peerlane.errors import PeerlaneError
@@ -17,6 +17,7 @@ __all__ = [
     "ModelBench",
     "ModelError",
     "ModelShell",
+    "Scenario",
     "ScenarioError",
     "Session",
     "Shell",
@@ -44,6 +45,8 @@ __all__ = [
     "frame_cycles",
     "histogram_buckets",
     "histogram_quantile",
+    "is_key",
+    "join_path",
     "link_bytes_per_second",
     "load_image",
     "load_model",
@@ -53,17 +56,21 @@ __all__ = [
     "pack_tlp",
     "parameter_value",
     "pattern",
+    "quantity",
     "read_bandwidth",
     "read_bitstream",
     "read_size",
+    "read_value",
     "real_time",
     "register_model",
+    "schema",
     "send_back",
+    "split_path",
     "take_outcomes",
+    "unit_size",
     "workload_lists",
     "write_bitstream",
     "write_header_bytes",
-    "written_out",
 ]
 
 __version__: str
@@ -87,6 +94,94 @@ class ScenarioError(PeerlaneError, ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
 
 @final
+class Scenario:
+    """A scenario as written, whose keys are read and set by their paths.
+
+    A path is the section, the name or id of an entry, and the key: "links.lanes",
+    "flows.up.size", "devices.*.tags".
+    """
+
+    @staticmethod
+    def parse(text: str, source: str = "<text>", models: list[DeviceModel] = ...) -> Scenario:
+        """The scenario of a TOML text, which `source` names in messages."""
+
+    @property
+    def source(self) -> str:
+        """The name of the text in messages."""
+
+    def copy(self) -> Scenario:
+        """A scenario of its own with the same contents."""
+
+    def __deepcopy__(self, _memo: object) -> Scenario: ...
+    def __reduce__(self) -> tuple[Callable[[str, str], Scenario], tuple[str, str]]: ...
+    def to_toml(self) -> str:
+        """The scenario as text."""
+
+    def get(self, path: str) -> Any:  # noqa: ANN401 - any value of TOML
+        """The value that is written at `path`, of several the first; `None` if there is none.
+
+        Raises:
+            ScenarioError: There is no such section or name, or no key can be there; so for all.
+        """
+
+    def set(self, path: str, value: object) -> None:
+        """Sets the key at `path`; `None` takes it away.
+
+        Whether the key itself exists is for the simulator to say.
+        """
+
+    def update(self, settings: dict[str, Any]) -> None:
+        """Sets keys by their paths, those of members of repeated tables last."""
+
+    def add(self, section: str, name: str, fields: dict[str, Any]) -> None:
+        """Adds a table with a name to a section, but for the fields that are `None`."""
+
+    def append(self, section: str, fields: dict[str, Any]) -> None:
+        """Adds a table to a list, but for the fields that are `None`."""
+
+    def remove(self, path: str) -> None:
+        """Takes away a section, the table of a name or id, or a key; the others keep their ids."""
+
+    def write_out(self) -> None:
+        """Writes the tables with `each` out, so that every member has a table of its own."""
+
+    def in_order(self, paths: list[str]) -> list[str]:
+        """The paths in the order in which `update` sets their keys."""
+
+    def covers(self, path: str, other: str) -> bool:
+        """Whether setting `path` replaces all that setting `other` has set."""
+
+    def members(self, section: str) -> list[str]:
+        """The names, ids or ends of the tables of a section."""
+
+    def effective(self, path: str) -> tuple[Any, str, int | None]:
+        """The value that a key has in a run, its origin, and the line that writes it.
+
+        The origin is "written", "profile NAME" or "default".
+        """
+
+    def lifts(
+        self, path: str, kind: str, detail: str | None = None
+    ) -> list[tuple[str, list[int], str | None, list[str]]]:
+        """The keys of the table at `path` that lift a limit, in the order to try them.
+
+        Of each key: the factors by which its value grows, the most that it grows to, and the values
+        that are tried after those, as text.
+        """
+
+    def links_with_their_own(self, path: str) -> list[str]:
+        """The links that a key of all links does not change, as they write it themselves."""
+
+    def path_of_node(self, name: str) -> str | None:
+        """The table of a node; of one of a network, that of all its hosts or routers."""
+
+    def path_of_link(self, link: str) -> str | None:
+        """The table of a link; of one of a network, that of all of them."""
+
+    def path_of_fibre(self, fibre: str, router: str) -> str | None:
+        """The table with the keys of a fibre of this router."""
+
+@final
 class Simulation:
     """One fabric, its workload, and the present moment in simulated time."""
 
@@ -97,6 +192,10 @@ class Simulation:
         seed: int | None = None,
         models: list[DeviceModel] = ...,
     ) -> Self: ...
+    @staticmethod
+    def of(
+        scenario: Scenario, settings: str | None, seed: int | None, models: list[DeviceModel]
+    ) -> Simulation: ...
     def tree(self) -> str: ...
     def warnings(self) -> list[str]: ...
     def measure_ns(self) -> tuple[float, float] | None: ...
@@ -323,7 +422,25 @@ def take_outcomes(
 def call_model(simulation: Simulation, device: str, timer: int) -> None: ...
 def notice() -> None: ...
 def catalogue(models: list[DeviceModel] = ...) -> str: ...
-def written_out(text: str, source: str) -> str: ...
+def schema(models: list[DeviceModel] = ...) -> str:
+    """The JSON Schema of scenarios."""
+
+def is_key(path: str) -> bool:
+    """Whether scenarios have keys at such a path, whatever its names are; results have others."""
+
+def split_path(path: str) -> tuple[str, ...]:
+    """The parts of a path; one with a dot in it stands in quotes.
+
+    Raises:
+        ScenarioError: It is not a path.
+    """
+
+def join_path(parts: Sequence[str]) -> str:
+    """The path of some parts."""
+
+def read_value(text: str) -> Any:  # noqa: ANN401 - any value of TOML
+    """A value as TOML writes it; other text is a string, so that "200 MHz" needs no quotes."""
+
 def workload_lists() -> list[tuple[str, str]]: ...
 def nearest(written: str, known: list[str]) -> str | None: ...
 def advice(written: str, known: list[str]) -> str: ...
@@ -346,5 +463,11 @@ def pattern(number: int, offset: int, length: int) -> bytes: ...
 def write_header_bytes(address: int) -> int: ...
 def link_bytes_per_second(gigatransfers: float, lanes: int) -> float: ...
 def frame_cycles(length: int, lanes: int) -> int: ...
+def quantity(text: str) -> tuple[str, str] | None:
+    """The number and the unit of a text such as "166 ns"; `None` if it is no quantity."""
+
+def unit_size(unit: str) -> tuple[str, int, int]:
+    """The kind of a unit and its size in the kind's base unit, as numerator and denominator."""
+
 def read_size(text: str) -> int: ...
 def read_bandwidth(text: str) -> int: ...

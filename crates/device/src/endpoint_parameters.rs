@@ -45,10 +45,10 @@ kernel::parameters! {
         tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";
         /// Bytes of the buffer for completions of each function, which requests no more than fits into it; none for no limit. A request
         /// takes its space until its completions have reached the engine.
-        completion_buffer: Option<Bytes> = None, within None..=Some(Bytes(1 << 30)), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1444 entries of 256 bits; AMD PG213, Completion Space: 32,768 B";
+        completion_buffer: Option<Bytes> = None, within None..=Some(Bytes(1 << 30)), lifts "outstanding", from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1444 entries of 256 bits; AMD PG213, Completion Space: 32,768 B";
         /// Completions that this buffer holds; none for no limit. A request takes as many as it may be divided into, at multiples of 64
         /// bytes.
-        completion_buffer_headers: Option<u32> = None, within None..=Some(65536), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1144; AMD PG213, Completion Space: 128";
+        completion_buffer_headers: Option<u32> = None, within None..=Some(65536), lifts "outstanding", from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1144; AMD PG213, Completion Space: 128";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2. Without it, firmware
         /// enables 10-bit tags at no device of the host, because each may send requests to this one.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
@@ -69,9 +69,9 @@ kernel::parameters! {
         /// such as "10 us..12 us"; with implementation = "rtl" only.
         waves: Option<Window> = None, from "our choice: slow, and large";
         /// Clock of the datapath between engine and core.
-        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
+        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
-        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets of the engine.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
@@ -80,7 +80,7 @@ kernel::parameters! {
         /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
         /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
         /// take `datapath` are about sending.
-        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets for the engine.
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.
@@ -90,11 +90,11 @@ kernel::parameters! {
         /// Time from a packet's last bit on the wire to its arrival at the engine, besides its beats on the receive datapath.
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
-        read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
+        read_latency: Span = Span::from_ns(100), lifts "memory", from "our choice: a few cycles of an FPGA";
         /// Largest number of requests that wait for the wire before the engine stops: requests that have left the send path, or, if the
         /// datapath has no limit, all in the send path. Completions do not count. While completions wait, the limit is at most 8, or the
         /// number of completions if that is larger; with `send_latency` and a datapath without a limit it stays as it is.
-        send_queue: u32 = 8, within 1..=4096, from "our choice: just enough to keep any link busy";
+        send_queue: u32 = 8, within 1..=4096, lifts "datapath", from "our choice: just enough to keep any link busy";
     }
 }
 

@@ -31,7 +31,7 @@ kernel::parameters! {
         /// Most outstanding loads from the endpoint to hosts.
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags of a function";
         /// Most outstanding loads from hosts to the endpoint.
-        tags: u32 = 32, within 1..=256, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        tags: u32 = 32, within 1..=256, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Completion timeout of these loads.
         /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
         /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.

@@ -10,17 +10,17 @@ kernel::parameters! {
         /// Number of threads that can run at the same time; a thread keeps its core until it sleeps.
         cores: u32 = 8, within 1..=1024, from "four cores of two threads each";
         /// Time of a system call, without the work of its driver.
-        system_call: Span = Span::from_ns(300), from "common on Linux, with entry, file and exit";
+        system_call: Span = Span::from_ns(300), lifts "software", from "common on Linux, with entry, file and exit";
         /// Time to pin and unpin one page of a buffer.
-        page_pin: Span = Span::from_ns(100), from "common on Linux, for pages that are there";
+        page_pin: Span = Span::from_ns(100), lifts "software", from "common on Linux, for pages that are there";
         /// Time for which a store to a device blocks its core.
-        register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
+        register_write: Span = Span::from_ns(100), lifts "software", from "our choice: an uncached store";
         /// Time for which a store to memory blocks its core.
-        memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
+        memory_write: Span = Span::from_ns(2), lifts "software", from "our choice: a store that the cache takes";
         /// Time from the end of a write to memory until a polling program has seen it.
-        poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
+        poll: Span = Span::from_ns(80), lifts "software", from "common for a line that is in no cache any more: a memory read";
         /// Time from the arrival of an interrupt until the waiting thread is ready to run. The thread uses no core while it waits.
-        interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
+        interrupt_latency: Span = Span::from_us(3), lifts "software", from "common on Linux, with handler and scheduler";
         /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
         /// meanwhile come as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";

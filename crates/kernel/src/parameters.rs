@@ -4,13 +4,17 @@
 
 use std::ops::RangeBounds;
 
-use crate::quantity::{Quantity, Value};
+use crate::quantity::{Kind, Quantity, Value};
 
 /// The declaration of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// The name of the parameter in a scenario.
     pub key: &'static str,
+    /// The kind of the value.
+    pub kind: Kind,
+    /// All values that are possible, if they are named one by one.
+    pub choices: Vec<String>,
     /// The usual unit; empty for plain numbers.
     pub unit: &'static str,
     /// The default value, as a scenario would write it.
@@ -19,6 +23,39 @@ pub struct Declaration {
     pub help: &'static str,
     /// The source of the default.
     pub source: &'static str,
+    /// The limit of flows that another value lifts, if there is one.
+    pub lifts: Option<Lift>,
+}
+
+/// The way in which a parameter lifts a limit of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lift {
+    /// The kind of the limit, as explanations name it; with a detail after a blank, if only that limit is lifted.
+    pub limit: &'static str,
+    /// The factors by which the value grows, one after the other.
+    pub times: &'static [u32],
+    /// The greatest value of growth, if there is one.
+    pub most: Option<&'static str>,
+    /// The values that are tried after those, as a scenario would write them; 0 is no limit.
+    pub to: &'static [&'static str],
+}
+
+impl Lift {
+    /// The usual way for a parameter of this kind: without a duration, or with more and more of anything else.
+    pub const fn of(limit: &'static str, kind: Kind) -> Self {
+        let (times, to): (&[u32], &[&str]) = match kind {
+            Kind::Time => (&[], &["0 ns"]),
+            Kind::Flag => (&[], &["false"]),
+            _ => (&[16, 256, 4096], &[]),
+        };
+        let most = None;
+        Self {
+            limit,
+            times,
+            most,
+            to,
+        }
+    }
 }
 
 /// A set of parameters made by [`parameters!`](crate::parameters).
@@ -41,14 +78,16 @@ pub trait Parameters {
 
 /// Declares a struct of parameters.
 ///
-/// `within` and `among` are optional and restrict the values.
+/// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts: by growth with each
+/// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
+/// to false, and anything else grows.
 ///
 /// ```
 /// kernel::parameters! {
 ///     /// Parameters of the engine.
 ///     pub struct EngineParameters {
 ///         /// Requests that may be waiting for their completion.
-///         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2, no extended tags";
+///         tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2, no extended tags";
 ///         /// Width of the addresses that the engine can send.
 ///         address_bits: u32 = 64, among [32, 64], from "every current core";
 ///     }
@@ -70,6 +109,8 @@ macro_rules! parameters {
                 $key:ident : $type:ty = $default:expr
                     $(, within $range:expr)?
                     $(, among $set:expr)?
+                    $(, lifts $limit:literal
+                        $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?)?
                     , from $source:literal;
             )*
         }
@@ -94,10 +135,16 @@ macro_rules! parameters {
                 ::std::vec![$(
                     $crate::Declaration {
                         key: ::core::stringify!($key),
+                        kind: <$type as $crate::Quantity>::KIND,
+                        choices: $crate::chosen::<$type>(&[$(&$set)?]),
                         unit: <$type as $crate::Quantity>::UNIT,
                         default: <$type as $crate::Quantity>::show(&$default),
                         help: ::core::concat!($($help),+).trim_ascii(),
                         source: $source,
+                        lifts: $crate::lift!(
+                            <$type as $crate::Quantity>::KIND
+                            $(, $limit $(times [$($factor),+])? $(most $most)? $(to [$($free),+])?)?
+                        ),
                     },
                 )*]
             }
@@ -133,6 +180,33 @@ macro_rules! parameters {
             }
         }
     };
+}
+
+/// The way in which a parameter of some kind lifts a limit, as [`parameters!`](crate::parameters) has it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! lift {
+    ($kind:expr) => { ::core::option::Option::None };
+    ($kind:expr, $limit:literal) => { ::core::option::Option::Some($crate::Lift::of($limit, $kind)) };
+    (
+        $kind:expr, $limit:literal
+        $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?
+    ) => {
+        ::core::option::Option::Some($crate::Lift {
+            limit: $limit,
+            times: &[$($($factor),+)?],
+            most: [$(::core::option::Option::Some($most),)? ::core::option::Option::None][0],
+            to: &[$($($free),+)?],
+        })
+    };
+}
+
+/// The values of a parameter that is `among` a set, or of a type with names for its values.
+pub fn chosen<Q: Quantity>(sets: &[&[Q]]) -> Vec<String> {
+    match sets.first() {
+        Some(set) => set.iter().map(Quantity::show).collect(),
+        None => Q::choices().into_iter().map(str::to_owned).collect(),
+    }
 }
 
 /// Returns an error that names the possible values if `value` is outside `range`.
@@ -206,12 +280,22 @@ mod tests {
             Example::declarations()[0],
             Declaration {
                 key: "latency",
+                kind: Kind::Time,
+                choices: Vec::new(),
                 unit: "ns",
                 default: "150 ns".to_owned(),
                 help: "Time from header in to header out.",
+                lifts: None,
                 source: "a data sheet",
             }
         );
+    }
+
+    #[test]
+    fn a_set_of_values_is_the_choices_of_its_parameter() {
+        let boundary = &Example::declarations()[2];
+        assert_eq!(boundary.kind, Kind::Size);
+        assert_eq!(boundary.choices, ["64 B", "128 B"]);
     }
 
     #[test]

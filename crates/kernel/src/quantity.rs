@@ -5,10 +5,13 @@
 
 mod advice;
 mod scale;
+mod written;
 
 use std::fmt;
 
 use crate::time::Span;
+pub use written::{Unit, Written};
+
 use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
 /// A value in a scenario, before it is known which quantity it is.
@@ -45,10 +48,70 @@ impl fmt::Display for Value<'_> {
     }
 }
 
+/// The kind of value that a key of a scenario has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number of bytes.
+    Size,
+    /// A time.
+    Time,
+    /// Bytes per second.
+    Bandwidth,
+    /// Bits per second.
+    BitRate,
+    /// Cycles per second.
+    Frequency,
+    /// The length of a cable.
+    Length,
+    /// A whole number.
+    Count,
+    /// A number that may have a fraction.
+    Ratio,
+    /// True or false.
+    Flag,
+    /// One of several names.
+    Choice,
+    /// A text.
+    Text,
+    /// A list of texts.
+    List,
+    /// A table of keys.
+    Table,
+}
+
+impl Kind {
+    /// The name of the kind in the catalogue.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Size => "size",
+            Kind::Time => "time",
+            Kind::Bandwidth => "bandwidth",
+            Kind::BitRate => "bit rate",
+            Kind::Frequency => "frequency",
+            Kind::Length => "length",
+            Kind::Count => "count",
+            Kind::Ratio => "ratio",
+            Kind::Flag => "flag",
+            Kind::Choice => "choice",
+            Kind::Text => "text",
+            Kind::List => "list",
+            Kind::Table => "table",
+        }
+    }
+}
+
 /// A type that a scenario can set.
 pub trait Quantity: Sized {
     /// The usual unit of this type; empty for plain numbers and texts.
     const UNIT: &'static str = "";
+
+    /// The kind of quantity.
+    const KIND: Kind = Kind::Text;
+
+    /// All values, as a scenario writes them; none if they are not named one by one.
+    fn choices() -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Reads a value of a scenario. The error says what is wrong and what to write instead.
     fn read(value: &Value<'_>) -> Result<Self, String>;
@@ -204,6 +267,12 @@ macro_rules! choices {
         }
 
         impl $crate::Quantity for $type {
+            const KIND: $crate::Kind = $crate::Kind::Choice;
+
+            fn choices() -> ::std::vec::Vec<&'static str> {
+                Self::NAMES.iter().map(|(name, _)| *name).collect()
+            }
+
             fn read(
                 value: &$crate::Value<'_>,
             ) -> ::core::result::Result<Self, ::std::string::String> {
@@ -221,6 +290,7 @@ macro_rules! scaled {
     ($type:ty, $scale:ident, $new:expr, $amount:expr) => {
         impl Quantity for $type {
             const UNIT: &'static str = $scale.usual;
+            const KIND: Kind = $scale.kind;
 
             fn read(value: &Value<'_>) -> Result<Self, String> {
                 $scale.read(value).map($new)
@@ -246,6 +316,8 @@ const WHOLE: f64 = (1u64 << 53) as f64;
 macro_rules! whole {
     ($($type:ty),+) => {$(
         impl Quantity for $type {
+            const KIND: Kind = Kind::Count;
+
             fn read(value: &Value<'_>) -> Result<Self, String> {
                 match value {
                     Value::Integer(number) => <$type>::try_from(*number).map_err(|_| {
@@ -273,6 +345,8 @@ macro_rules! whole {
 whole!(u8, u16, u32, u64);
 
 impl Quantity for f64 {
+    const KIND: Kind = Kind::Ratio;
+
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Integer(number) => Ok(*number as f64),
@@ -293,6 +367,8 @@ impl Quantity for f64 {
 }
 
 impl Quantity for bool {
+    const KIND: Kind = Kind::Flag;
+
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Flag(flag) => Ok(*flag),
@@ -321,6 +397,11 @@ impl Quantity for String {
 /// A quantity that may be absent, written as "none".
 impl<Q: Quantity> Quantity for Option<Q> {
     const UNIT: &'static str = Q::UNIT;
+    const KIND: Kind = Q::KIND;
+
+    fn choices() -> Vec<&'static str> {
+        Q::choices()
+    }
 
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {

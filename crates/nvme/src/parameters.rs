@@ -15,7 +15,7 @@ kernel::parameters! {
         /// queues; with more, each has an interrupt of its own.
         io_queues: u32 = 1, within 1..=64, from "our choice: those of the driver of flows";
         /// Most I/O commands in progress; fewer if their data could be more than 128 MiB.
-        commands: u32 = 32, within 1..=4096, from "our choice";
+        commands: u32 = 32, within 1..=4096, lifts "memory", from "our choice";
         /// Largest transfer of a command (MDTS).
         max_transfer: Bytes = Bytes::kib(128), among [Bytes(8 << 10), Bytes(16 << 10), Bytes(32 << 10), Bytes(64 << 10), Bytes(128 << 10), Bytes(256 << 10), Bytes(512 << 10), Bytes(1 << 20)], from "our choice: common for drives";
         /// Time from CC.EN to CSTS.RDY.
@@ -27,21 +27,21 @@ kernel::parameters! {
         /// Channels of the media, which work side by side.
         channels: u32 = 8, within 1..=64, from "our choice: common for drives of four lanes";
         /// Dies of each channel, which work side by side and share its bandwidth.
-        dies: u32 = 4, within 1..=64, from "our choice";
+        dies: u32 = 4, within 1..=64, lifts "memory", from "our choice";
         /// Neighbouring bytes in one die, which keeps those that it has read last: their next read takes no time of the die.
         stripe: Bytes = Bytes::kib(16), within Bytes(512)..=Bytes(16 << 20), from "our choice: a page of TLC flash";
         /// Time from a read of a die to its data.
-        media_read_latency: Span = Span::from_us(60), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: the order of magnitude of TLC flash";
+        media_read_latency: Span = Span::from_us(60), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", from "our choice: the order of magnitude of TLC flash";
         /// Time from the last data of a write command to its end: the data is in the write cache.
-        media_write_latency: Span = Span::from_us(10), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: DRAM and its firmware";
+        media_write_latency: Span = Span::from_us(10), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", from "our choice: DRAM and its firmware";
         /// Time of a program operation, which writes a stripe, or a part of it, to a die.
-        program_latency: Span = Span::from_us(600), within Span::ZERO..=Span::from_us(10_000_000), from "our choice: the order of magnitude of TLC flash";
+        program_latency: Span = Span::from_us(600), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", from "our choice: the order of magnitude of TLC flash";
         /// Bandwidth of the media: of all channels together. Reads and writes share that of their channel.
-        media_bandwidth: Bandwidth = Bandwidth(9_600_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "our choice: ONFI 4.1 has 1200 MT/s of 8 bits, for each of 8 channels";
+        media_bandwidth: Bandwidth = Bandwidth(9_600_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), lifts "memory", from "our choice: ONFI 4.1 has 1200 MT/s of 8 bits, for each of 8 channels";
         /// Size of the volatile write cache; "0 B" for none. Reads of what is in it take no time of the media.
         write_cache: Bytes = Bytes::mib(64), within Bytes(0)..=Bytes(1 << 40), from "our choice";
         /// Most outstanding non-posted requests.
-        tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Traffic class of reads of submission entries and lists of pages, and of writes of completion entries.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries; NVM Express has no register for it";
     }

@@ -1,6 +1,6 @@
 //! Protocol constants from which bounds are computed, and conversions of quantities as written in scenarios.
 
-use kernel::{Bandwidth, Bytes, Quantity, Value};
+use kernel::{Bandwidth, Bytes, Quantity, Unit, Value, Written};
 use protocol::{Envelope, FunctionId, Generation, Header, TLP_FRAMING, aurora};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -49,6 +49,27 @@ pub fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
         ));
     }
     Ok(aurora::cycles(length, lanes))
+}
+
+/// A unit: its kind, and its size in the base unit of its kind, as numerator and denominator.
+type Size = (&'static str, u64, u64);
+
+/// Returns the number and the unit of a text such as "166 ns"; none if it is no quantity.
+#[pyfunction]
+pub fn quantity(text: &str) -> Option<(String, &'static str)> {
+    let found = Written::read(text)?;
+    Some((found.number, found.unit.map_or("", |unit| unit.name)))
+}
+
+/// Returns the kind of a unit and its size in the base unit of its kind. A plain number has the unit "".
+#[pyfunction]
+pub fn unit_size(unit: &str) -> PyResult<Size> {
+    if unit.is_empty() {
+        return Ok(("count", 1, 1));
+    }
+    let found = Unit::named(unit);
+    let found = found.ok_or_else(|| PyValueError::new_err(format!("{unit} is no unit")))?;
+    Ok((found.kind.name(), found.size.0, found.size.1))
 }
 
 /// Converts a text such as "4 KiB" to bytes.

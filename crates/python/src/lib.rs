@@ -17,6 +17,7 @@ mod numbers;
 mod outside;
 mod progress;
 mod raised;
+mod scenario;
 mod session;
 mod wire;
 
@@ -35,7 +36,7 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
     AccessError, CaptureFormat, FilterOptions, FunctionId, LatencyHistogram, NotAFunction, Pattern,
-    Tree, scenario, setup,
+    Tree, setup,
 };
 
 pyo3::create_exception!(
@@ -74,8 +75,16 @@ struct Contents(
 );
 
 impl Simulation {
-    fn of(simulation: sim::Simulation) -> Self {
-        Simulation(Mutex::new(Contents(simulation, Vec::new())))
+    fn made(simulation: Result<sim::Simulation, ::scenario::ScenarioError>) -> PyResult<Self> {
+        let simulation = raised::unless_raised(simulation)?;
+        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        if let Some(failure) = simulation.unmade_model() {
+            return Err(ModelError::new_err(format!(
+                "the model {} of device {} cannot be made: {}",
+                failure.model, failure.device, failure.why
+            )));
+        }
+        Ok(Simulation(Mutex::new(Contents(simulation, Vec::new()))))
     }
 
     /// The contents, unless a call runs the simulation, of which the caller is a callback or another thread.
@@ -149,15 +158,29 @@ impl Simulation {
     ) -> PyResult<Self> {
         let models = models::models(&models)?;
         let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
-        let simulation = raised::unless_raised(simulation)?;
-        let simulation = simulation.map_err(|error| ScenarioError::new_err(error.to_string()))?;
-        if let Some(failure) = simulation.unmade_model() {
-            return Err(ModelError::new_err(format!(
-                "the model {} of device {} cannot be made: {}",
-                failure.model, failure.device, failure.why
-            )));
-        }
-        Ok(Simulation::of(simulation))
+        Self::made(simulation)
+    }
+
+    /// Builds the fabric of a scenario. The text `settings` says in errors which keys were set otherwise than in its file.
+    #[staticmethod]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn of(
+        py: Python<'_>,
+        scenario: &scenario::Scenario,
+        settings: Option<String>,
+        seed: Option<u64>,
+        models: Vec<PyRef<'_, DeviceModel>>,
+    ) -> PyResult<Self> {
+        let models = models::models(&models)?;
+        let written = &scenario.0;
+        let simulation = py.detach(|| sim::Simulation::of(written, seed, &models));
+        Self::made(simulation.map_err(|error| ::scenario::ScenarioError {
+            with: settings,
+            ..error
+        }))
     }
 
     fn tree(&self) -> PyResult<String> {
@@ -456,11 +479,11 @@ fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::catalogue_with(models::models(&models)?.all()))
 }
 
-/// Returns the tables of a scenario as JSON, with its repeated tables written out. Messages call it `source`.
+/// Returns the JSON Schema of scenarios, with models from outside.
 #[pyfunction]
-fn written_out(text: &str, source: &str) -> PyResult<String> {
-    let table = setup::written_out(text, source);
-    json(&table.map_err(|error| ScenarioError::new_err(error.to_string()))?)
+#[pyo3(signature = (models = Vec::new()))]
+fn schema(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
+    json(&setup::schema(&models::models(&models)?))
 }
 
 /// Returns the lists of workloads of a scenario, each with the word for an entry: one without an id is called by it and its number.
@@ -473,14 +496,14 @@ fn workload_lists() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    scenario::nearest(written, &known).map(str::to_owned)
+    ::scenario::nearest(written, &known).map(str::to_owned)
 }
 
 /// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
 #[pyfunction]
 fn advice(written: &str, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    scenario::advice(written, &known)
+    ::scenario::advice(written, &known)
 }
 
 /// Returns the `length` bytes at `offset` of pattern number `number`. All patterns differ.
@@ -560,7 +583,8 @@ mod _core {
 
     #[pymodule_export]
     use super::arithmetic::{
-        frame_cycles, link_bytes_per_second, read_bandwidth, read_size, write_header_bytes,
+        frame_cycles, link_bytes_per_second, quantity, read_bandwidth, read_size, unit_size,
+        write_header_bytes,
     };
     #[pymodule_export]
     use super::bench::{
@@ -572,6 +596,8 @@ mod _core {
     #[pymodule_export]
     use super::outside::{advance_to, begin_read, begin_write, call_model, notice, take_outcomes};
     #[pymodule_export]
+    use super::scenario::{Scenario, is_key, join_path, read_value, split_path};
+    #[pymodule_export]
     use super::session::{
         Session, afus, begins_bitstream, bench_socket, cards, load_image, read_bitstream,
         real_time, send_back, write_bitstream,
@@ -579,7 +605,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         DeviceModel, ModelError, ScenarioError, Simulation, UnitError, advice, catalogue,
-        histogram_buckets, histogram_quantile, nearest, pattern, workload_lists, written_out,
+        histogram_buckets, histogram_quantile, nearest, pattern, schema, workload_lists,
     };
     #[pymodule_export]
     use super::{afu::Shell, host_thread::HostThread, host_thread::advance, wire::pack_tlp};

@@ -6,7 +6,7 @@ use kernel::{Parameters, Quantity, Value};
 use toml::de::DeTable;
 
 use crate::repeat::written_out;
-use crate::tree::{Content, Part, Table};
+use crate::tree::{Content, NOWHERE, Part, Table};
 use crate::{ScenarioError, extent};
 
 /// A value and its line number.
@@ -65,21 +65,27 @@ impl Source {
         }
     }
 
+    /// The name of the text in messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// Creates an error at a line, or about the whole file.
     pub fn error(&self, line: impl Into<Option<usize>>, mut message: String) -> ScenarioError {
         // Names and texts of the scenario are in it, and it is one line.
         if message.contains('\n') {
             message = message.replace('\n', "\\n");
         }
-        ScenarioError {
-            file: self.file.clone(),
-            line: line.into(),
-            message,
-        }
+        ScenarioError::new(&self.file, line.into().unwrap_or(0), message)
     }
 
     /// Parses the document, writes out its repeated tables, and returns the top-level table.
     pub fn parse<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
+        self.written_out(self.tables(text)?)
+    }
+
+    /// Parses the document, and returns the top-level table as it is written.
+    pub(crate) fn tables<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
             let message = error.message().replace('\n', ", ");
@@ -92,14 +98,21 @@ impl Source {
             };
             self.error(line, format!("this is not TOML: {message}"))
         })?;
-        let table = Table::new(parsed.into_inner());
+        Ok(Table::new(parsed.into_inner()))
+    }
+
+    /// Writes out the repeated tables of a document.
+    pub(crate) fn written_out<'a>(&self, table: Table<'a>) -> Result<Table<'a>, ScenarioError> {
         extent::check(&table)
             .and_then(|tables| written_out(table, tables, &|offset| self.line(offset)))
             .map_err(|(offset, message)| self.error(self.line(offset), message))
     }
 
-    /// The line of a byte of the text.
+    /// The line of a byte of the text; 0 for what was set after the text was read.
     pub(crate) fn line(&self, offset: usize) -> usize {
+        if offset == NOWHERE {
+            return 0;
+        }
         self.starts.partition_point(|start| *start <= offset)
     }
 }
@@ -385,7 +398,7 @@ impl<'a> Item<'a> {
             Content::Float(Some(number)) => Ok(Value::Float(*number)),
             Content::Float(None) => refused("this number"),
             Content::Flag(flag) => Ok(Value::Flag(*flag)),
-            Content::Date => refused("a date"),
+            Content::Date(_) => refused("a date"),
             Content::List(_) => refused("a list"),
             Content::Table(_) => refused("a section"),
         }

@@ -6,10 +6,15 @@ mod code;
 mod document;
 mod error;
 mod extent;
+mod form;
+pub mod path;
 mod repeat;
+mod scenario;
 mod tree;
 
 pub use code::Code;
 pub use document::{At, Item, Lines, Section, Source, advice, nearest, position};
 pub use error::ScenarioError;
-pub use tree::Table;
+pub use form::{BuiltIn, Form, InnerForm, Row, SectionForm, Shape, TOP};
+pub use scenario::{Effective, Origin, Scenario};
+pub use tree::{Content, Part, Table, read_value};

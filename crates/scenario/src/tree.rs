@@ -1,10 +1,13 @@
 //! The tables of a scenario's text, each part with the byte at which it begins.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::ser::ValueSerializer;
+use toml::value::Datetime;
 
 /// A table: its keys in the order of the text.
 #[derive(Clone, Debug, Default)]
@@ -14,34 +17,47 @@ pub struct Table<'a> {
     pub(crate) member: Option<String>,
 }
 
+/// The key of a table that is repeated.
+pub(crate) const EACH: &str = "each";
+
+/// The place of what was set after the text was read.
+pub(crate) const NOWHERE: usize = usize::MAX;
+
 /// A key and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) key: Cow<'a, str>,
-    /// The byte at which the key begins.
+    /// The byte at which the key begins, or [`NOWHERE`].
     pub(crate) at: usize,
     pub(crate) value: Part<'a>,
 }
 
 /// A value, and the byte at which it begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Part<'a> {
+pub struct Part<'a> {
     pub(crate) at: usize,
-    pub(crate) content: Content<'a>,
+    /// The value itself.
+    pub content: Content<'a>,
 }
 
 /// The content of a value.
 #[derive(Clone, Debug)]
-pub(crate) enum Content<'a> {
+pub enum Content<'a> {
+    /// A text.
     Text(Cow<'a, str>),
+    /// A whole number.
     Integer(i64),
     /// A whole number that 64 bits do not hold, as written.
     TooLarge(String),
     /// A number with a fraction; none if it is not one after all.
     Float(Option<f64>),
+    /// True or false.
     Flag(bool),
-    Date,
+    /// A date or time, as written.
+    Date(String),
+    /// A list.
     List(Vec<Part<'a>>),
+    /// A table.
     Table(Table<'a>),
 }
 
@@ -60,13 +76,125 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The keys and their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Content<'a>)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (entry.key.as_ref(), &entry.value.content))
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Part<'a>> {
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        Some(&entry.value)
+    }
+
+    /// The text that a key has.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether the table is repeated.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.get(EACH).is_some()
+    }
+
+    /// The table as one that owns its texts.
+    pub(crate) fn into_owned(self) -> Table<'static> {
+        let own = |entry: Entry<'a>| Entry {
+            key: Cow::Owned(entry.key.into_owned()),
+            at: entry.at,
+            value: entry.value.into_owned(),
+        };
+        Table {
+            entries: self.entries.into_iter().map(own).collect(),
+            member: self.member,
+        }
+    }
+
     /// Whether the table has no keys.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
+impl Table<'static> {
+    /// The value of a key, which is made by `absent` if there is none.
+    pub(crate) fn entry(
+        &mut self,
+        key: &str,
+        absent: impl FnOnce() -> Content<'static>,
+    ) -> &mut Part<'static> {
+        let known = self.entries.iter().position(|entry| entry.key == key);
+        let number = known.unwrap_or_else(|| {
+            self.entries.push(Entry {
+                key: Cow::Owned(key.to_owned()),
+                at: NOWHERE,
+                value: absent().into(),
+            });
+            self.entries.len() - 1
+        });
+        &mut self.entries[number].value
+    }
+
+    /// Sets a key, which has no place in the text any more; without a value, takes it away.
+    pub(crate) fn set(&mut self, key: &str, value: Option<Content<'static>>) {
+        let Some(value) = value else {
+            self.entries.retain(|entry| entry.key != key);
+            return;
+        };
+        self.entry(key, || Content::Flag(false)).content = value;
+        for entry in self.entries.iter_mut().filter(|entry| entry.key == key) {
+            (entry.at, entry.value.at) = (NOWHERE, NOWHERE);
+        }
+    }
+}
+
+impl FromIterator<(String, Content<'static>)> for Table<'static> {
+    fn from_iter<I: IntoIterator<Item = (String, Content<'static>)>>(pairs: I) -> Self {
+        let mut table = Self::default();
+        for (key, value) in pairs {
+            table.set(&key, Some(value));
+        }
+        table
+    }
+}
+
+impl From<Content<'static>> for Part<'static> {
+    fn from(content: Content<'static>) -> Self {
+        Part {
+            at: NOWHERE,
+            content,
+        }
+    }
+}
+
 impl<'a> Part<'a> {
+    /// The table that the part is, if it is one.
+    pub(crate) fn table(&self) -> Option<&Table<'a>> {
+        match &self.content {
+            Content::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn into_owned(self) -> Part<'static> {
+        let content = match self.content {
+            Content::Text(text) => Content::Text(Cow::Owned(text.into_owned())),
+            Content::Integer(number) => Content::Integer(number),
+            Content::TooLarge(number) => Content::TooLarge(number),
+            Content::Float(number) => Content::Float(number),
+            Content::Flag(flag) => Content::Flag(flag),
+            Content::Date(date) => Content::Date(date),
+            Content::List(list) => Content::List(list.into_iter().map(Part::into_owned).collect()),
+            Content::Table(table) => Content::Table(table.into_owned()),
+        };
+        let at = self.at;
+        Part { at, content }
+    }
+
     fn new(parsed: Spanned<DeValue<'a>>) -> Self {
         let at = parsed.span().start;
         let content = match parsed.into_inner() {
@@ -75,7 +203,7 @@ impl<'a> Part<'a> {
                 .map_or_else(|_| Content::TooLarge(number.to_string()), Content::Integer),
             DeValue::Float(number) => Content::Float(number.as_str().parse().ok()),
             DeValue::Boolean(flag) => Content::Flag(flag),
-            DeValue::Datetime(_) => Content::Date,
+            DeValue::Datetime(date) => Content::Date(date.to_string()),
             DeValue::Array(list) => Content::List(list.into_iter().map(Part::new).collect()),
             DeValue::Table(table) => Content::Table(Table::new(table)),
         };
@@ -83,28 +211,67 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A table is serialized as a map from its keys to their values.
-impl Serialize for Table<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
-        for entry in &self.entries {
-            map.serialize_entry(&entry.key, &entry.value)?;
+/// Reads a value as TOML writes it; other text is a text, so that "200 MHz" needs no quotes.
+pub fn read_value(text: &str) -> Content<'static> {
+    let text = text.trim();
+    let document = format!("value = {text}\n");
+    let parsed = DeTable::parse(&document).ok().map(Spanned::into_inner);
+    let mut entries = parsed.map_or_else(Vec::new, |parsed| Table::new(parsed).entries);
+    let value = entries.pop().filter(|_| entries.is_empty());
+    let value = value.map(|entry| entry.value.into_owned().content);
+    match value {
+        // No quantity is a number that is not finite.
+        Some(Content::Float(number)) if !number.is_some_and(f64::is_finite) => None,
+        Some(Content::Table(_) | Content::Date(_)) => None,
+        other => other,
+    }
+    .unwrap_or_else(|| Content::Text(Cow::Owned(text.to_owned())))
+}
+
+impl Content<'_> {
+    /// Whether the value is a table, or a list of tables.
+    fn is_tables(&self) -> bool {
+        match self {
+            Content::List(list) => list.iter().all(|part| part.table().is_some()),
+            Content::Table(_) => true,
+            _ => false,
         }
-        map.end()
     }
 }
 
-/// A value that no scenario can have, such as a date, is serialized as none.
-impl Serialize for Part<'_> {
+/// A value is shown as TOML writes it.
+impl fmt::Display for Content<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        let written = self.serialize(ValueSerializer::new(&mut text));
+        written.map_err(|_| fmt::Error)?;
+        formatter.write_str(&text)
+    }
+}
+
+/// A table is serialized as a map from its keys to their values, with the tables last, as they stand in a text.
+impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.content {
+        let (tables, values): (Vec<_>, Vec<_>) = self.iter().partition(|(_, one)| one.is_tables());
+        serializer.collect_map(values.into_iter().chain(tables))
+    }
+}
+
+/// A number that TOML cannot have is serialized as a text.
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
             Content::Text(text) => text.serialize(serializer),
             Content::Integer(number) => number.serialize(serializer),
-            Content::Float(number) => number.serialize(serializer),
+            Content::TooLarge(number) => number.serialize(serializer),
+            Content::Float(number) => number.unwrap_or(f64::NAN).serialize(serializer),
             Content::Flag(flag) => flag.serialize(serializer),
-            Content::List(parts) => parts.serialize(serializer),
+            Content::Date(date) => match date.parse::<Datetime>() {
+                Ok(date) => date.serialize(serializer),
+                Err(_) => date.serialize(serializer),
+            },
+            Content::List(parts) => serializer.collect_seq(parts.iter().map(|part| &part.content)),
             Content::Table(table) => table.serialize(serializer),
-            Content::TooLarge(_) | Content::Date => serializer.serialize_none(),
         }
     }
 }

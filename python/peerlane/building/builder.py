@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-import tomli_w
-
-from peerlane._core import ScenarioError, advice
+from peerlane._core import Scenario, ScenarioError, advice
 from peerlane.building.workloads import Workloads
+from peerlane.dotted import join_path
 from peerlane.explaining.explain import explain
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys
-from peerlane.fabric.paths import put, write_out
-from peerlane.fabric.settings import attached, merged, split, upstream_of, written
+from peerlane.fabric.settings import attached, split
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
 from peerlane.models.loading import Library, refuse_file, refuse_many, settings_of, with_model
@@ -40,6 +38,13 @@ if TYPE_CHECKING:
     from peerlane.varying.sweep import Points
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
+_TABLES = (
+    *("profiles", "hosts", "switches", "devices", "io_ports"),
+    *("controllers", "cables", "networks", "fibres", "buffers", "incidents"),
+)
+"""Sections of tables with names or ends, and incidents."""
+_CHANGED = (*_NODES, "controllers", "networks")
+"""Sections whose tables `Fabric.set` changes."""
 
 
 class Fabric(Workloads):
@@ -56,17 +61,14 @@ class Fabric(Workloads):
     """
 
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
-        super().__init__(written({"name": name, "seed": seed}))
+        super().__init__(Scenario.parse("", f"<{name}>"))
+        self._scenario.update({"name": name, "seed": seed})
         self._models: dict[str, type[Device] | Device | Library] = {}
 
     def __repr__(self) -> str:
-        tables = {
-            key: one for key, one in self._scenario.items() if key not in {"links", "measure"}
-        }
-        parts = ", ".join(
-            f"{key} {len(one)}" for key, one in tables.items() if isinstance(one, dict | list)
-        )
-        return f"<Fabric {self._scenario.get('name', 'fabric')}: {parts or 'nothing yet'}>"
+        counts = ((kind, len(self._scenario.members(kind))) for kind in (*_TABLES, *LISTS))
+        parts = ", ".join(f"{kind} {count}" for kind, count in counts if count)
+        return f"<Fabric {self._scenario.get('name') or 'fabric'}: {parts or 'nothing yet'}>"
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
@@ -101,8 +103,7 @@ class Fabric(Workloads):
     def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
         """Sets what every link has unless a node says otherwise."""
         check_keys("links", settings)
-        self._scenario["links"] = self._table("links") | written(settings)
-        return self
+        return self._update("links", {k: v for k, v in settings.items() if v is not None})
 
     def profile(
         self, name: str, *, base: str | None = None, **settings: Unpack[typed_keys.Profile]
@@ -128,9 +129,8 @@ class Fabric(Workloads):
         Args:
             name: Of the new switch.
             to: The node above.
-            settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
-                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
-                link to the node above.
+            settings: Parameters of the switch, and of the link to the node above: `generation`,
+                `lanes`, `port` and all other keys of `[links]`.
         """
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
@@ -313,12 +313,12 @@ class Fabric(Workloads):
         check_keys("devices", routers or ())
         if isinstance(size, Sequence) and not isinstance(size, str):
             size = "x".join(map(str, size))
-        fields: dict[str, Any] = written({"shape": shape, "size": size} | settings)
+        fields: dict[str, Any] = {"shape": shape, "size": size} | settings
         if hosts is not None:
-            fields["hosts"] = written(hosts)
+            fields["hosts"] = dict(hosts)
         if routers is not None:
             link, own = split(routers)
-            fields["routers"] = ({"upstream": written(link)} if link else {}) | written(own)
+            fields["routers"] = ({"upstream": link} if link else {}) | own
         return self._add("networks", name, fields)
 
     def fibre(
@@ -351,27 +351,20 @@ class Fabric(Workloads):
             ScenarioError: There is no such node, or it has no link above it to change.
         """
         check_keys("nodes", settings)
-        if not any(name in self._table(kind) for kind in (*_NODES, "controllers", "networks")):
-            write_out(self._scenario)  # it may be a member of a repeated table
-        tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
-        others: dict[str, Any] = {}
-        for kind in ("controllers", "networks"):
-            group = self._table(kind)
-            others |= group
-            if name not in tables and isinstance(entry := group.get(name), dict):
-                group[name] = merged(entry, settings)
-                return self
-        table = tables.get(name)
-        if not isinstance(table, dict):
-            known = [*tables, *others]
-            there = advice(name, known) if known else "there is none yet"
+        scenario = self._scenario.copy()
+        if not any(name in scenario.members(kind) for kind in _CHANGED):
+            scenario.write_out()  # it may be a member of a repeated table
+        known = {one: kind for kind in _CHANGED for one in scenario.members(kind)}
+        if name not in known:
+            there = advice(name, list(known)) if known else "there is none yet"
             raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
-        link, own = split(settings)
-        changed = merged(table, own)
-        if link:
-            changed["upstream"] = merged(upstream_of(name, table), link)
-        table.clear()
-        table.update(changed)
+        table = join_path((known[name], name))
+        link, own = split(settings) if known[name] in _NODES else ({}, settings)
+        if link and scenario.get(f"{table}.upstream") is None:
+            raise ScenarioError(f"{name!r} has no link above it; set the link of a node below it")
+        scenario.update({f"{table}.{key}": value for key, value in own.items()})
+        scenario.update({f"{table}.upstream.{key}": value for key, value in link.items()})
+        self._scenario = scenario
         return self
 
     def override(self, path: str, value: Setting) -> Self:
@@ -383,37 +376,37 @@ class Fabric(Workloads):
         Raises:
             ScenarioError: There is no such section, name or id.
         """
-        put(self._scenario, path, value)
+        self._scenario.set(path, value)
         return self
 
     def without_flows(self) -> Self:
         """Takes all workloads away."""
         for work in LISTS:
-            self._scenario.pop(work, None)
+            self._scenario.remove(work)
         return self
 
     def without_nodes(self) -> Self:
         """Takes all nodes away, and what joins them; profiles and what all links have stay."""
         for kind in (*_NODES, "controllers", "networks", "cables", "fibres", "incidents"):
-            self._scenario.pop(kind, None)
+            self._scenario.remove(kind)
         return self
 
     def to_toml(self) -> str:
         """The scenario as text."""
-        return tomli_w.dumps(self._scenario)
+        return self._scenario.to_toml()
 
     def simulation(self, *, seed: int | None = None) -> Simulation:
         """The fabric, enumerated and ready to run.
 
         Raises:
-            ScenarioError: It cannot be built; lines count in `to_toml()`.
+            ScenarioError: It cannot be built. The message names the line of what a file writes,
+                and the key of what a program has set.
         """
-        return Simulation(
-            self.to_toml(),
-            source=f"<{self._scenario.get('name', 'fabric')}>",
-            seed=seed,
-            models=self._models,
-        )
+        return Simulation(self._simulated(), seed=seed, models=self._models)
+
+    def _simulated(self) -> Scenario:
+        """The scenario that a simulation has."""
+        return self._scenario.copy()
 
     def tree(self) -> Tree:
         """The fabric as enumeration leaves it."""
@@ -510,7 +503,7 @@ class Fabric(Workloads):
                 self.to_toml(),
                 vary,
                 [metrics] if isinstance(metrics, str) else metrics,
-                source=f"<{self._scenario.get('name', 'fabric')}>",
+                source=f"<{self._scenario.get('name') or 'fabric'}>",
                 sample=sample,
                 seed=seed,
                 scheduler=scheduler,

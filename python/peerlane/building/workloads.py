@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from peerlane._core import ScenarioError, advice
 from peerlane.building.sections import Sections
+from peerlane.dotted import join_path
 from peerlane.fabric.keys import check_keys
-from peerlane.fabric.settings import merged, rate
+from peerlane.fabric.settings import rate
 
 if TYPE_CHECKING:
     from peerlane.fabric import typed_keys
@@ -75,16 +76,11 @@ class Workloads(Sections):
         if settings.get("load") is not None:
             settings["load"] = rate(settings["load"])
         check_keys("traffic", settings)
-        entries = self._list("traffic")
-        for number, entry in enumerate(entries, 1):
-            if entry.get("id", f"traffic-{number}") == id:
-                self._scenario["traffic"] = [
-                    merged(one, settings) if one is entry else one for one in entries
-                ]
-                return self
-        known = [one.get("id", f"traffic-{number}") for number, one in enumerate(entries, 1)]
-        there = advice(id, known) if known else "there is none; write [[traffic]]"
-        raise ScenarioError(f"there is no traffic {id!r}; {there}")
+        known = self._scenario.members("traffic")
+        if id not in known:
+            there = advice(id, known) if known else "there is none; write [[traffic]]"
+            raise ScenarioError(f"there is no traffic {id!r}; {there}")
+        return self._update(join_path(("traffic", id)), settings)
 
     def collective(
         self,
@@ -202,5 +198,4 @@ class Workloads(Sections):
 
     def measure(self, start: str, until: str) -> Self:
         """Sets the window of the steady rates, in time from when every link is up."""
-        self._scenario["measure"] = {"from": start, "until": until}
-        return self
+        return self._update("measure", {"from": start, "until": until})

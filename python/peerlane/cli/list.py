@@ -108,12 +108,9 @@ def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) ->
         raise typer.BadParameter(
             f"there is no model {name!r}; {_core.advice(name, names)}", param_hint="--model"
         )
-    own = [entry for entry in _parameters(chosen) if entry["where"] == f"devices, model {name}"]
-    every = [
-        entry
-        for entry in _parameters(chosen)
-        if "devices" in entry["where"].split(", ") and ", model " not in entry["where"]
-    ]
+    of_devices = [one for one in _parameters(chosen) if "devices" in one["sections"]]
+    own = [entry for entry in of_devices if entry["model"] == name]
+    every = [entry for entry in of_devices if entry["model"] is None]
     found = {
         "models": [entry for entry in chosen.get("models", ()) if entry["name"] == name],
         "parameters": own + every,

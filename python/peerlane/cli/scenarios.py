@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from peerlane._core import ScenarioError
 from peerlane.cli import shipped
 from peerlane.dotted import join_path
-from peerlane.fabric.paths import read_setting, write_out
+from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 from peerlane.fabric.variant import parsed, variant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from peerlane._core import Scenario
 
 _MOST_NAMES = 12
 """Devices that a message names."""
@@ -55,23 +56,23 @@ def open_simulation(
     text, source = scenario_text(file)
     if not settings and circuits is None:
         return Simulation(text, source=source, seed=seed)
-    tables = parsed(text, source)
+    scenario = parsed(text, source)
     values = dict(map(read_setting, settings or ()))
     if circuits is not None:
-        values |= dict.fromkeys(_implementations(tables, circuits), "rtl")
-    return variant(tables, values, source=source, seed=seed)
+        values |= dict.fromkeys(_implementations(scenario, circuits), "rtl")
+    return variant(scenario, values, seed=seed)
 
 
-def _implementations(tables: Mapping[str, Any], circuits: str) -> list[str]:
+def _implementations(scenario: Scenario, circuits: str) -> list[str]:
     """The keys that make circuits of devices, whose names are separated by commas."""
     names = [name.strip() for name in circuits.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")
-    written = deepcopy(dict(tables))
-    write_out(written)
-    devices = list(written.get("devices", {}))
+    written = scenario.copy()
+    written.write_out()
+    devices = written.members("devices")
     for name in names:
-        if name not in {*devices, *tables.get("devices", {})}:
+        if name not in {*devices, *scenario.members("devices")}:
             shown = ", ".join(devices[:_MOST_NAMES]) + ", ..." * (len(devices) > _MOST_NAMES)
             known = f"its devices are {shown}" if devices else "it has no devices"
             raise typer.BadParameter(

@@ -330,7 +330,6 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
     from peerlane.cli.head import head
     from peerlane.cli.report import origin, write_pages
     from peerlane.cli.tables.sweep import sweep as loads_table
-    from peerlane.fabric.paths import in_order
     from peerlane.fabric.simulation import already_warned, digest_of
     from peerlane.fabric.variant import parsed, variant
     from peerlane.network.sweep import sweep as sweep_loads
@@ -338,7 +337,7 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
 
     settings, seed = request.scenario.changed, request.scenario.seed
     if settings:
-        simulation = variant(parsed(text, source), settings, source=source)
+        simulation = variant(parsed(text, source), settings)
     else:
         simulation = Simulation(text, source=source)
     tree = simulation.tree()
@@ -351,7 +350,7 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
     with wrong_use():
         offered = _offered(request.loads, tree, workload)
     fabric = Fabric.from_toml(text, source=source)
-    for path in in_order(parsed(text, source), settings) if settings else ():
+    for path in parsed(text, source).in_order(list(settings)):
         fabric.override(path, settings[path])
     what = f"{workload.id} at {len(offered)} loads"
     with already_warned(), progress(what) as bar:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from peerlane._core import ScenarioError, advice
 from peerlane.explaining.present import Present
 from peerlane.explaining.what_if import Case
-from peerlane.fabric.paths import in_order, put, write_out
-from peerlane.fabric.simulation import Simulation
 from peerlane.fabric.variant import parsed, variant
 from peerlane.results.collection import Collection
 from peerlane.results.explanation import MOST_LIMITED_ALIKE, limited_alike, slowest
@@ -56,13 +54,9 @@ def explain(  # noqa: PLR0913 - each is an option
         ScenarioError: The scenario cannot be built, has no flows, or none of this id.
     """
     scenario = parsed(text, source)
-    if settings:
-        simulation = variant(scenario, settings, source=source, seed=seed)
-        for path in in_order(scenario, settings):
-            put(scenario, path, settings[path])
-    else:
-        simulation = Simulation(text, source=source, seed=seed)
-    write_out(scenario, source)
+    simulation = variant(scenario, settings or {}, seed=seed)
+    scenario.update(dict(settings or {}))
+    scenario.write_out()
     tree = simulation.tree()
     simulation.watch_waits()
     planned = simulation.result()
@@ -71,7 +65,7 @@ def explain(  # noqa: PLR0913 - each is an option
     result = simulation.run(lambda done: progress and progress(share * done))
     whole = result.explain()
     flows = [one for one in whole.flows if flow in {None, one.id}]
-    case = Case(scenario, Present(scenario, tree), source, result, executor)
+    case = Case(scenario, Present(scenario, tree), result, executor)
     flows = [replace(one, amount=case.amount(one)) for one in flows]
     if what_if:
         chosen = flows if each else list(_for_all(flows))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
 from peerlane.dotted import join_path
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
+    from peerlane._core import Scenario
     from peerlane.explaining.present import Present
     from peerlane.results.explanation import Value
     from peerlane.results.run import RunResult
@@ -45,15 +45,13 @@ class Case:
 
     def __init__(
         self,
-        scenario: dict[str, Any],
+        scenario: Scenario,
         present: Present,
-        source: str,
         result: RunResult,
         executor: Executor | None,
     ) -> None:
-        self._scenario = _with_ids(scenario, result)
+        self._scenario = scenario
         self._present = present
-        self._source = source
         self._seed = result.seed
         self._executor = executor
         self._runs: dict[tuple[object, ...], Future[Explanation]] = {}
@@ -78,7 +76,7 @@ class Case:
         """How much there is of what limits a flow, by the key that lifts the limit."""
         if flow.limit is None or flow.limit.kind not in _AMOUNTS:
             return None
-        found = liftings(self._present, self._table(flow.id), flow.id, flow.limit)
+        found = liftings(self._present, flow.id, flow.limit)
         return found[0].before[0] if found else None
 
     def _what_if(self, flow: FlowExplanation) -> FlowExplanation:
@@ -86,17 +84,16 @@ class Case:
             return flow
         if flow.limit.kind == "arbitration":
             return self._alone(flow)
-        table = self._table(flow.id)
         tried: list[WhatIf] = []
         refused: list[str] = []
         for lifting in (
             *without_errors(self._present, flow.limit),
-            *liftings(self._present, table, flow.id, flow.limit),
+            *liftings(self._present, flow.id, flow.limit),
         ):
             try:
                 tried.append(self._lift(flow, lifting))
             except ScenarioError as error:
-                refused.append(str(error).removeprefix(f"{self._source} with "))
+                refused.append(str(error).partition(" with ")[2] or str(error))
                 continue
             if tried[-1].next != flow.limit and _is_faster(tried[-1]):
                 break
@@ -139,12 +136,13 @@ class Case:
     def _alone(self, flow: FlowExplanation) -> FlowExplanation:
         """The flow without those whose packets it waits for."""
         names = {one.detail for one in flow.shares if one.kind == "arbitration"}
-        needed = {self._table(flow.id).get(key) for key in ("carries", "after")}
+        own = join_path(("flows", flow.id))
+        needed = {self._scenario.get(f"{own}.{key}") for key in ("carries", "after")}
         left_out = [
-            join_path((section, entry["id"]))
+            join_path((section, one))
             for section in LISTS
-            for entry in self._scenario.get(section, [])
-            if entry["id"] in names - needed
+            for one in self._scenario.members(section)
+            if one in names - needed
         ]
         if not left_out:
             return replace(flow, not_lifted=("the flow needs those that it waits for",))
@@ -181,40 +179,20 @@ class Case:
         return _After(one.bytes_per_second, one.limit)
 
     def _explained(self, settings: Mapping[str, Value], left_out: Sequence[str]) -> Explanation:
-        scenario = dict(self._scenario)
-        for section in LISTS:
-            if entries := scenario.get(section):
-                scenario[section] = [
-                    entry for entry in entries if join_path((section, entry["id"])) not in left_out
-                ]
-        case = (scenario, settings, self._source, self._seed)
+        scenario = self._scenario.copy()
+        for path in left_out:
+            scenario.remove(path)
+        case = (scenario, settings, self._seed)
         if self._executor is None:
             return _explanation(*case)
         return self._executor.submit(_explanation, *case).result()
 
-    def _table(self, flow: str) -> dict[str, Any]:
-        """The table of a flow in the scenario."""
-        tables: list[dict[str, Any]] = self._scenario["flows"]
-        return next(table for table in tables if table["id"] == flow)
 
-
-def _explanation(
-    scenario: dict[str, Any], settings: Mapping[str, Value], source: str, seed: int
-) -> Explanation:
+def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -> Explanation:
     """What the flows of a run wait for."""
-    simulation = variant(scenario, settings, source=source, seed=seed, warns=False)
+    simulation = variant(scenario, settings, seed=seed, warns=False)
     simulation.watch_waits()
     return simulation.run().explain()
-
-
-def _with_ids(scenario: dict[str, Any], result: RunResult) -> dict[str, Any]:
-    """The scenario in which every workload writes the id that it has, so that some can go."""
-    named = deepcopy(scenario)
-    for section, rows in result.workloads.items():
-        ids = [one.id for one in rows]
-        for entry, id_ in zip(named.get(section, []), ids, strict=True):
-            entry["id"] = id_
-    return named
 
 
 def _is_faster(one: WhatIf) -> bool:

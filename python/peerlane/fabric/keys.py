@@ -30,22 +30,27 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
     Raises:
         ScenarioError: There is one; the message has the nearest key of this kind.
     """
-    places = _places(tuple(all_models()))
+    places = _sections(tuple(all_models()))
     for key in settings:
         if key in places:
             continue
-        fitting = [one for one, where in places.items() if kind in where or "upstream" in where]
+        fitting = [one for one, where in places.items() if where & {kind, "upstream"}]
         near = _core.nearest(key, fitting) or _core.nearest(key, list(places))
         advice = f"did you mean {near!r}?" if near else "peerlane list parameters has all keys"
         raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
 
 
+def is_of_link(key: str) -> bool:
+    """Whether a key of a switch or device is one of its link to the node above."""
+    where = _sections(tuple(all_models())).get(key, set())
+    return "upstream" in where and not where & {"switches", "devices"}
+
+
 @lru_cache(maxsize=8)
-def _places(models: tuple[_core.DeviceModel, ...]) -> dict[str, str]:
-    """Every key, with the descriptions of the sections that have it."""
+def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
+    """Every key, with the sections that have it."""
     del models  # those of the catalogue
-    places: dict[str, str] = {}
-    for parameter in catalogue()["parameters"]:
-        key = parameter["key"]
-        places[key] = f"{places.get(key, '')} {parameter['where']}"
-    return places
+    sections: dict[str, set[str]] = {}
+    for row in catalogue()["parameters"]:
+        sections.setdefault(row["key"], set()).update(row["sections"])
+    return sections

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from math import isfinite
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
+from peerlane.fabric.keys import is_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
-
-_LISTS = ("owners",)
-_LINK_KEYS = (
-    "port",
-    "socket",
-    "generation",
-    "lanes",
-    "delay",
-    "bit_error_rate",
-    "fails_at",
-    "arbitration_weight",
-)
-
-
-def written(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that have a value, each as a type that TOML has."""
-    return {key: _plain(key, value) for key, value in fields.items() if value is not None}
-
-
-def _plain(key: str, value: object) -> object:
-    if isinstance(value, str | bool | dict):
-        return value
-    if key in _LISTS and isinstance(value, list):
-        return [_plain(key, entry) for entry in value]
-    if isinstance(value, Integral):  # numpy's too
-        return int(value)
-    if isinstance(value, Real):
-        return float(value)
-    raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
 
 
 def rate(load: Setting) -> str:
@@ -65,28 +36,10 @@ def size(count: int) -> str:
 def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a node below `to`, with those of its link in a table of their own."""
     link, own = split(settings)
-    return {"upstream": written({"to": to} | link)} | own
+    return {"upstream": {"to": to} | link} | own
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of the link above a node, and those of the node itself."""
-    link = {key: settings[key] for key in _LINK_KEYS if key in settings}
+    link = {key: value for key, value in settings.items() if is_of_link(key)}
     return link, {key: value for key, value in settings.items() if key not in link}
-
-
-def merged(table: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """A table with some of its keys set; None takes them away."""
-    kept = {key: value for key, value in table.items() if key not in settings}
-    return kept | written(settings)
-
-
-def upstream_of(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of the link above a node.
-
-    Raises:
-        ScenarioError: There is none.
-    """
-    upstream = node.get("upstream")
-    if upstream is None:
-        raise ScenarioError(f"{name!r} has no link above it; set the link of a node below it")
-    return upstream if isinstance(upstream, dict) else {"to": upstream}

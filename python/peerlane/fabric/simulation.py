@@ -55,9 +55,10 @@ class Simulation:
     """One fabric, its workload, and the present moment in simulated time.
 
     Args:
-        text: The scenario, as TOML.
-        source: What to call the scenario in messages, usually its file name.
+        text: The scenario: TOML, or a text that was parsed, with keys that may be set otherwise.
+        source: What to call a TOML text in messages, usually its file name.
         seed: Replaces the scenario's own seed.
+        settings: The keys that were set otherwise than in the text, as messages show them.
         models: Device models that the scenario names, by their names: a class derived from
             `Device`, an object that is the only device, a `Library`, or a file.
 
@@ -72,16 +73,19 @@ class Simulation:
 
     def __init__(
         self,
-        text: str,
+        text: str | _core.Scenario,
         *,
         source: str = "<text>",
         seed: int | None = None,
+        settings: str = "",
         models: Mapping[str, Source] | None = None,
     ) -> None:
-        self._core = _core.Simulation(text, source, seed, all_models(models))
-        self._text = text
-        self._source = source
-        self._digest = digest_of(text)
+        if isinstance(text, str):
+            self._core = _core.Simulation(text, source, seed, all_models(models))
+        else:
+            self._core = _core.Simulation.of(text, settings or None, seed, all_models(models))
+        self._written = text
+        self._source = source if isinstance(text, str) else text.source
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
         self._attach(models or {})
@@ -129,12 +133,12 @@ class Simulation:
     @property
     def scenario_digest(self) -> str:
         """SHA-256 of the scenario's text, in hexadecimal after `sha256` and a colon."""
-        return self._digest
+        return digest_of(self.text)
 
     @property
     def text(self) -> str:
         """The scenario."""
-        return self._text
+        return self._written if isinstance(self._written, str) else self._written.to_toml()
 
     @property
     def now_ns(self) -> float:

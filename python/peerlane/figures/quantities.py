@@ -1,31 +1,11 @@
-"""Numbers with units, for the arithmetic of ranges: `64 B..4 KiB*2`.
-
-The simulator reads what comes of it; this page has only the ratios of its units.
-"""
+"""Numbers with units, for the arithmetic of ranges: `64 B..4 KiB*2`."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-_FAMILIES: tuple[dict[str, Fraction], ...] = (
-    {"": Fraction(1)},
-    {
-        unit: Fraction(10) ** power
-        for unit, power in {"fs": -15, "ps": -12, "ns": -9, "us": -6, "ms": -3, "s": 0}.items()
-    },
-    {"B": Fraction(1)}
-    | {f"{letter}iB": Fraction(1 << 10 * power) for power, letter in enumerate("KMGT", 1)}
-    | {f"{letter}B": Fraction(10) ** (3 * power) for power, letter in enumerate("kMGT", 1)},
-    {"B/s": Fraction(1)}
-    | {f"{letter}iB/s": Fraction(1 << 10 * power) for power, letter in enumerate("KMG", 1)}
-    | {f"{letter}B/s": Fraction(10) ** (3 * power) for power, letter in enumerate("kMG", 1)},
-    {f"{letter}bit/s": Fraction(10) ** (3 * power) for power, letter in enumerate(("", *"kMG"))},
-    {f"{letter}Hz": Fraction(10) ** (3 * power) for power, letter in enumerate(("", *"kMG"))},
-    {unit: Fraction(10) ** power for unit, power in {"mm": -3, "cm": -2, "m": 0, "km": 3}.items()},
-)
-"""The units of each kind of quantity, and their sizes."""
+from peerlane._core import quantity, unit_size
 
 _DIGITS = 12
 """Significant digits of a value that has no end as a decimal."""
@@ -48,43 +28,41 @@ class Quantity:
     @classmethod
     def read(cls, text: str) -> Quantity | None:
         """The quantity that a text is, or nothing."""
-        match = re.fullmatch(rf"({NUMBER})\s*({UNIT})?", text.strip())
-        if match is None:
+        if (found := quantity(text)) is None:
             return None
-        unit = (match[2] or "").replace("µ", "u").replace("μ", "u")
-        if not any(unit in family for family in _FAMILIES):
-            return None
-        number = match[1].replace("_", "")
-        return cls(Fraction(number), unit, is_whole=not re.search(r"[.eE]", number))
+        number, unit = found
+        return cls(Fraction(number), unit, is_whole=not set(number) & set(".eE"))
 
     @property
     def amount(self) -> Fraction:
         """The quantity in the base unit of its kind."""
-        return self.number * self._sizes[self.unit]
+        return self.number * _size(self.unit)
 
     def is_like(self, other: Quantity) -> bool:
         """Whether both are of one kind, such as times."""
-        return other.unit in self._sizes
+        return unit_size(other.unit)[0] == unit_size(self.unit)[0]
 
     def finer(self, other: Quantity) -> str:
         """The smaller one of both units."""
-        return min(self.unit, other.unit, key=lambda unit: self._sizes[unit])
+        return min(self.unit, other.unit, key=_size)
 
     def written(self, amount: Fraction, unit: str, *, whole: bool) -> int | float | str:
         """An amount of this kind as a scenario has it, in `unit`.
 
         A plain number is an integer if it is to be `whole`; bytes are always counted whole.
         """
-        number = amount / self._sizes[unit]
+        number = amount / _size(unit)
         if not unit:
             return int(number) if whole and number.denominator == 1 else float(number)
         if unit == "B":
             number = Fraction(round(number))
         return f"{_decimal(number)} {unit}"
 
-    @property
-    def _sizes(self) -> dict[str, Fraction]:
-        return next(family for family in _FAMILIES if self.unit in family)
+
+def _size(unit: str) -> Fraction:
+    """The size of a unit in the base unit of its kind."""
+    _, numerator, denominator = unit_size(unit)
+    return Fraction(numerator, denominator)
 
 
 def amount_of(value: object) -> float | None:

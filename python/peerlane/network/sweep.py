@@ -19,7 +19,7 @@ from peerlane.results.collection import Collection
 from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
-from peerlane.varying.work import tables_of
+from peerlane.varying.work import scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -271,8 +271,8 @@ class _Study:
 def _point(study: _Study, rate: int, _watch: Callable[[float], object] | None) -> LoadPoint:
     workload, window = study.workload, study.window
     load = {f"traffic.{join_path([workload.id])}.load": f"{rate} B/s"}
-    scenario = tables_of(study.text, study.name)
-    simulation = variant(scenario, load, source=study.name, seed=study.seed, warns=False)
+    scenario = scenario_of(study.text, study.name)
+    simulation = variant(scenario, load, seed=study.seed, warns=False)
     begin, until = window
     end = until + _DRAIN * (until - begin)
     simulation.step()  # time begins when the links are up

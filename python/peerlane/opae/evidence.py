@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from peerlane import _core
 from peerlane.fabric.simulation import digest_of
-from peerlane.reproduction.calibration import setting
+from peerlane.fabric.variant import parsed
+from peerlane.models.registry import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -135,30 +134,27 @@ class Ledger:
 
 
 def _constants(simulation: Simulation, host: str) -> Iterator[Constant]:
-    parameters = json.loads(_core.catalogue())["parameters"]
-    known = {one["key"]: one for one in parameters if one["where"] == "hosts"}
-    given = _given(simulation, host)
+    scenario = parsed(simulation.text, "<scenario>")
+    table = scenario.path_of_node(host)
+    costs = {f"{table}.{key}": key for key in COSTS}
     fitted = _calibrated(simulation.scenario_digest)
-    for key in COSTS:
-        where = f"hosts.{host}.{key}"
-        if key not in given:
-            yield Constant(key, known[key]["default"], "default", known[key]["source"])
+    for where, key in costs.items():
+        value, origin, _ = scenario.effective(where)
+        if origin == "default":
+            yield Constant(key, str(value), origin, _source(key))
         elif where in fitted:
-            yield Constant(key, given[key], "calibrated", fitted[where])
+            yield Constant(key, str(value), "calibrated", fitted[where])
         else:
-            yield Constant(key, given[key], "scenario", where)
-    tables = tomllib.loads(simulation.text)
-    costs = {f"hosts.{host}.{key}" for key in COSTS}
-    for where in sorted(fitted.keys() - costs):
-        yield Constant(where, str(setting(tables, where)), "calibrated", fitted[where])
+            yield Constant(key, str(value), "scenario", where)
+    for where in sorted(fitted.keys() - costs.keys()):
+        yield Constant(where, str(scenario.get(where)), "calibrated", fitted[where])
 
 
-def _given(simulation: Simulation, host: str) -> dict[str, str]:
-    """The costs that the scenario sets for a host, by itself or by its profile."""
-    tables = tomllib.loads(simulation.text)
-    own = tables.get("hosts", {}).get(host, {})
-    both = {**tables.get("profiles", {}).get(own.get("profile"), {}), **own}
-    return {key: str(both[key]) for key in COSTS if key in both}
+def _source(key: str) -> str:
+    """The source of the default of a host's key."""
+    rows = catalogue()["parameters"]
+    of_hosts = (row for row in rows if row["key"] == key and "hosts" in row["sections"])
+    return str(next(of_hosts)["source"])
 
 
 def _calibrated(digest: str) -> dict[str, str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
+
+from peerlane.fabric.variant import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,8 +120,8 @@ def _functions(simulation: Simulation, host: str) -> Iterator[_Function]:
 
 def _sockets(simulation: Simulation, host: str) -> int:
     """The number of sockets of a host, and so of its packages."""
-    own = tomllib.loads(simulation.text).get("hosts", {}).get(host, {})
-    return int(own.get("sockets", 1))
+    scenario = parsed(simulation.text, "<scenario>")
+    return int(scenario.effective(f"{scenario.path_of_node(host)}.sockets")[0])
 
 
 def _places(simulation: Simulation) -> dict[str, int]:

@@ -19,7 +19,7 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
     Raises:
         ScenarioError: The scenario has no devices, as networks name none.
     """
-    devices = parsed(scenario_text(system), f"{system}/scenario.toml").get("devices", {})
+    devices = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")
     if not devices:
         raise ScenarioError(f"{system}/scenario.toml: it names no devices that could be circuits")
     return {f"devices.{name}.implementation": value for name in devices}
@@ -35,7 +35,7 @@ def require_circuits(system: str, figure: str | None = None) -> None:
         ScenarioError: A circuit is missing; the message says how it comes in.
     """
     chosen: dict[str, dict[str, Setting]] = getattr(experiments_of(system), "CIRCUITS", {})
-    device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml")["devices"]
+    device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")
     needed = [keys for name, keys in chosen.items() if figure in (None, name)]
     for keys in [{}, *needed]:
         fabric = machine_of(system).fabric()

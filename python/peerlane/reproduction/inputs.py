@@ -113,8 +113,7 @@ def parameters() -> dict[str, dict[str, Parameter]]:
     for one in json.loads(_core.catalogue())["parameters"]:
         if one["key"] == _EACH:
             continue
-        sections, _, model = one["where"].partition(", model ")
-        sections = sections.split(", ")
+        sections, model = one["sections"], one["model"]
         shared = "*" if "hosts" in sections and len(sections) > 1 else sections[0]
         name = DEFAULT + ".".join(filter(None, (shared, model, one["key"])))
         entry = Parameter(name, one["key"], one["default"], one["source"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import tomli_w
 
 from peerlane.building.builder import Fabric
+from peerlane.fabric.variant import parsed
 from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import scenario_text
 from peerlane.reproduction.inputs import CONSTANT, DEFAULT, PROFILE, used
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
+    from peerlane._core import Scenario
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.simulation import Simulation
 
@@ -120,6 +122,9 @@ class _Made(Fabric):
 
     def to_toml(self) -> str:
         return self.machine.completed(super().to_toml())
+
+    def _simulated(self) -> Scenario:
+        return parsed(self.to_toml(), self._scenario.source)
 
 
 def machine_of(system: str, settings: Mapping[str, Setting] | None = None) -> Machine[Any]:

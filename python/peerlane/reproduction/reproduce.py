@@ -97,7 +97,7 @@ class _Wanted:
         expected = Expected.load(folder_of(system))
         if settings:
             source = f"{system}/scenario.toml"
-            variant(parsed(scenario_text(system), source), settings, source=source, warns=False)
+            variant(parsed(scenario_text(system), source), settings, warns=False)
         if machine_of(system, settings).runs_circuits:
             expected = expected.with_circuits()
         figures = expected.by_figure()

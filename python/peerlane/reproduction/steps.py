@@ -94,9 +94,7 @@ def _whole(value: int) -> list[Step]:
 
 def _sizes(found: Quantity) -> Iterator[Step]:
     """Whole bytes: 10 % more, else an eighth more, twice as many, or half as many."""
-    family = {"B": 1} | {f"{p}iB": 1 << 10 * n for n, p in enumerate("KMGT", 1)}
-    family |= {f"{p}B": 10 ** (3 * n) for n, p in enumerate("kMGT", 1)}
-    size = found.number * family[found.unit]
+    size = found.amount
     for factor in (Fraction(11, 10), Fraction(9, 8), Fraction(2), Fraction(1, 2)):
         new = math.ceil(size * factor)
         if new != size and (factor != Fraction(9, 8) or not (size * factor) % 1):

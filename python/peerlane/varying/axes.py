@@ -9,7 +9,7 @@ from math import log
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from peerlane.fabric.paths import read_value
+from peerlane._core import read_value
 from peerlane.figures.quantities import NUMBER, UNIT, Quantity
 
 if TYPE_CHECKING:

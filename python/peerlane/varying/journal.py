@@ -191,7 +191,7 @@ def _head(study: Study, keys: Sequence[str]) -> _Head:
     return _Head(
         schema="peerlane-sweep-journal/1",
         version=__version__,
-        scenario=hashlib.sha256(study.text.encode()).hexdigest(),
+        scenario=hashlib.sha256((study.text + study.settings).encode()).hexdigest(),
         keys=list(keys),
         metrics=list(study.metrics or ()),
     )

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerlane._core import ScenarioError
+from peerlane._core import ScenarioError, is_key
 from peerlane.dotted import join_path
-from peerlane.fabric.paths import is_key
 from peerlane.figures.metrics import ENCODED, leaves
 from peerlane.figures.plot import plot_rows
 from peerlane.figures.result import plot_result

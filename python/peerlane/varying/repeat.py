@@ -76,7 +76,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         ScenarioError: The scenario cannot be built.
     """
     given = dict(settings or {})
-    first = variant(parsed(text, source), given, source=source, seed=seed).result()
+    first = variant(parsed(text, source), given, seed=seed).result()
     given.pop("seed", None)
     points = [Point(given, (first.seed + step) % (_MOST_SEED + 1)) for step in range(count)]
     done: dict[int, SweepPoint] = {}

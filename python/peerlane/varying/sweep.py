@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import tomli_w
-
 from peerlane._core import ScenarioError
-from peerlane.fabric.paths import covers, in_order, put
 from peerlane.fabric.variant import parsed, variant, warn_of_links
 from peerlane.figures.metrics import check
 from peerlane.figures.plot import plot_rows
@@ -35,6 +32,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from peerlane._core import Scenario
 
 _ENDS = ("seed", "status", "error")
 """Columns after those of the keys and metrics."""
@@ -200,18 +199,18 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     """
     table = None if out is None else check_ending(out)
     axes = _axes(vary)
+    fixed = dict(settings or {})
     scenario = parsed(text, source)
-    if settings:
-        _apply(settings, scenario, axes)
-        text = tomli_w.dumps(scenario)
-    name, found = _checked(scenario, source, axes, tuple(metrics))
+    if fixed:
+        _apply(fixed, scenario, axes)
+    name, found = _checked(scenario, axes, tuple(metrics))
     draws = Sample.read(sample) if isinstance(sample, str) else sample
     grid = combinations(axes) if draws is None else draws.points(axes, seed or 0)
     points = [Point(one, seed) for one in grid]
-    study = Study(text, source, found)
+    study = Study(text, source, found, json.dumps(fixed) if fixed else "")
     keys = tuple(axis.key for axis in axes)
     if table is not None and resume:
-        own = scenario.get("seed", 1) if seed is None else seed
+        own = scenario.effective("seed")[0] if seed is None else seed
         rows = [{"seed": own, **point} for point in grid]
         check_resumable(table, _columns(keys, found), rows, tuple(dict.fromkeys((*keys, "seed"))))
     with ExitStack() as stack:
@@ -258,24 +257,23 @@ def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis
     return axes
 
 
-def _apply(settings: Mapping[str, Any], scenario: dict[str, Any], axes: Sequence[Axis]) -> None:
+def _apply(settings: dict[str, Any], scenario: Scenario, axes: Sequence[Axis]) -> None:
     """Sets keys of a scenario; one that is varied would have no effect, and is refused."""
     for axis in axes:
-        if (last := in_order(scenario, [*settings, axis.key])[-1]) != axis.key:
+        if (last := scenario.in_order([*settings, axis.key])[-1]) != axis.key:
             raise ValueError(
                 f"{axis.key} is varied of all members, and {last} is set of one, which writes them"
                 f" out; leave out --set {last}, or write its table in the scenario"
             )
-    for path in in_order(scenario, settings):
-        put(scenario, path, settings[path])
+    scenario.update(settings)
     for path, axis in product(settings, axes):
-        if covers(scenario, axis.key, path):
+        if scenario.covers(axis.key, path):
             raise ValueError(f"{axis.key} is varied; leave out --set {path}")
     warn_of_links(scenario, settings)
 
 
 def _checked(
-    scenario: Mapping[str, Any], source: str, axes: Sequence[Axis], metrics: tuple[str, ...]
+    scenario: Scenario, axes: Sequence[Axis], metrics: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
     """The name of the scenario, and the metrics that results of it have.
 
@@ -285,17 +283,17 @@ def _checked(
     """
     first = {axis.key: axis.at(0.0) for axis in axes}
     for key, value in first.items():
-        put(deepcopy(dict(scenario)), key, value)
+        scenario.copy().set(key, value)
         try:
-            variant(scenario, {key: value}, source=source, warns=False)
+            variant(scenario, {key: value}, warns=False)
         except ScenarioError as error:
             if _UNKNOWN_KEY in str(error):
                 raise
     try:
-        simulation = variant(scenario, {}, source=source)
+        simulation = variant(scenario, {})
     except ScenarioError as as_it_is:
         try:
-            simulation = variant(scenario, first, source=source)
+            simulation = variant(scenario, first)
         except ScenarioError:
             raise as_it_is from None
     warn_of_links(scenario, first)

@@ -5,6 +5,7 @@ A point is plain data, so that it can be run by any thread or process that has P
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
@@ -18,6 +19,7 @@ from peerlane.results.brief import Brief
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from peerlane._core import Scenario
     from peerlane.figures.metrics import Scalar
 
 Status = Literal["ok", "failed", "error"]
@@ -34,6 +36,8 @@ class Study:
     source: str
     metrics: tuple[str, ...] | None
     """Their paths; `None` for every single value of the result."""
+    settings: str = ""
+    """The keys that all points have set, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +76,19 @@ def run_point(
         watch: Called while it runs; an exception from it ends the run and is passed on.
     """
     began = perf_counter()
-    scenario = tables_of(study.text, study.source)
+    scenario = scenario_of(study.text, study.source, study.settings)
     seed = None if "seed" in point.settings else point.seed
 
     def without_result(status: Status, error: BaseException) -> SweepPoint:
-        known = point.settings.get("seed", scenario.get("seed", 1) if seed is None else seed)
-        here = f"{study.source} with {told(point.settings)}: "  # is in the other columns
-        reason = str(error).removeprefix(here) or type(error).__name__
+        own = scenario.effective("seed")[0] if seed is None else seed
+        known = point.settings.get("seed", own)
+        # The settings are in the other columns.
+        reason = str(error).replace(f" with {told(point.settings)}: ", ": ", 1)
+        reason = reason.removeprefix(f"{study.source}: ") or type(error).__name__
         return _lost(study, point.settings, known, status, reason)
 
     try:
-        simulation = variant(scenario, point.settings, source=study.source, seed=seed, warns=False)
+        simulation = variant(scenario, point.settings, seed=seed, warns=False)
         result = simulation.run(watch)
         document = result.to_json()
         metrics = _read(document, study.metrics)
@@ -107,7 +113,8 @@ def run_point(
 
 def lost_point(study: Study, point: Point, reason: str) -> SweepPoint:
     """The outcome of a point whose worker did not come back."""
-    known = point.settings.get("seed", tables_of(study.text, study.source).get("seed", 1))
+    scenario = scenario_of(study.text, study.source, study.settings)
+    known = point.settings.get("seed", scenario.effective("seed")[0])
     seed = known if point.seed is None or "seed" in point.settings else point.seed
     return _lost(study, point.settings, seed, "error", reason)
 
@@ -125,6 +132,8 @@ def _read(document: Mapping[str, Any], metrics: tuple[str, ...] | None) -> Mappi
 
 
 @lru_cache(maxsize=8)
-def tables_of(text: str, source: str) -> Mapping[str, Any]:
-    """The tables of a scenario, which all points that run here share."""
-    return parsed(text, source)
+def scenario_of(text: str, source: str, settings: str = "") -> Scenario:
+    """The scenario that all points that run here share, with the keys that all have set."""
+    scenario = parsed(text, source)
+    scenario.update(json.loads(settings) if settings else {})
+    return scenario

@@ -26,7 +26,7 @@ kernel::parameters! {
         /// Additional latency of an access with its line only in the second level.
         second_latency: Span = Span::from_ns(40), from "our choice: 10 cycles of 250 MHz";
         /// Clock of the port for accesses.
-        port_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA logic";
+        port_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA logic";
         /// Bytes that the port transfers each cycle.
         port_width: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64)], from "AMD System Cache: up to 512 bits";
         /// Requests at the port for an atomic operation that returns a value, one after the other, such as its operands by the write channel and

@@ -21,13 +21,13 @@ kernel::parameters! {
     /// The parameters of a DMA engine for blocks.
     pub struct BlockDmaParameters {
         /// Most outstanding non-posted requests.
-        tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Time from the start of a transfer to its first request: command decoding and request generation.
         start_latency: Span = Span::from_ns(100), from "our choice: 25 cycles of 250 MHz";
         /// Time from the last data of a transfer, received or transmitted, to its end in the engine.
         end_latency: Span = Span::from_ns(40), from "our choice: 10 cycles of 250 MHz";
         /// Least time between two requests of a transfer.
-        request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
+        request_interval: Span = Span::ZERO, lifts "datapath", from "our choice: as fast as the datapath takes them";
         /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
     }

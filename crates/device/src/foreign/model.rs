@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kernel::{Bandwidth, Bytes, Declaration, Frequency, Parameters, Quantity, Span, Value};
+use kernel::{
+    Bandwidth, Bytes, Declaration, Frequency, Kind, Lift, Parameters, Quantity, Span, Value,
+};
 use peerlane_device::{Description, Model, Setting, Settings};
 use protocol::{Bar, Identity};
 
@@ -44,10 +46,13 @@ impl ForeignModel {
             .iter()
             .map(|one| Declaration {
                 key: kept(&one.key),
+                kind: kind(&one.default),
+                choices: Vec::new(),
                 unit: unit(&one.default),
                 default: show(&one.default),
                 help: kept(&one.help),
                 source: kept(&one.source),
+                lifts: lift(kind(&one.default)),
             })
             .collect();
         let keys: Vec<&'static str> = declarations.iter().map(|one| one.key).collect();
@@ -277,6 +282,20 @@ fn unit(setting: &Setting) -> &'static str {
         Q::UNIT
     }
     each!(setting, value => of(value))
+}
+
+/// The kind of a value.
+fn kind(setting: &Setting) -> Kind {
+    fn of<Q: Quantity>(_: &Q) -> Kind {
+        Q::KIND
+    }
+    each!(setting, value => of(value))
+}
+
+/// A model from outside decides by itself when to go on: any of its quantities may be the reason that it does not.
+fn lift(kind: Kind) -> Option<Lift> {
+    let is_quantity = !matches!(kind, Kind::Flag | Kind::Text);
+    is_quantity.then_some(Lift::of("software", kind))
 }
 
 /// Reads a value of the type of `like`.

@@ -18,21 +18,21 @@ kernel::parameters! {
         /// Unit in slot 3.
         afu_3: BuiltInAfu = BuiltInAfu::None, from "our choice";
         /// Clock of the accelerator functional units, which transfer 64 bytes each cycle, until software sets a user clock.
-        afu_clock: Frequency = Frequency(400_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "CCI-P: pClk";
+        afu_clock: Frequency = Frequency(400_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "CCI-P: pClk";
         /// Rate of partial reconfiguration, in bytes of the bitstream.
         configuration_rate: Bandwidth = Bandwidth(100_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "a 32-bit configuration port at 25 MHz: some tenths of a second for a real bitstream";
         /// Most outstanding reads of host memory, of 64 to 256 bytes.
-        outstanding_reads: u32 = 64, within 1..=1024, from "our choice: twice what a Gen3 x8 link needs at 1 us";
+        outstanding_reads: u32 = 64, within 1..=1024, lifts "tags" to ["256", "768"], from "our choice: twice what a Gen3 x8 link needs at 1 us";
         /// Most writes of host memory, of 64 to 256 bytes, and interrupts that wait for the link.
         waiting_writes: u32 = 16, within 1..=1024, from "our choice: just enough to keep the link busy";
         /// Most outstanding non-posted requests.
-        tags: u32 = 64, within 1..=768, from "our choice: one for each read";
+        tags: u32 = 64, within 1..=768, lifts "tags" to ["256", "768"], from "our choice: one for each read";
         /// Size of the card's memory, with all channels.
         memory: Bytes = Bytes(8 << 30), within Bytes(4096)..=Bytes(1 << 40), from "Intel PAC with Arria 10 GX: two banks of 4 GiB";
         /// Number of channels of the card's memory; each is a bank of addresses.
         memory_channels: u32 = 2, within 1..=64, from "Intel PAC with Arria 10 GX";
         /// Bandwidth of each channel.
-        memory_bandwidth: Bandwidth = Bandwidth(17_066_666_667), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "DDR4-2133, 64 bits";
+        memory_bandwidth: Bandwidth = Bandwidth(17_066_666_667), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), lifts "memory", from "DDR4-2133, 64 bits";
         /// Latency of a read, after its transfer by the channel.
         memory_latency: Span = Span::from_ns(150), from "our choice: an FPGA's DDR4 controller and a clock crossing";
     }

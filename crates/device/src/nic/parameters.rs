@@ -40,7 +40,7 @@ kernel::parameters! {
         /// Largest payload of a packet to another controller.
         network_payload: Bytes = Bytes(128), within Bytes(128)..=Bytes(4096), from "the authors of chpp: an MTU of 128 B; the format has room for 4 KiB";
         /// Most outstanding non-posted requests, for descriptors, data and buffer addresses together.
-        tags: u32 = 32, within 1..=256, from "the authors of chpp: 32, or 256 with extended tags";
+        tags: u32 = 32, within 1..=256, lifts "tags" to ["256", "768"], from "the authors of chpp: 32, or 256 with extended tags";
         /// Cycles from a doorbell to the read request for its descriptor.
         doorbell_cycles: u32 = 7, within 0..=1000, from "a fifth of the 35 cycles of a NAP that the authors of chpp give";
         /// Cycles from a descriptor's arrival to the begin of its work.

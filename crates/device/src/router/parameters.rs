@@ -10,7 +10,7 @@ kernel::parameters! {
         /// Number of optical ports.
         fibre_ports: u32 = 4, within 1..=7, from "two directions in each of two dimensions";
         /// Clock of the router's logic.
-        router_clock: Frequency = Frequency::mhz(250), within Frequency::mhz(1)..=Frequency::mhz(2000), from "that of a PCI Express core";
+        router_clock: Frequency = Frequency::mhz(250), within Frequency::mhz(1)..=Frequency::mhz(2000), lifts "datapath", from "that of a PCI Express core";
         /// Cycles from a packet's arrival to its departure by a fibre or by PCI Express.
         forward_cycles: u32 = 13, within 0..=10_000, from "system tsukuba: 52 ns by the depth of the pipeline";
         /// Cycles from a packet's arrival by a fibre to the router's own user logic.

@@ -41,22 +41,22 @@ kernel::parameters! {
         /// Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A register changes it.
         crossed: bool = false, from "off after reset";
         /// Size of each of the four FIFOs. The engine requests no more data than a FIFO has space for.
-        fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), from "the authors of rosta";
+        fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), lifts "datapath", from "the authors of rosta";
         /// Number of descriptors in the engine's memory, for each direction.
         descriptors: u32 = 2048, within 1..=4096, from "our choice: 8 MiB in pages";
         /// Whether lists stay in host memory, and the engine fetches descriptors while it works.
-        descriptor_fetch: bool = false, from "planned by the authors of rosta";
+        descriptor_fetch: bool = false, lifts "datapath", from "planned by the authors of rosta";
         /// Size of a fetch of descriptors.
         fetch_size: Bytes = Bytes(512), within Bytes(16)..=Bytes(4096), from "our choice: 32 descriptors";
         /// Traffic class of fetches of descriptors.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";
         /// Cycles from the end of one descriptor's work to the first packet of the next one; where lists are fetched, from a
         /// descriptor's arrival to its first packet.
-        descriptor_cycles: u32 = 8, within 0..=100_000, from "our choice: a short state machine";
+        descriptor_cycles: u32 = 8, within 0..=100_000, lifts "datapath" to ["0"], from "our choice: a short state machine";
         /// Most outstanding read requests for data.
-        outstanding_reads: u32 = 32, within 1..=768, from "our choice: the FIFO decides";
+        outstanding_reads: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "our choice: the FIFO decides";
         /// Most outstanding non-posted requests of any kind.
-        tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
     }
 }
 

@@ -16,7 +16,7 @@ kernel::parameters! {
         socket_latency: Span = Span::from_ns(30), from "half of the additional latency of a read from the other socket's memory: some 57 ns on two-socket Skylake-SP servers by memory latency checkers";
         /// Rate from one socket to another in each direction, for headers and payloads of packets.
         socket_bandwidth: Bandwidth = Bandwidth(20_800_000_000),
-            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "one UPI link: 16 data lanes of 10.4 GT/s";
+            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), lifts "socket", from "one UPI link: 16 data lanes of 10.4 GT/s";
         /// Size of the memory. In order of addresses, each socket has an equal share, in whole pages of 4 KiB.
         memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
         /// Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which requests need 16-byte headers.
@@ -28,20 +28,20 @@ kernel::parameters! {
         /// pass the port, too. None in a coherent host: the latencies of its home agent begin and end at the pins.
         port_latency: Option<Span> = None, from "our choice: half of the latency";
         /// Clock of the datapath behind each root port, in each direction.
-        port_clock: Frequency = Frequency(1_000_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "our choice: common for server processors";
+        port_clock: Frequency = Frequency(1_000_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "our choice: common for server processors";
         /// Bytes that the datapath of a root port transfers each cycle; "0 B" for no limit. A packet holds its receive buffer until
         /// its last beat has passed.
-        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
         /// Idle cycles of the datapath of a root port between two packets.
         port_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Rate at which the memory system of each socket takes payloads of writes from root ports.
-        ingest_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the memory is the limit";
+        ingest_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "memory", from "our choice: the memory is the limit";
         /// Number of writes of each socket that may be on their way from root ports to memory outside of the receive buffers; 0 for
         /// none, so that a write holds its receive buffer until it is in memory.
-        write_buffers: u32 = 0, within 0..=65536, from "our choice: none";
+        write_buffers: u32 = 0, within 0..=65536, lifts "memory", from "our choice: none";
         /// Number of writes to a line that one ownership of the line by a root port serves; 0 if writes need no ownership. A write
         /// is visible once its root port owns its lines, and after the earlier writes of its port.
-        writes_per_ownership: u32 = 0, within 0..=64, from "our choice: a cache takes writes from all root ports";
+        writes_per_ownership: u32 = 0, within 0..=64, lifts "memory" to ["0"], from "our choice: a cache takes writes from all root ports";
         /// Time from the last write to a line under one ownership to the first under the next: the line is given back, and requested
         /// again.
         ownership_time: Option<Span> = None, within None..=Some(Span::from_us(1_000)), from "our choice: the way from the receive buffer of a root port to the memory controller and back";
@@ -51,11 +51,11 @@ kernel::parameters! {
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
         /// Bandwidth of each socket's memory, reads and writes together.
         memory_bandwidth: Bandwidth = Bandwidth(204_800_000_000),
-            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "eight channels of DDR4-3200: seldom the limit";
+            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), lifts "memory", from "eight channels of DDR4-3200: seldom the limit";
         /// Unit of memory accesses; a shorter write takes the time of a whole line.
         memory_line: Bytes = Bytes(64), among [Bytes(32), Bytes(64), Bytes(128)], from "one burst of a 64-bit DDR channel";
         /// Additional time of a write to a part of a line: the rest of the line must be read first.
-        memory_partial_line: Span = Span::ZERO, from "our choice: a cache takes it";
+        memory_partial_line: Span = Span::ZERO, lifts "memory", from "our choice: a cache takes it";
         /// Read Completion Boundary in Link Control: addresses at which a read may be divided into completions.
         read_completion_boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1: 64 B or 128 B";
         /// Largest payload of a completion, if the max payload size allows it.
@@ -63,7 +63,7 @@ kernel::parameters! {
         /// Time from the last bit of a packet at a root port to its first bit at another root port.
         peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
         /// Rate of packets between root ports, with their headers, all together.
-        peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the links are the limit";
+        peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: the links are the limit";
         /// Largest payload of a packet between root ports, if the max payload size of the port that it leaves by allows it. A larger memory
         /// write is split at addresses that are multiples of it, a larger completion at read completion boundaries; a packet holds its
         /// receive buffer until its last part has left. Read requests pass whole.
@@ -94,7 +94,7 @@ kernel::parameters! {
         /// Without it such a packet is malformed.
         tlp_prefixes: bool = false, from "our choice: off; PCIe Base 2.2.10.2: optional";
         /// Most outstanding non-posted requests of the CPU.
-        tags: u32 = 32, within 1..=256, from "our choice";
+        tags: u32 = 32, within 1..=256, lifts "tags" to ["256", "768"], from "our choice";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.
         /// Without it, firmware enables 10-bit tags at no device below.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";

@@ -1,13 +1,17 @@
 //! Units: a number with its unit is read exactly and shown in its shortest form.
 
-use super::Value;
+use super::{Kind, Value};
 
 /// A kind of quantity and its units.
 pub(super) struct Scale {
+    /// The kind of quantity.
+    pub(super) kind: Kind,
     /// The name of the quantity with its article: "a time".
     pub(super) noun: &'static str,
     /// The unit that error messages suggest when none is written.
     pub(super) usual: &'static str,
+    /// The unit in which amounts of this kind are compared.
+    pub(super) base: &'static str,
     /// The units, largest first, with their size in the quantity's own unit.
     pub(super) units: &'static [(&'static str, u64)],
     /// The largest value. Larger ones are typing errors, and their sums might overflow.
@@ -19,6 +23,8 @@ pub(super) struct Scale {
 pub(super) const FS_PER_SECOND: u64 = 1_000_000_000_000_000;
 
 pub(super) const TIME: Scale = Scale {
+    base: "s",
+    kind: Kind::Time,
     noun: "a time",
     usual: "ns",
     units: &[
@@ -34,6 +40,8 @@ pub(super) const TIME: Scale = Scale {
 };
 
 pub(super) const SIZE: Scale = Scale {
+    base: "B",
+    kind: Kind::Size,
     noun: "a number of bytes",
     usual: "B",
     units: &[
@@ -52,6 +60,8 @@ pub(super) const SIZE: Scale = Scale {
 };
 
 pub(super) const FREQUENCY: Scale = Scale {
+    base: "Hz",
+    kind: Kind::Frequency,
     noun: "a frequency",
     usual: "MHz",
     units: &[
@@ -65,6 +75,8 @@ pub(super) const FREQUENCY: Scale = Scale {
 };
 
 pub(super) const BANDWIDTH: Scale = Scale {
+    base: "B/s",
+    kind: Kind::Bandwidth,
     noun: "a bandwidth",
     usual: "GB/s",
     units: &[
@@ -81,6 +93,8 @@ pub(super) const BANDWIDTH: Scale = Scale {
 };
 
 pub(super) const BIT_RATE: Scale = Scale {
+    base: "bit/s",
+    kind: Kind::BitRate,
     noun: "a bit rate",
     usual: "Gbit/s",
     units: &[
@@ -94,6 +108,8 @@ pub(super) const BIT_RATE: Scale = Scale {
 };
 
 pub(super) const LENGTH: Scale = Scale {
+    base: "m",
+    kind: Kind::Length,
     noun: "a length",
     usual: "m",
     units: &[("km", 1_000_000), ("m", 1000), ("cm", 10), ("mm", 1)],

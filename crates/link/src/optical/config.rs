@@ -24,11 +24,11 @@ kernel::parameters! {
         /// Serial lanes of a port.
         optical_lanes: u32 = 4, within 1..=16, from "QSFP+: four lanes";
         /// Bit rate of one lane.
-        lane_rate: BitRate = BitRate(10_312_500_000), within BitRate::mbit(500)..=BitRate::mbit(32_750), from "40 Gbit/s QSFP+: 10.3125 Gbit/s a lane";
+        lane_rate: BitRate = BitRate(10_312_500_000), within BitRate::mbit(500)..=BitRate::mbit(32_750), lifts "wire" times [2, 3], from "40 Gbit/s QSFP+: 10.3125 Gbit/s a lane";
         /// Virtual channels of a port.
         virtual_channels: u32 = 2, within 1..=MOST_CHANNELS, from "what a torus needs for a dateline";
         /// Size of the receive buffer of each virtual channel; with native flow control, of one buffer for all channels.
-        channel_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: two block RAMs a channel, several times what a round trip brings";
+        channel_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), lifts "credit" times [2, 16], from "our choice: two block RAMs a channel, several times what a round trip brings";
         /// Flow control of the fibre: "credits" for each virtual channel, or "native" flow control that pauses the whole port.
         flow_control: FlowControl = FlowControl::Credits, from "a network needs it for each channel; Aurora itself has the native one";
         /// Largest payload of a packet.

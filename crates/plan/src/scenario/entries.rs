@@ -1,15 +1,15 @@
 //! The entries of the catalogue for the keys of a fabric, and the form of all entries.
 
+use ::scenario::{InnerForm, Row, SectionForm, Shape};
 use device::{EndpointParameters, ForeignModel};
 use fabric::{
     CoherenceParameters, ControllerParameters, IoPortParameters, IommuParameters,
     RootComplexParameters, SwitchParameters,
 };
 use host::DriverParameters;
-use kernel::{Declaration, Parameters};
+use kernel::{Declaration, Kind, Parameters};
 use link::PortParameters;
 use link::optical::OpticalParameters;
-use serde::Serialize;
 
 use super::buffer::BufferParameters;
 use super::device::LEAVES;
@@ -18,78 +18,66 @@ use super::measure::MeasureParameters;
 use super::network::{FibreParameters, NetworkParameters};
 use super::node_parameters::NodeParameters;
 
-/// A parameter and the sections that can set it.
-#[derive(Clone, Debug, Serialize)]
-pub struct ParameterEntry {
-    /// The sections that can set the parameter.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// The parameter's name.
-    pub key: &'static str,
-    /// The usual unit of the value.
-    pub unit: &'static str,
-    /// The value where a scenario writes none.
-    pub default: String,
-    /// The meaning of the parameter.
-    pub help: &'static str,
-    /// The source of the default.
-    pub source: &'static str,
-}
-
-impl ParameterEntry {
-    /// A key for the structure of a scenario, in the section `place`.
-    pub fn of_form((place, key, default, help): Form<'_>) -> Self {
-        Self {
-            place: place.to_owned(),
-            key,
-            unit: "",
-            default: default.to_owned(),
-            help,
-            source: "the form of a scenario",
-        }
-    }
-
-    /// The declared parameters of the section `place`.
-    pub fn of(place: &str, declarations: Vec<Declaration>) -> impl Iterator<Item = Self> {
-        declarations.into_iter().map(move |one| Self {
-            place: place.to_owned(),
-            key: one.key,
-            unit: one.unit,
-            default: one.default,
-            help: one.help,
-            source: one.source,
-        })
+/// A row for a key of the structure of a scenario.
+pub fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
+    let declaration = Declaration {
+        key,
+        kind,
+        choices: Vec::new(),
+        unit: "",
+        default: default.to_owned(),
+        help,
+        source: FORM,
+        lifts: None,
+    };
+    Row {
+        sections: place.split(", ").map(str::to_owned).collect(),
+        only: None,
+        declaration,
     }
 }
 
-/// A key for the structure of a scenario: its section, its name, its default and its help.
-pub type Form<'a> = (&'a str, &'static str, &'static str, &'static str);
+/// The source of the defaults of all keys for the structure of a scenario.
+pub const FORM: &str = "the form of a scenario";
 
-/// Declares keys for the structure of a scenario, by their sections: each with its help and its default.
+/// A key for the structure of a scenario: its sections, its name, its kind, its default and its help.
+pub type Form<'a> = (&'a str, &'static str, Kind, &'static str, &'static str);
+
+/// Declares keys for the structure of a scenario, by their sections: each with its help, its default, and its kind if that is not a text.
 #[macro_export]
 macro_rules! structure {
     (
         $(#[$outer:meta])*
         const $list:ident;
-        $($place:literal: { $($(#[doc = $help:literal])+ $key:ident = $default:literal;)+ })+
+        $($place:literal: {
+            $($(#[doc = $help:literal])+ $key:ident $(: $kind:ident)? = $default:literal;)+
+        })+
     ) => {
         $(#[$outer])*
         const $list: &[$crate::scenario::entries::Form<'static>] = &[$($(
-            ($place, stringify!($key), $default, concat!($($help),+).trim_ascii()),
+            (
+                $place,
+                stringify!($key),
+                $crate::structure!(@kind $($kind)?),
+                $default,
+                concat!($($help),+).trim_ascii(),
+            ),
         )+)+];
     };
+    (@kind) => { kernel::Kind::Text };
+    (@kind $kind:ident) => { kernel::Kind::$kind };
 }
 
 /// The keys for the structure of a fabric.
-pub fn forms() -> impl Iterator<Item = ParameterEntry> {
-    STRUCTURE.iter().copied().map(ParameterEntry::of_form)
+pub fn forms() -> impl Iterator<Item = Row> {
+    STRUCTURE.iter().copied().map(of_form)
 }
 
 /// The parameters of a fabric, with those of these models from outside.
-pub fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
+pub fn parameters(outside: &[ForeignModel]) -> Vec<Row> {
     let mut parameters = Vec::new();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
-        parameters.extend(ParameterEntry::of(place, declarations));
+        parameters.extend(Row::of(place, None, declarations));
     };
     list("links, upstream", LinkParameters::declarations());
     list(
@@ -107,19 +95,18 @@ pub fn parameters(outside: &[ForeignModel]) -> Vec<ParameterEntry> {
     list("io_ports", IoPortParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
-    for model in LEAVES {
-        list(
-            &format!("devices, model {}", model.name),
-            (model.declarations)(),
-        );
+    let leaves = LEAVES
+        .iter()
+        .map(|model| (model.name, (model.declarations)()));
+    let outside = outside.iter();
+    let outside = outside.map(|model| (model.name(), model.declarations()));
+    let optical = [("router", OpticalParameters::declarations())];
+    for (model, declarations) in leaves.chain(outside).chain(optical) {
+        parameters.extend(Row::of("devices", Some(("model", model)), declarations));
     }
-    for model in outside {
-        list(
-            &format!("devices, model {}", model.name()),
-            model.declarations(),
-        );
-    }
-    list("devices, model router", OpticalParameters::declarations());
+    let mut list = |place: &str, declarations: Vec<Declaration>| {
+        parameters.extend(Row::of(place, None, declarations));
+    };
     list("controllers", ControllerParameters::declarations());
     list("controllers", PortParameters::declarations());
     list("cables", LinkParameters::declarations());
@@ -147,9 +134,46 @@ pub(super) fn keys_of_devices() -> Vec<&'static str> {
     keys
 }
 
-/// The sections of a fabric whose tables can be repeated: those with names, and lists.
-pub const REPEATED: &str =
-    "profiles, hosts, io_ports, switches, devices, controllers, cables, networks, fibres, buffers";
+/// The sections of a fabric.
+pub fn sections() -> Vec<SectionForm> {
+    let section = |name, shape, inner| SectionForm { name, shape, inner };
+    let named = |name| section(name, Shape::Named, &[]);
+    vec![
+        section("links", Shape::Keys, &[]),
+        section("measure", Shape::Keys, &[]),
+        named("hosts"),
+        section("switches", Shape::Named, &[UPSTREAM]),
+        section("devices", Shape::Named, &[UPSTREAM]),
+        named("profiles"),
+        section("networks", Shape::Named, &[HOSTS, ROUTERS]),
+        named("controllers"),
+        named("io_ports"),
+        named("buffers"),
+        section("cables", Shape::Joined, &[]),
+        section("fibres", Shape::Joined, &[]),
+    ]
+}
+
+const UPSTREAM: InnerForm = InnerForm {
+    name: "upstream",
+    like: "upstream",
+    model: None,
+    inner: &[],
+};
+
+const HOSTS: InnerForm = InnerForm {
+    name: "hosts",
+    like: "hosts",
+    model: None,
+    inner: &[],
+};
+
+const ROUTERS: InnerForm = InnerForm {
+    name: "routers",
+    like: "devices",
+    model: Some("router"),
+    inner: &[UPSTREAM],
+};
 
 crate::structure! {
     /// The keys for the structure of a fabric.
@@ -158,7 +182,7 @@ crate::structure! {
         /// Name of the scenario in results.
         name = "the file's name";
         /// Seed of all random streams.
-        seed = "1";
+        seed: Count = "1";
     }
     "profiles": {
         /// The profile that this one changes; it may set any key of a host, switch or device.
@@ -170,19 +194,19 @@ crate::structure! {
     }
     "io_ports": {
         /// The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.
-        owners = "none";
+        owners: List = "none";
     }
     "switches, devices": {
-        /// The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.
+        /// The link upwards: the name of the node above, or { to = NAME, port: Count = N } with any key of links.
         upstream = "none";
     }
     "upstream": {
         /// The host or switch above.
         to = "none";
         /// The number of its downstream port, from 0.
-        port = "the next free one";
+        port: Count = "the next free one";
         /// The socket of the host above that the port belongs to.
-        socket = "0";
+        socket: Count = "0";
     }
     "devices": {
         /// The device's model.
@@ -190,9 +214,9 @@ crate::structure! {
     }
     "networks": {
         /// Keys of every host of the network, which are called NAME-X-Y-host.
-        hosts = "a host each";
+        hosts: Table = "a host each";
         /// Keys of every router of the network, which are called NAME-X-Y; each is below its host.
-        routers = "a router each";
+        routers: Table = "a router each";
     }
     "cables": {
         /// A controller.
@@ -206,9 +230,9 @@ crate::structure! {
         /// Another router.
         to = "none";
         /// The number of its optical port, from 0.
-        from_port = "the next free one";
+        from_port: Count = "the next free one";
         /// The number of the other router's optical port, from 0.
-        to_port = "the next free one";
+        to_port: Count = "the next free one";
     }
     "buffers": {
         /// The host in whose memory the buffer is.

@@ -17,7 +17,9 @@ pub fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, St
 
 /// The message that the id on `line` is already that of a table on line `other`.
 pub fn already(other: usize, line: usize) -> String {
-    if other == line {
+    if other == 0 {
+        "another table has this id; write another one".to_owned()
+    } else if other == line {
         "another table on this line has the same id; below each, write a variable in it, such as \"f{i}\"".to_owned()
     } else {
         format!("this id is already on line {other}; write another one")

@@ -116,11 +116,7 @@ impl FabricScenario {
 
     /// An error in this scenario.
     pub fn error(&self, line: usize, message: String) -> ScenarioError {
-        ScenarioError {
-            file: self.file.clone(),
-            line: Some(line),
-            message,
-        }
+        ScenarioError::new(&self.file, line, message)
     }
 }
 

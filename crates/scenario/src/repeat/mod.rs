@@ -11,11 +11,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::extent::{NAME, TABLES, Violation};
-use crate::tree::{Content, Entry, Part, Table};
+use crate::tree::{Content, EACH, Entry, NOWHERE, Part, Table};
 use ranges::{Ranges, Values};
-
-/// The key of a table that is repeated.
-const EACH: &str = "each";
 
 /// The most bytes of names and values that all repeated tables have when they are written out. Our choice: ten times what a rack has.
 const WRITTEN_OUT: u128 = 16 << 20;
@@ -50,7 +47,7 @@ pub(crate) fn written_out<'a>(
     Ok(scenario)
 }
 
-fn has_repeated<'t, 'a: 't>(mut parts: impl Iterator<Item = &'t Part<'a>>) -> bool {
+pub(crate) fn has_repeated<'t, 'a: 't>(mut parts: impl Iterator<Item = &'t Part<'a>>) -> bool {
     parts.any(|part| ranges_of(part).is_some())
 }
 
@@ -144,7 +141,9 @@ impl Repetition<'_> {
             }) => format!(" ({values})"),
             _ => String::new(),
         };
-        let message = if before == twice.at {
+        let message = if before == NOWHERE {
+            "another table has this name, too; write names that differ".to_owned()
+        } else if before == twice.at {
             "another member of this table has the same name; write each variable in it".to_owned()
         } else {
             format!(

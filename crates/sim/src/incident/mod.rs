@@ -18,10 +18,11 @@ pub mod section;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use ::scenario::{Row, SectionForm, Shape};
 use kernel::{Declaration, Parameters};
 
 pub(crate) use crate::scenario::Wrong;
-use crate::scenario::entries::ParameterEntry;
+use crate::scenario::entries::of_form;
 
 pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
@@ -112,17 +113,28 @@ pub(crate) type Any = Arc<dyn Incident>;
 pub(crate) const SECTION: &str = "incidents";
 
 /// The keys for the structure of an incident.
-pub(crate) fn forms() -> impl Iterator<Item = ParameterEntry> {
-    FORMS.iter().copied().map(ParameterEntry::of_form)
+pub(crate) fn forms() -> impl Iterator<Item = Row> {
+    FORMS.iter().copied().map(of_form).map(|mut row| {
+        if row.declaration.key == "what" {
+            row.declaration.choices = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
+        }
+        row
+    })
 }
 
 /// The keys of all kinds of incidents.
-pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
-    KINDS.iter().flat_map(|kind| {
-        let place = format!("{SECTION}, what {}", kind.name);
-        ParameterEntry::of(&place, (kind.declarations)()).collect::<Vec<_>>()
-    })
+pub(crate) fn parameters() -> impl Iterator<Item = Row> {
+    KINDS
+        .iter()
+        .flat_map(|kind| Row::of(SECTION, Some(("what", kind.name)), (kind.declarations)()))
 }
+
+/// The form of the section.
+pub(crate) const FORM: SectionForm = SectionForm {
+    name: SECTION,
+    shape: Shape::List("incident"),
+    inner: &[],
+};
 
 ::plan::structure! {
     /// The keys for the structure of an incident.
@@ -131,9 +143,9 @@ pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
         /// Name of the incident in the plan.
         id = "incident-1, incident-2, ...";
         /// Time of the incident, from when every link is up, as the start of a flow.
-        at = "none";
+        at: Time = "none";
         /// The kind of incident.
-        what = "none";
+        what: Choice = "none";
         /// The node that it concerns: its link upwards, or one of its functions.
         node = "none";
     }

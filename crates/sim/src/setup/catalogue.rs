@@ -1,12 +1,16 @@
 //! The catalogue: every device model, profile and parameter that a scenario can use.
 
+use std::sync::{Arc, OnceLock};
+
 use device::ForeignModel;
 use host::ranks::RankParameters;
-use kernel::Parameters;
+use kernel::{Kind, Parameters};
 use serde::Serialize;
 
-use crate::scenario::LEAVES;
-use crate::scenario::entries::{self, ParameterEntry};
+use ::scenario::{Form, Row, SectionForm, Shape};
+
+use crate::scenario::entries::{self, of_form};
+use crate::scenario::{LEAVES, Models};
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.
@@ -17,7 +21,7 @@ pub struct Catalogue {
     /// The built-in profiles.
     pub profiles: Vec<ProfileEntry>,
     /// Every parameter.
-    pub parameters: Vec<ParameterEntry>,
+    pub parameters: Vec<Row>,
 }
 
 /// A device model.
@@ -58,23 +62,18 @@ pub fn catalogue() -> Catalogue {
 
 /// The whole catalogue, with these models from outside.
 pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
-    let lists: Vec<&str> = workload::lists()
-        .into_iter()
-        .map(|(list, _)| list)
-        .collect();
-    let sections = [entries::REPEATED, incident::SECTION, &lists.join(", ")].join(", ");
-    let repeated = ParameterEntry::of_form((&sections, "each", "one table", EACH));
-    let mut parameters: Vec<ParameterEntry> =
-        [repeated].into_iter().chain(entries::forms()).collect();
+    let repeated = sections().into_iter();
+    let repeated = repeated.filter(|section| section.shape != Shape::Keys);
+    let repeated: Vec<&str> = repeated.map(|section| section.name).collect();
+    let each = of_form((&repeated.join(", "), "each", Kind::Text, "one table", EACH));
+    let mut parameters: Vec<Row> = [each].into_iter().chain(entries::forms()).collect();
     parameters.extend(incident::forms());
     parameters.extend(workload::forms());
     parameters.extend(entries::parameters(outside));
     parameters.extend(incident::parameters());
     parameters.extend(workload::parameters());
-    parameters.extend(ParameterEntry::of(
-        "run_ranks in Python",
-        RankParameters::declarations(),
-    ));
+    let ranks = RankParameters::declarations();
+    parameters.extend(Row::of("run_ranks in Python", None, ranks));
     Catalogue {
         models: LEAVES
             .iter()
@@ -96,12 +95,49 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     }
 }
 
+/// All sections of a scenario.
+pub(super) fn sections() -> Vec<SectionForm> {
+    let lists = workload::lists().into_iter();
+    let lists = lists.map(|(name, noun)| SectionForm {
+        name,
+        shape: Shape::List(noun),
+        inner: &[],
+    });
+    let mut all = entries::sections();
+    let joined = all.iter().position(|one| one.shape == Shape::Joined);
+    let joined = joined.unwrap_or(all.len());
+    all.splice(joined..joined, [incident::FORM].into_iter().chain(lists));
+    all
+}
+
+/// The form of scenarios, with these models from outside.
+pub fn form(outside: &Models) -> Arc<Form> {
+    static BUILT_IN: OnceLock<Arc<Form>> = OnceLock::new();
+    let make = || {
+        let Catalogue {
+            parameters,
+            profiles,
+            ..
+        } = catalogue_with(outside.all());
+        let profiles = profiles.into_iter().map(|profile| {
+            let settings = profile.settings.into_iter();
+            let settings = settings.map(|one| (one.key, one.value));
+            (profile.name, settings.collect())
+        });
+        Arc::new(Form::new(sections(), parameters, profiles.collect()))
+    };
+    match outside.all() {
+        [] => BUILT_IN.get_or_init(make).clone(),
+        _ => make(),
+    }
+}
+
 /// The sections that have a key of this name.
 pub(super) fn places_of(key: &str) -> Vec<String> {
     let parameters = catalogue().parameters.into_iter();
     let mut places: Vec<String> = parameters
-        .filter(|entry| entry.key == key)
-        .map(|entry| entry.place)
+        .filter(|entry| entry.declaration.key == key)
+        .map(|entry| entry.place())
         .collect();
     places.dedup();
     places

@@ -3,9 +3,11 @@
 pub(crate) mod catalogue;
 mod plan;
 mod scenario;
+mod schema;
 mod tree;
 
-pub use catalogue::{Catalogue, catalogue, catalogue_with};
+pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
 pub use plan::Plan;
-pub use scenario::{Scenario, written_out};
+pub use scenario::{Scenario, written};
+pub use schema::schema;
 pub use tree::Tree;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use ::scenario::{ScenarioError, Section, Source, Table};
 
-use super::catalogue::places_of;
+use super::catalogue::{form, places_of};
 use crate::incident;
 use crate::scenario::{FabricScenario, Models};
 use crate::workload::Entries;
@@ -36,13 +36,26 @@ impl Scenario {
     /// Reads the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
     pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
         let source = Source::new(file, text, places_of);
-        let table = source.parse(text)?;
-        let mut root = Section::new(&source, String::new(), 1, &table);
+        Self::of_table(&source, &source.parse(text)?, models)
+    }
+
+    /// Reads a scenario whose keys may be set otherwise than in its text.
+    pub fn of(written: &::scenario::Scenario, models: &Models) -> Result<Self, ScenarioError> {
+        let (source, table) = written.document()?;
+        Self::of_table(source, &table, models)
+    }
+
+    fn of_table(
+        source: &Source,
+        table: &Table<'_>,
+        models: &Models,
+    ) -> Result<Self, ScenarioError> {
+        let mut root = Section::new(source, String::new(), 1, table);
         if table.is_empty() {
             return Err(source.error(None, EMPTY.to_owned()));
         }
         let scenario = Self {
-            fabric: FabricScenario::read(&mut root, file, models)?,
+            fabric: FabricScenario::read(&mut root, source.file(), models)?,
             incidents: incident::section::read(&mut root)?,
             workloads: Entries::read(&mut root)?,
         };
@@ -51,9 +64,13 @@ impl Scenario {
     }
 }
 
-/// The tables of the TOML `text`, with its repeated tables written out; messages call it `file`.
-pub fn written_out<'a>(text: &'a str, file: &str) -> Result<Table<'a>, ScenarioError> {
-    Source::new(file, text, places_of).parse(text)
+/// Parses a scenario whose keys can be set; devices may also have the models from outside. Messages call the text `file`.
+pub fn written(
+    text: &str,
+    file: &str,
+    models: &Models,
+) -> Result<::scenario::Scenario, ScenarioError> {
+    ::scenario::Scenario::parse(text, file, form(models), places_of)
 }
 
 const EMPTY: &str =

@@ -1,11 +1,11 @@
 //! Entries of the lists of workloads in a scenario.
 
-use kernel::Declaration;
+use kernel::{Declaration, Kind};
 
-use ::scenario::{At, Lines, ScenarioError, Section};
+use ::scenario::{At, Lines, Row, ScenarioError, Section};
 
 use crate::scenario::FabricScenario;
-use crate::scenario::entries::ParameterEntry;
+use crate::scenario::entries::of_form;
 
 /// An entry of a list of workloads in a scenario.
 pub(crate) trait Entry: Sized {
@@ -89,10 +89,10 @@ macro_rules! entry {
 pub(super) use entry;
 
 /// The catalogue's entries for the keys that every entry of a list writes, and its id.
-pub(super) fn forms_of<E: Entry>(list: &str) -> Vec<ParameterEntry> {
-    let mut id = ParameterEntry::of_form((list, "id", "", "The name in results."));
-    id.default = format!("{0}-1, {0}-2, ...", E::NOUN);
-    let names = E::NAMES.iter();
-    let names = names.map(|&(key, help)| ParameterEntry::of_form((list, key, "none", help)));
+pub(super) fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
+    let of = |key, default, help| of_form((list, key, Kind::Text, default, help));
+    let mut id = of("id", "", "The name in results.");
+    id.declaration.default = format!("{0}-1, {0}-2, ...", E::NOUN);
+    let names = E::NAMES.iter().map(|&(key, help)| of(key, "none", help));
     [id].into_iter().chain(names).collect()
 }

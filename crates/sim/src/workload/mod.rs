@@ -17,13 +17,13 @@ use std::iter;
 use std::ops::Range;
 
 use device::Reply;
-use kernel::Time;
+use kernel::{Declaration, Time};
 use packet::FlowId;
 use protocol::QueuePairId;
 use serde::Serialize;
 use transaction::{Mark, Marks};
 
-use ::scenario::{ScenarioError, Section};
+use ::scenario::{Row, ScenarioError, Section};
 
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
@@ -31,7 +31,6 @@ use crate::meters::meter::{FlowMeter, Meter};
 use crate::model::Model;
 use crate::plan::memory::Memories;
 use crate::plan::{Enumerated, FabricPlan};
-use crate::scenario::entries::ParameterEntry;
 use crate::scenario::{FabricScenario, id_of};
 
 use access::AccessPlan;
@@ -163,19 +162,20 @@ macro_rules! kinds {
         }
 
         /// The keys that every entry of a list writes, and the ids, of all lists.
-        pub(crate) fn forms() -> Vec<ParameterEntry> {
+        pub(crate) fn forms() -> Vec<Row> {
             [$(forms_of::<$entry>(stringify!($list))),+].concat()
         }
 
         /// The parameters of the entries of all lists.
-        pub(crate) fn parameters() -> Vec<ParameterEntry> {
-            let mut all: Vec<ParameterEntry> = Vec::new();
-            for (place, declarations) in [$(<$entry>::declarations()),+].into_iter().flatten() {
-                if all.iter().all(|known| known.place != place) {
-                    all.extend(ParameterEntry::of(place, declarations));
+        pub(crate) fn parameters() -> Vec<Row> {
+            let mut all: Vec<(&str, Vec<Declaration>)> = Vec::new();
+            for set in [$(<$entry>::declarations()),+].into_iter().flatten() {
+                if all.iter().all(|known| known.0 != set.0) {
+                    all.push(set);
                 }
             }
-            all
+            let of_place = |(place, declarations)| Row::of(place, None, declarations);
+            all.into_iter().flat_map(of_place).collect()
         }
 
         fn plan_all(planner: &mut Planner<'_>) -> Result<(), ScenarioError> {

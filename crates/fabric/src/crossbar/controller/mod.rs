@@ -30,7 +30,7 @@ kernel::parameters! {
         /// Size of the packet buffer at each port, for each virtual channel.
         channel_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
         /// Clock of the crossbar, which transfers 16 bytes per cycle at each port.
-        crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "the authors of chpp";
+        crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath" times [2, 4], from "the authors of chpp";
         /// Size of each processor's part of the global address space: others can access its memory and I/O below this address.
         processor_space: Bytes = Bytes(128 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: enough for the largest memory of a host";
         /// Size of the buffer for loads and stores at each port, for each of posted requests, non-posted requests and completions.

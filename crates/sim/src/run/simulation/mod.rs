@@ -21,7 +21,7 @@ use crate::model::Model;
 use crate::result::wires::wires;
 use crate::result::{IncidentResult, Wires, noticeable};
 use crate::scenario::{Models, ScenarioError};
-use crate::setup::Plan;
+use crate::setup::{Plan, Scenario};
 use crate::workload;
 pub use models::ModelFailure;
 use standstill::Standstill;
@@ -67,9 +67,23 @@ impl Simulation {
         seed: Option<u64>,
         models: &Models,
     ) -> Result<Self, ScenarioError> {
-        let mut plan = Plan::read_with(text, file, models)?;
+        let plan = Plan::read_with(text, file, models)?;
+        Ok(Self::seeded(plan, seed))
+    }
+
+    /// Builds the fabric of a scenario whose keys may be set otherwise than in its text; otherwise as [`read_with`](Self::read_with).
+    pub fn of(
+        written: &::scenario::Scenario,
+        seed: Option<u64>,
+        models: &Models,
+    ) -> Result<Self, ScenarioError> {
+        let plan = Plan::new(&Scenario::of(written, models)?)?;
+        Ok(Self::seeded(plan, seed))
+    }
+
+    fn seeded(mut plan: Plan, seed: Option<u64>) -> Self {
         plan.fabric.seed = seed.unwrap_or(plan.seed);
-        Ok(Self::new(plan))
+        Self::new(plan)
     }
 
     /// Builds the fabric of `plan`.

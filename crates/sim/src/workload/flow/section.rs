@@ -72,7 +72,7 @@ kernel::parameters! {
         /// Time of the first request.
         start: Span = Span::ZERO, from "the beginning of the run";
         /// Least time between requests; 0 for as fast as possible.
-        interval: Span = Span::ZERO, from "as fast as possible";
+        interval: Span = Span::ZERO, lifts "datapath keeps the interval of the flow", from "as fast as possible";
         /// Offset of the first byte in the target; none for a place that no earlier flow uses, while there is one.
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
         /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration. Requests of a router use

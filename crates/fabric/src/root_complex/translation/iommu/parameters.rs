@@ -10,7 +10,7 @@ kernel::parameters! {
     pub struct IommuParameters {
         /// Whether the host translates the addresses of all requests from below. Software maps every address to itself; without this,
         /// only devices with virtual addresses have theirs translated.
-        iommu: bool = false, from "our choice: off, so that addresses from below are physical";
+        iommu: bool = false, lifts "memory address translation", from "our choice: off, so that addresses from below are physical";
         /// Largest page by which software maps the memory for `iommu`; other devices' BARs have the largest pages that fit.
         iommu_page: PageSize = PageSize::Kib4, from "common on Linux: each buffer of a driver is mapped by itself";
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
@@ -23,13 +23,13 @@ kernel::parameters! {
         /// for as many as these buffers hold.
         iommu_requests: u32 = 0, within 0..=65536, from "our choice: the receive buffers are the limit";
         /// Pages in the cache of translations (IOTLB), a power of two.
-        iotlb_entries: u32 = 64, within 1..=65536, from "Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018: 64 inferred for Intel servers";
+        iotlb_entries: u32 = 64, within 1..=65536, lifts "memory address translation", from "Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018: 64 inferred for Intel servers";
         /// Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
         iotlb_ways: u32 = 4, within 1..=65536, from "Arm MMU-600 TRM, TBU direct indexing: a main TLB has four ways";
         /// Latency of a lookup in the IOTLB. Lookups are pipelined.
         lookup_latency: Span = Span::from_ns(3), from "three cycles, as a main TLB of gem5's SMMUv3 takes, of 1 GHz";
         /// Page walks at the same time; each reads one descriptor after the other.
-        walkers: u32 = 8, within 1..=256, from "Arm MMU-500 TRM 2.3.5: eight for a translation buffer unit";
+        walkers: u32 = 8, within 1..=256, lifts "memory address translation", from "Arm MMU-500 TRM 2.3.5: eight for a translation buffer unit";
         /// Tables of the lower levels in the walk cache, at which walks can begin.
         walk_cache_entries: u32 = 0, within 0..=4096, from "our choice: none, every walk begins at the root";
         /// Bytes of translated requests of a function after which software invalidates, because it unmaps what the function has used: the

@@ -1,0 +1,279 @@
+//! Scenarios, whose keys are read and set by their paths.
+
+use ::scenario::{self as core, Content, Origin, Table, path};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use sim::setup;
+
+use crate::ScenarioError;
+use crate::models::{self, DeviceModel};
+
+/// A scenario as written, whose keys can be set otherwise.
+#[pyclass(module = "peerlane._core")]
+#[derive(Clone)]
+pub struct Scenario(pub core::Scenario);
+
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    #[pyo3(signature = (text, source = "<text>", models = Vec::new()))]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn parse(text: &str, source: &str, models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<Self> {
+        let parsed = setup::written(text, source, &models::models(&models)?);
+        parsed
+            .map(Self)
+            .map_err(|error| ScenarioError::new_err(error.to_string()))
+    }
+
+    #[getter]
+    fn source(&self) -> &str {
+        self.0.file()
+    }
+
+    fn copy(&self) -> Self {
+        self.clone()
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        self.clone()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        let parse = py.get_type::<Self>().getattr("parse")?;
+        Ok((parse, (self.0.to_toml(), self.0.file().to_owned())))
+    }
+
+    fn to_toml(&self) -> String {
+        self.0.to_toml()
+    }
+
+    fn get<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = self.0.get(path).map_err(ScenarioError::new_err)?;
+        value.map(|value| given(py, &value)).transpose()
+    }
+
+    fn set(&mut self, path: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = content(path, value)?;
+        self.0
+            .set(path, value.as_ref())
+            .map_err(ScenarioError::new_err)
+    }
+
+    fn update(&mut self, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+        let settings = settings.iter().map(|(path, value)| {
+            let path: String = path.extract()?;
+            let value = content(&path, &value)?;
+            Ok((path, value))
+        });
+        let settings = settings.collect::<PyResult<Vec<_>>>()?;
+        self.0.update(&settings).map_err(ScenarioError::new_err)
+    }
+
+    fn add(&mut self, section: &str, name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+        let fields = table(fields)?;
+        let added = self.0.add(section, name, fields);
+        added.map_err(ScenarioError::new_err)
+    }
+
+    fn append(&mut self, section: &str, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+        let fields = table(fields)?;
+        let added = self.0.append(section, fields);
+        added.map_err(ScenarioError::new_err)
+    }
+
+    fn remove(&mut self, path: &str) -> PyResult<()> {
+        self.0.remove(path).map_err(ScenarioError::new_err)
+    }
+
+    fn write_out(&mut self) -> PyResult<()> {
+        let done = self.0.write_out();
+        done.map_err(|error| ScenarioError::new_err(error.to_string()))
+    }
+
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn in_order(&self, paths: Vec<String>) -> PyResult<Vec<String>> {
+        let given: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let order = self.0.in_order(&given).map_err(ScenarioError::new_err)?;
+        Ok(order.into_iter().map(|n| paths[n].clone()).collect())
+    }
+
+    fn covers(&self, path: &str, other: &str) -> PyResult<bool> {
+        self.0.covers(path, other).map_err(ScenarioError::new_err)
+    }
+
+    fn members(&self, section: &str) -> Vec<String> {
+        self.0.members(section)
+    }
+
+    fn effective<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Effective<'py>> {
+        let found = self.0.effective(path).map_err(ScenarioError::new_err)?;
+        let value = found.value.map(|value| given(py, &value)).transpose()?;
+        let origin = match found.origin {
+            Origin::Written => "written".to_owned(),
+            Origin::Profile(name) => format!("profile {name}"),
+            Origin::Default => "default".to_owned(),
+        };
+        Ok((value, origin, found.line))
+    }
+
+    #[pyo3(signature = (path, kind, detail = None))]
+    fn lifts(&self, path: &str, kind: &str, detail: Option<&str>) -> PyResult<Vec<Lift>> {
+        let found = self.0.lifts(path, kind, detail);
+        let found = found.map_err(ScenarioError::new_err)?.into_iter();
+        Ok(found
+            .map(|(key, lift)| (key, lift.times, lift.most, lift.to))
+            .collect())
+    }
+
+    fn links_with_their_own(&self, path: &str) -> PyResult<Vec<String>> {
+        let links = self.0.links_with_their_own(path);
+        links.map_err(ScenarioError::new_err)
+    }
+
+    fn path_of_node(&self, name: &str) -> Option<String> {
+        self.0.path_of_node(name)
+    }
+
+    fn path_of_link(&self, link: &str) -> Option<String> {
+        self.0.path_of_link(link)
+    }
+
+    fn path_of_fibre(&self, fibre: &str, router: &str) -> Option<String> {
+        self.0.path_of_fibre(fibre, router)
+    }
+}
+
+/// The method that makes a scenario anew, and its arguments.
+type Pickled<'py> = (Bound<'py, PyAny>, (String, String));
+
+/// A key that lifts a limit: its factors, the most that they lead to, and further values.
+type Lift = (
+    &'static str,
+    &'static [u32],
+    Option<&'static str>,
+    &'static [&'static str],
+);
+
+/// The value that a key has in a run, its origin, and its line.
+type Effective<'py> = (Option<Bound<'py, PyAny>>, String, Option<usize>);
+
+/// Returns whether scenarios have keys at such a path, whatever its names are.
+#[pyfunction]
+pub fn is_key(path: &str) -> PyResult<bool> {
+    let parts = path::split(path).map_err(ScenarioError::new_err)?;
+    let form = setup::form(&sim::Models::default());
+    Ok(match parts.as_slice() {
+        [key] => form.scalars().any(|one| one == key),
+        [section, .., key] => form.section(section).is_some() && form.keys().any(|one| one == key),
+        [] => false,
+    })
+}
+
+/// Returns the parts of a path, such as `devices.a.tags`.
+#[pyfunction]
+pub fn split_path<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyTuple>> {
+    let parts = path::split(path).map_err(ScenarioError::new_err)?;
+    PyTuple::new(py, parts)
+}
+
+/// Returns the path of some parts.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python gives a list of its own"
+)]
+pub fn join_path(parts: Vec<String>) -> String {
+    path::join(parts)
+}
+
+/// Reads a value as TOML writes it; other text is a text, so that 200 MHz needs no quotes.
+#[pyfunction]
+pub fn read_value<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    given(py, &core::read_value(text))
+}
+
+/// A value of a scenario for Python.
+fn given<'py>(py: Python<'py>, content: &Content<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match content {
+        Content::Text(text) => PyString::new(py, text).into_any(),
+        Content::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Content::TooLarge(number) => py.get_type::<PyInt>().call1((number,))?,
+        Content::Float(number) => PyFloat::new(py, number.unwrap_or(f64::NAN)).into_any(),
+        Content::Flag(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Content::Date(date) => PyString::new(py, date).into_any(),
+        Content::List(list) => {
+            let all = list.iter().map(|part| given(py, &part.content));
+            PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Content::Table(table) => {
+            let pairs = PyDict::new(py);
+            for (key, value) in table.iter() {
+                pairs.set_item(key, given(py, value)?)?;
+            }
+            pairs.into_any()
+        }
+    })
+}
+
+/// The fields of a table that have a value.
+fn table(fields: &Bound<'_, PyDict>) -> PyResult<Table<'static>> {
+    let fields = fields.iter().filter_map(|(key, value)| {
+        let pair = key.extract().and_then(|key: String| {
+            let value = content(&key, &value)?;
+            Ok(value.map(|value| (key, value)))
+        });
+        pair.transpose()
+    });
+    fields.collect()
+}
+
+/// A value of Python for a scenario; none for None, which leaves a key at its default.
+fn content(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Content<'static>>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Some(Content::Text(text.to_cow()?.into_owned().into())));
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Some(Content::Flag(flag.is_true())));
+    }
+    if let Ok(fields) = value.cast::<PyDict>() {
+        return Ok(Some(Content::Table(table(fields)?)));
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        let parts = list.iter().map(|one| {
+            let refused = || PyTypeError::new_err(format!("{key}: None is no value of a list"));
+            content(key, &one)?.map(Into::into).ok_or_else(refused)
+        });
+        return Ok(Some(Content::List(parts.collect::<PyResult<_>>()?)));
+    }
+    // The whole numbers and numbers of other libraries, too.
+    if !value.is_instance_of::<PyFloat>() && value.hasattr("__index__")? {
+        let number: Bound<'_, PyAny> = value.call_method0("__index__")?;
+        return Ok(Some(match number.extract() {
+            Ok(number) => Content::Integer(number),
+            Err(_) => Content::TooLarge(number.to_string()),
+        }));
+    }
+    let wrong = || -> PyResult<PyErr> {
+        let key = path::split(key).ok().and_then(|mut parts| parts.pop());
+        let key = key.unwrap_or_default();
+        let message = format!(
+            "{key} = {}: write text, a number or a boolean",
+            value.repr()?
+        );
+        Ok(ScenarioError::new_err(message))
+    };
+    if value.hasattr("__float__")? {
+        return Ok(Some(Content::Float(Some(value.extract()?))));
+    }
+    Err(wrong()?)
+}

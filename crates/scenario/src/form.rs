@@ -1,0 +1,220 @@
+//! The form of scenarios: their sections, the keys that each section has, and the built-in profiles.
+
+use std::collections::BTreeMap;
+
+use kernel::{Declaration, Kind, Lift};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+/// How the tables of a section are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One table of keys.
+    Keys,
+    /// Tables with names.
+    Named,
+    /// A list of tables with ids; one without an id is called by this noun and its number.
+    List(&'static str),
+    /// A list of tables that are called by their ends.
+    Joined,
+}
+
+/// A section of scenarios.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionForm {
+    /// The name of the section.
+    pub name: &'static str,
+    /// How its tables are written.
+    pub shape: Shape,
+    /// The tables within each of its tables.
+    pub inner: &'static [InnerForm],
+}
+
+/// A table within each table of a section.
+#[derive(Clone, Copy, Debug)]
+pub struct InnerForm {
+    /// The key of the table.
+    pub name: &'static str,
+    /// The section whose keys the table has.
+    pub like: &'static str,
+    /// The value of `model` in the table, if it has one that is not written.
+    pub model: Option<&'static str>,
+    /// The tables within the table.
+    pub inner: &'static [InnerForm],
+}
+
+/// A key, and the sections that have it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The sections that have the key.
+    pub sections: Vec<String>,
+    /// The key that must have one value in a table with this key, and the value: a model, or a kind of incident.
+    pub only: Option<(&'static str, String)>,
+    /// The declaration of the key.
+    pub declaration: Declaration,
+}
+
+impl Row {
+    /// The rows of some declarations for the sections in `sections`, which commas separate.
+    pub fn of(
+        sections: &str,
+        only: Option<(&'static str, &str)>,
+        declarations: Vec<Declaration>,
+    ) -> impl Iterator<Item = Self> {
+        declarations.into_iter().map(move |declaration| Self {
+            sections: sections.split(", ").map(str::to_owned).collect(),
+            only: only.map(|(key, value)| (key, value.to_owned())),
+            declaration,
+        })
+    }
+
+    /// A description of the sections: "devices, model nic".
+    pub fn place(&self) -> String {
+        let only = self
+            .only
+            .iter()
+            .map(|(key, value)| format!("{key} {value}"));
+        let all: Vec<String> = self.sections.iter().cloned().chain(only).collect();
+        all.join(", ")
+    }
+
+    /// Whether tables of the section `section` with this model have the key.
+    pub fn fits(&self, section: &str, model: Option<&str>) -> bool {
+        let is_of_model = match &self.only {
+            Some(("model", own)) => model == Some(own),
+            _ => true,
+        };
+        is_of_model && self.sections.iter().any(|one| one == section)
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let declared = &self.declaration;
+        let only = |key: &str| self.only.as_ref().filter(|(own, _)| *own == key);
+        let mut row = serializer.serialize_struct("Row", 12)?;
+        row.serialize_field("where", &self.place())?;
+        row.serialize_field("sections", &self.sections)?;
+        row.serialize_field("model", &only("model").map(|(_, value)| value))?;
+        row.serialize_field("what", &only("what").map(|(_, value)| value))?;
+        row.serialize_field("key", declared.key)?;
+        row.serialize_field("kind", declared.kind.name())?;
+        row.serialize_field("choices", &declared.choices)?;
+        row.serialize_field("unit", declared.unit)?;
+        row.serialize_field("default", &declared.default)?;
+        row.serialize_field("help", declared.help)?;
+        row.serialize_field("source", declared.source)?;
+        row.serialize_field("lifts", &declared.lifts.map(|lift| lift.limit))?;
+        row.end()
+    }
+}
+
+/// A built-in profile: its name, and its settings as keys and values.
+pub type BuiltIn = (&'static str, Vec<(&'static str, &'static str)>);
+
+/// The form of scenarios.
+#[derive(Debug, Default)]
+pub struct Form {
+    scalars: Vec<&'static str>,
+    sections: Vec<SectionForm>,
+    rows: BTreeMap<&'static str, Vec<Row>>,
+    profiles: Vec<BuiltIn>,
+}
+
+impl Form {
+    /// The form of scenarios with these sections, keys and built-in profiles.
+    pub fn new(sections: Vec<SectionForm>, rows: Vec<Row>, profiles: Vec<BuiltIn>) -> Self {
+        let mut by_key: BTreeMap<_, Vec<Row>> = BTreeMap::new();
+        let of_top = rows.iter().filter(|row| row.fits(TOP, None));
+        let scalars = of_top.map(|row| row.declaration.key).collect();
+        for row in rows {
+            by_key.entry(row.declaration.key).or_default().push(row);
+        }
+        Self {
+            scalars,
+            sections,
+            rows: by_key,
+            profiles,
+        }
+    }
+
+    /// All sections, in the order in which messages list them.
+    pub fn sections(&self) -> &[SectionForm] {
+        &self.sections
+    }
+
+    /// The section of this name.
+    pub fn section(&self, name: &str) -> Option<&SectionForm> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// The sections of this shape, or of any shape of lists with ids.
+    pub(crate) fn shaped(&self, shape: Shape) -> impl Iterator<Item = &'static str> {
+        let alike = move |one: &&SectionForm| {
+            std::mem::discriminant(&one.shape) == std::mem::discriminant(&shape)
+        };
+        self.sections
+            .iter()
+            .filter(alike)
+            .map(|section| section.name)
+    }
+
+    /// The keys of the top level that are no sections.
+    pub fn scalars(&self) -> impl Iterator<Item = &'static str> {
+        self.scalars.iter().copied()
+    }
+
+    /// All keys that some section has.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.rows.keys().copied()
+    }
+
+    /// The row of a key in tables of a section with this model.
+    pub fn row(&self, section: &str, model: Option<&str>, key: &str) -> Option<&Row> {
+        let rows = self.rows.get(key)?;
+        rows.iter().find(|row| row.fits(section, model))
+    }
+
+    /// The keys of tables of a section with this model that lift a limit, in the order in which they are tried: those that end it, those
+    /// that grow, and those that switch something off; keys of the model before keys that other models have, too.
+    pub(crate) fn lifts(
+        &self,
+        section: &str,
+        model: Option<&str>,
+        limit: &str,
+    ) -> Vec<(&'static str, Lift)> {
+        let rows = self.rows.values().flatten();
+        let fitting = rows.filter(|row| row.fits(section, model));
+        let lifting = fitting.filter_map(|row| {
+            let lift = row.declaration.lifts.filter(|lift| lift.limit == limit)?;
+            let is_flag = row.declaration.kind == Kind::Flag;
+            let rank = (
+                is_flag,
+                !lift.times.is_empty(),
+                row.declaration.key != limit,
+            );
+            Some((rank, row.only.is_none(), row.declaration.key, lift))
+        });
+        let mut found: Vec<_> = lifting.collect();
+        found.sort_by_key(|(rank, is_shared, key, _)| (*rank, *is_shared, *key));
+        let found = found.into_iter();
+        found.map(|(.., key, lift)| (key, lift)).collect()
+    }
+
+    /// Whether a list may be written for a key.
+    pub(crate) fn is_list(&self, key: &str) -> bool {
+        let is_list = |row: &Row| row.declaration.kind == Kind::List;
+        self.rows
+            .get(key)
+            .is_some_and(|rows| rows.iter().any(is_list))
+    }
+
+    /// The value of a key in a built-in profile.
+    pub(crate) fn built_in(&self, profile: &str, key: &str) -> Option<&'static str> {
+        let (_, settings) = self.profiles.iter().find(|(name, _)| *name == profile)?;
+        let found = settings.iter().find(|(name, _)| *name == key);
+        found.map(|(_, value)| *value)
+    }
+}
+
+/// What rows call the top level of a scenario.
+pub const TOP: &str = "the scenario";

@@ -1,0 +1,170 @@
+//! A scenario as an object: its keys are read and set by their paths, such as `devices.a.tags`, and keep their lines.
+//!
+//! A path follows the tables of the TOML: section, name or id, key. `*` stands for every name. A key that the text does not write is
+//! set as well, since the form of scenarios knows its default.
+
+mod effective;
+mod order;
+mod places;
+mod tables;
+
+use std::sync::Arc;
+
+use crate::document::{SectionsWith, Source};
+use crate::error::ScenarioError;
+use crate::form::{Form, SectionForm, Shape};
+use crate::path;
+use crate::tree::{Content, Part, Table};
+
+pub use effective::{Effective, Origin};
+
+/// A scenario as written, whose keys can be set otherwise.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    source: Arc<Source>,
+    form: Arc<Form>,
+    tree: Table<'static>,
+}
+
+impl Scenario {
+    /// Parses the TOML `text`; messages call it `file`.
+    pub fn parse(
+        text: &str,
+        file: &str,
+        form: Arc<Form>,
+        sections_with: SectionsWith,
+    ) -> Result<Self, ScenarioError> {
+        let source = Source::new(file, text, sections_with);
+        let tree = source.tables(text)?.into_owned();
+        let source = Arc::new(source);
+        Ok(Self { source, form, tree })
+    }
+
+    /// The name of the text in messages.
+    pub fn file(&self) -> &str {
+        self.source.file()
+    }
+
+    /// The scenario as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.tree).expect("every value of a scenario is one of TOML")
+    }
+
+    /// The source of messages, and the tables with the repeated ones written out.
+    pub fn document(&self) -> Result<(&Source, Table<'static>), ScenarioError> {
+        let tree = self.source.written_out(self.tree.clone())?;
+        Ok((&self.source, tree))
+    }
+
+    /// Writes the repeated tables out, so that every member has a table of its own.
+    pub fn write_out(&mut self) -> Result<(), ScenarioError> {
+        if self.tree.entries.iter().any(|one| is_repeated(&one.value)) {
+            self.tree = self.document()?.1;
+        }
+        Ok(())
+    }
+
+    /// The value that the scenario writes at `path`, of several the first.
+    pub fn get(&self, path: &str) -> Result<Option<Content<'static>>, String> {
+        let found = self.part(path)?;
+        Ok(found.map(|(_, part)| part.content))
+    }
+
+    /// Sets the key at `path`; without a value, takes it away. Whether the key exists is left to the reader of the scenario.
+    pub fn set(&mut self, path: &str, value: Option<&Content<'static>>) -> Result<(), String> {
+        let (places, written_out) = self.places(path)?;
+        if let Some(tree) = written_out {
+            self.tree = tree;
+        }
+        for place in places {
+            self.check(&place.key, value)?;
+            place.set(&mut self.tree, value.cloned());
+        }
+        Ok(())
+    }
+
+    /// Sets keys by their paths. The value of a member of a repeated table counts more than that of the table, and otherwise the last
+    /// one of two for one key.
+    pub fn update(
+        &mut self,
+        settings: &[(String, Option<Content<'static>>)],
+    ) -> Result<(), String> {
+        let paths: Vec<&str> = settings.iter().map(|(path, _)| path.as_str()).collect();
+        for number in self.in_order(&paths)? {
+            let (path, value) = &settings[number];
+            self.set(path, value.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// Whether setting `path` replaces all that setting `other` has set. Two paths may name one key: `links.s0-b.lanes` and
+    /// `devices.b.upstream.lanes`.
+    pub fn covers(&self, path: &str, other: &str) -> Result<bool, String> {
+        let mut this = self.clone();
+        let mut found = [Vec::new(), Vec::new()];
+        let mut is_one_tree = true;
+        for number in self.in_order(&[path, other])? {
+            let (places, written_out) = this.places([path, other][number])?;
+            if let Some(tree) = written_out {
+                this.tree = tree;
+                is_one_tree = found.iter().all(Vec::is_empty);
+            }
+            found[number] = places;
+        }
+        let [all, covered] = found;
+        Ok(is_one_tree && covered.iter().all(|place| all.contains(place)))
+    }
+
+    /// The names, ids or ends of the tables of a section, in the order of the text.
+    pub fn members(&self, section: &str) -> Vec<String> {
+        let tables = self.tables_of(section).into_iter();
+        tables.map(|(name, _)| name).collect()
+    }
+
+    /// The part at a path, with the repeated tables written out if it is of a member.
+    fn part(&self, path: &str) -> Result<Option<(String, Part<'static>)>, String> {
+        let (places, written_out) = self.places(path)?;
+        let tree = written_out.as_ref().unwrap_or(&self.tree);
+        let place = places.into_iter().next();
+        Ok(place.and_then(|place| Some((place.key.clone(), place.part(tree)?))))
+    }
+
+    /// Refuses a list as the value of a key that has none.
+    fn check(&self, key: &str, value: Option<&Content<'static>>) -> Result<(), String> {
+        match value {
+            Some(list @ Content::List(_)) if !self.form.is_list(key) => {
+                let list = list.to_string().replace('\n', "\\n");
+                Err(format!("{key} = {list}: write text, a number or a boolean"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn section(&self, name: &str) -> Option<&SectionForm> {
+        self.form.section(name)
+    }
+
+    fn shape(&self, name: &str) -> Option<Shape> {
+        self.section(name).map(|section| section.shape)
+    }
+}
+
+/// Whether a section or list has tables that are repeated.
+fn is_repeated(section: &Part<'_>) -> bool {
+    match &section.content {
+        Content::Table(table) => {
+            let mut tables = table.entries.iter().filter_map(|one| one.value.table());
+            tables.any(Table::is_repeated)
+        }
+        Content::List(list) => list.iter().filter_map(Part::table).any(Table::is_repeated),
+        _ => false,
+    }
+}
+
+/// The path of a key of a table.
+fn below(table: &str, key: &str) -> String {
+    format!("{table}.{}", path::join([key]))
+}
+
+#[cfg(test)]
+mod tests;

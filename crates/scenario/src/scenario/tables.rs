@@ -1,0 +1,280 @@
+//! The tables of a scenario by their names: those of a section, and those of links; tables are added and removed.
+
+use super::{Scenario, below};
+use crate::form::Shape;
+use crate::path;
+use crate::tree::{Content, Part, Table};
+
+/// The way from the top level to a table: the number of an entry or of a table of a list at each step.
+pub(super) type Steps = Vec<usize>;
+
+/// The table at the end of a way.
+pub(super) fn table_at<'t>(root: &'t Table<'static>, steps: &[usize]) -> &'t Table<'static> {
+    let mut table = root;
+    let mut list: Option<&Vec<Part<'static>>> = None;
+    for step in steps {
+        let part = match list.take() {
+            Some(list) => &list[*step],
+            None => &table.entries[*step].value,
+        };
+        match &part.content {
+            Content::Table(inner) => table = inner,
+            Content::List(parts) => list = Some(parts),
+            _ => {}
+        }
+    }
+    table
+}
+
+/// The table at the end of a way, to be changed.
+pub(super) fn table_at_mut<'t>(
+    root: &'t mut Table<'static>,
+    steps: &[usize],
+) -> &'t mut Table<'static> {
+    let Some((first, rest)) = steps.split_first() else {
+        return root;
+    };
+    let part = &mut root.entries[*first].value;
+    let (part, rest) = match (&part.content, rest.split_first()) {
+        (Content::List(_), Some((number, rest))) => match &mut part.content {
+            Content::List(list) => (&mut list[*number], rest),
+            _ => unreachable!("the content was a list"),
+        },
+        _ => (part, rest),
+    };
+    match &mut part.content {
+        Content::Table(table) => table_at_mut(table, rest),
+        _ => unreachable!("the way was made of tables and lists of tables"),
+    }
+}
+
+impl Scenario {
+    /// The tables of a section by their names, ids or ends.
+    pub(super) fn tables_of(&self, section: &str) -> Vec<(String, Steps)> {
+        let at = self.tree.entries.iter().position(|one| one.key == section);
+        let (Some(at), Some(shape)) = (at, self.shape(section)) else {
+            return Vec::new();
+        };
+        match (&self.tree.entries[at].value.content, shape) {
+            (Content::Table(tables), Shape::Named) => {
+                let tables = tables.entries.iter().enumerate();
+                tables
+                    .filter(|(_, one)| one.value.table().is_some())
+                    .map(|(number, one)| (one.key.to_string(), vec![at, number]))
+                    .collect()
+            }
+            (Content::List(list), Shape::List(noun)) => tables_in(list)
+                .enumerate()
+                .map(|(n, (number, table))| (id_of(table, noun, n + 1), vec![at, number]))
+                .collect(),
+            (Content::List(list), Shape::Joined) => joined(at, list),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The table of this name in a section. Of two with one name, the last one.
+    pub(super) fn table_of(&self, section: &str, name: &str) -> Option<Steps> {
+        let tables = self.tables_of(section).into_iter().rev();
+        tables
+            .into_iter()
+            .find(|(one, _)| one == name)
+            .map(|(_, steps)| steps)
+    }
+
+    /// The place where each link is written: a node, whose table of the link to the node above it is within it, or a cable.
+    pub(super) fn links(&self) -> Vec<(String, Steps, bool)> {
+        let mut links = Vec::new();
+        for section in self.form.sections() {
+            let within = section.inner.iter().any(|inner| inner.name == UPSTREAM);
+            for (name, steps) in self.tables_of(section.name) {
+                let upstream = table_at(&self.tree, &steps).get(UPSTREAM);
+                if within && let Some(upstream) = upstream {
+                    links.push((format!("{}-{name}", above(upstream)), steps, true));
+                }
+            }
+        }
+        for section in self.form.shaped(Shape::Joined) {
+            // Fibres are no links: they have keys of their own.
+            if self.form.row(section, None, "lanes").is_some() {
+                let cables = self.tables_of(section).into_iter();
+                links.extend(cables.map(|(name, steps)| (name, steps, false)));
+            }
+        }
+        links
+    }
+
+    /// The place of one link.
+    pub(super) fn link(&self, id: &str) -> Option<(Steps, bool)> {
+        let links = self.links().into_iter().rev();
+        let mut found = links.into_iter().filter(|(one, ..)| one == id);
+        found.next().map(|(_, steps, within)| (steps, within))
+    }
+
+    /// Adds a table with a name to a section.
+    pub fn add(&mut self, section: &str, name: &str, table: Table<'static>) -> Result<(), String> {
+        self.check_table(&table)?;
+        let part = self
+            .tree
+            .entry(section, || Content::Table(Table::default()));
+        let Content::Table(tables) = &mut part.content else {
+            return Err(format!("{section} is not a table; write [{section}]"));
+        };
+        if tables.get(name).is_some() {
+            return Err(format!("'{name}' is already among the {section}"));
+        }
+        tables.set(name, Some(Content::Table(table)));
+        Ok(())
+    }
+
+    /// Adds a table to a list.
+    pub fn append(&mut self, section: &str, table: Table<'static>) -> Result<(), String> {
+        self.check_table(&table)?;
+        let part = self.tree.entry(section, || Content::List(Vec::new()));
+        match &mut part.content {
+            Content::List(list) if list.iter().all(|one| one.table().is_some()) => {
+                list.push(Content::Table(table).into());
+                Ok(())
+            }
+            _ => Err(format!(
+                "{section} is not a list of tables; write [[{section}]]"
+            )),
+        }
+    }
+
+    /// Takes a section away, or a table of one; the other tables of a list keep their ids. A path of neither is one of a key.
+    pub fn remove(&mut self, path: &str) -> Result<(), String> {
+        let parts = path::split(path)?;
+        match parts.as_slice() {
+            [section] if self.section(section).is_some() => {
+                self.tree.set(section, None);
+                Ok(())
+            }
+            [section, name] if let Some(steps) = self.table_of(section, name) => {
+                if let Some(Shape::List(_)) = self.shape(section) {
+                    self.write_ids(section);
+                }
+                let part = &mut self.tree.entries[steps[0]].value;
+                match &mut part.content {
+                    Content::Table(tables) => tables.set(name, None),
+                    Content::List(list) => {
+                        list.remove(steps[1]);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+            _ => self.set(path, None),
+        }
+    }
+
+    /// Writes the id of each table of a list into it.
+    fn write_ids(&mut self, section: &str) {
+        for (id, steps) in self.tables_of(section) {
+            let table = table_at_mut(&mut self.tree, &steps);
+            if table.get("id").is_none() && !table.is_repeated() {
+                table.set("id", Some(Content::Text(id.into())));
+            }
+        }
+    }
+
+    fn check_table(&self, table: &Table<'static>) -> Result<(), String> {
+        let mut entries = table.entries.iter();
+        entries.try_for_each(|one| self.check(&one.key, Some(&one.value.content)))
+    }
+
+    /// The path of the table of a node; of a node of a network, that of all its hosts or routers.
+    pub fn path_of_node(&self, name: &str) -> Option<String> {
+        let nodes = self.form.sections().iter();
+        let nodes = nodes.filter(|one| one.shape == Shape::Named && one.name != "profiles");
+        let mut written = nodes.filter(|one| self.table_of(one.name, name).is_some());
+        if let Some(section) = written.next() {
+            return Some(below(section.name, name));
+        }
+        let part = if name.ends_with("-host") {
+            "hosts"
+        } else {
+            "routers"
+        };
+        self.network_of(name)
+            .map(|network| format!("{}.{part}", below(NETWORKS, &network)))
+    }
+
+    /// The path of the table of a link; of a link of a network, that of all of them.
+    pub fn path_of_link(&self, id: &str) -> Option<String> {
+        if self.link(id).is_some() {
+            return Some(below("links", id));
+        }
+        self.network_of(id)
+            .map(|network| format!("{}.routers.upstream", below(NETWORKS, &network)))
+    }
+
+    /// The path of the table with the keys of a fibre of this router; of a router of a network, that of the network.
+    pub fn path_of_fibre(&self, id: &str, router: &str) -> Option<String> {
+        if self.table_of("devices", router).is_some() {
+            return Some(below("fibres", id));
+        }
+        self.network_of(router)
+            .map(|network| below(NETWORKS, &network))
+    }
+
+    /// The network that a node or link belongs to, by the beginning of its name.
+    pub(super) fn network_of(&self, name: &str) -> Option<String> {
+        let is_of = |network: &String| {
+            name.strip_prefix(network.as_str())
+                .is_some_and(|rest| rest.starts_with('-'))
+        };
+        let networks = self.members(NETWORKS).into_iter().filter(is_of);
+        networks.max_by_key(String::len)
+    }
+}
+
+/// The tables of a list, with their numbers in it.
+fn tables_in<'t>(list: &'t [Part<'static>]) -> impl Iterator<Item = (usize, &'t Table<'static>)> {
+    let parts = list.iter().enumerate();
+    parts.filter_map(|(number, part)| Some((number, part.table()?)))
+}
+
+/// The id of a table of a list, the `number`-th from 1.
+fn id_of(table: &Table<'static>, noun: &str, number: usize) -> String {
+    match table.get("id").map(|part| &part.content) {
+        Some(Content::Text(id)) => id.to_string(),
+        Some(other) => other.to_string(),
+        None => format!("{noun}-{number}"),
+    }
+}
+
+/// The tables of a list by their ends; of several between the same ends, the later ones with their numbers.
+fn joined(at: usize, list: &[Part<'static>]) -> Vec<(String, Steps)> {
+    let mut found: Vec<(String, Steps)> = Vec::new();
+    for (number, table) in tables_in(list) {
+        let end = |key| table.text(key).unwrap_or("None").to_owned();
+        let pair = format!("{}-{}", end("from"), end("to"));
+        let numbered = format!("{pair}-");
+        let alike = found
+            .iter()
+            .filter(|(one, _)| *one == pair || one.starts_with(&numbered))
+            .count();
+        let is_taken = found.iter().any(|(one, _)| *one == pair);
+        let name = if is_taken {
+            format!("{pair}-{}", alike + 1)
+        } else {
+            pair
+        };
+        found.push((name, vec![at, number]));
+    }
+    found
+}
+
+/// The node above that the value of `upstream` names.
+fn above(upstream: &Part<'static>) -> String {
+    let name = match &upstream.content {
+        Content::Text(name) => Some(name.as_ref()),
+        Content::Table(table) => table.text("to"),
+        _ => None,
+    };
+    name.unwrap_or("None").to_owned()
+}
+
+pub(super) const UPSTREAM: &str = "upstream";
+
+pub(super) const NETWORKS: &str = "networks";

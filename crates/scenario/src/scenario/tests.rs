@@ -1,0 +1,364 @@
+use kernel::{Declaration, Kind};
+
+use super::*;
+use crate::form::{InnerForm, Row};
+
+/// A form of scenarios with a few sections and keys.
+fn form() -> Arc<Form> {
+    const UPSTREAM: InnerForm = InnerForm {
+        name: "upstream",
+        like: "upstream",
+        model: None,
+        inner: &[],
+    };
+    const ROUTERS: InnerForm = InnerForm {
+        name: "routers",
+        like: "devices",
+        model: Some("router"),
+        inner: &[UPSTREAM],
+    };
+    let section = |name, shape, inner| SectionForm { name, shape, inner };
+    let sections = vec![
+        section("links", Shape::Keys, &[][..]),
+        section("measure", Shape::Keys, &[]),
+        section("hosts", Shape::Named, &[]),
+        section("devices", Shape::Named, &[UPSTREAM]),
+        section("profiles", Shape::Named, &[]),
+        section("networks", Shape::Named, &[ROUTERS]),
+        section("flows", Shape::List("flow"), &[]),
+        section("cables", Shape::Joined, &[]),
+    ];
+    let declared = |key, default: &str, kind| Declaration {
+        key,
+        kind,
+        choices: Vec::new(),
+        unit: "",
+        default: default.to_owned(),
+        help: "",
+        source: "",
+        lifts: None,
+    };
+    let rows = [
+        ("the scenario", None, declared("seed", "1", Kind::Count)),
+        (
+            "links, upstream, cables",
+            None,
+            declared("lanes", "4", Kind::Count),
+        ),
+        ("upstream", None, declared("to", "none", Kind::Text)),
+        ("io_ports", None, declared("owners", "none", Kind::List)),
+        (
+            "hosts, devices",
+            None,
+            declared("profile", "generic", Kind::Text),
+        ),
+        (
+            "hosts, devices",
+            None,
+            declared("latency", "10 ns", Kind::Time),
+        ),
+        ("devices", Some("dma"), declared("tags", "32", Kind::Count)),
+        (
+            "devices",
+            Some("router"),
+            declared("clock", "none", Kind::Frequency),
+        ),
+        ("devices", None, declared("model", "dma", Kind::Text)),
+        ("flows", None, declared("size", "1 KiB", Kind::Size)),
+    ];
+    let rows = rows.into_iter().flat_map(|(sections, model, declaration)| {
+        Row::of(
+            sections,
+            model.map(|model| ("model", model)),
+            vec![declaration],
+        )
+    });
+    let profiles = vec![("generic", vec![]), ("slow", vec![("latency", "1 us")])];
+    Arc::new(Form::new(sections, rows.collect(), profiles))
+}
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, "rack.toml", form(), |_| Vec::new()).expect("it is TOML")
+}
+
+fn shown(found: Option<Content<'static>>) -> String {
+    found.map_or_else(String::new, |content| content.to_string())
+}
+
+const PAIR: &str = r#"
+[hosts.h0]
+[devices.a]
+upstream = "h0"
+profile = "mine"
+[devices."b.c"]
+model = "router"
+upstream = { to = "h0", lanes = 2 }
+[profiles.mine]
+base = "slow"
+[profiles.other]
+latency = "3 ns"
+[networks.t]
+[[flows]]
+size = "2 KiB"
+[[flows]]
+id = "down"
+[[cables]]
+from = "x"
+to = "y"
+[[cables]]
+from = "x"
+to = "y"
+"#;
+
+#[test]
+fn a_key_is_set_by_every_path_that_names_it() {
+    for (path, text) in [
+        ("seed", "seed = 7"),
+        ("measure.from", "[measure]\nfrom = 7"),
+        ("links.lanes", "[links]\nlanes = 7"),
+        ("devices.a.tags", "tags = 7"),
+        ("links.h0-a.lanes", "upstream]\nto = \"h0\"\nlanes = 7"),
+        ("devices.\"b.c\".upstream.lanes", "lanes = 7"),
+        ("flows.flow-1.size", "size = 7"),
+        ("flows.*.size", "id = \"down\"\nsize = 7"),
+        ("cables.x-y-2.lanes", "to = \"y\"\nlanes = 7"),
+        (
+            "networks.t.routers.upstream.lanes",
+            "[networks.t.routers.upstream]\nlanes = 7",
+        ),
+    ] {
+        let mut scenario = scenario(PAIR);
+        scenario.set(path, Some(&Content::Integer(7))).expect(path);
+        assert_eq!(shown(scenario.get(path).expect(path)), "7", "{path}");
+        let toml = scenario.to_toml();
+        assert!(toml.contains(text), "{path}: {toml}");
+        scenario.set(path, None).expect(path);
+        assert!(scenario.get(path).expect(path).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn what_is_written_is_parsed_as_the_scenario_that_it_was() {
+    let text = "a = 1.5\nb = [\"x\\\"y\", 2]\nc = 1e-9\n\"d e\" = { f = \"g\\nh\" }\n[[s]]\n[[s]]\nk = 1979-05-27\n[s.t]\nu = -inf\n[v.w]\n";
+    let once = scenario(text).to_toml();
+    assert_eq!(scenario(&once).to_toml(), once);
+    for part in [
+        "b = ['x\"y', 2]",
+        "[\"d e\"]\nf = \"\"\"\ng\nh\"\"\"",
+        "[[s]]\n\n[[s]]",
+        "[s.t]\nu = -inf",
+        "[v.w]",
+    ] {
+        assert!(once.contains(part), "{part} in {once}");
+    }
+}
+
+#[test]
+fn a_value_is_written_or_of_a_profile_or_the_default() {
+    let mut scenario = scenario(PAIR);
+    for (path, value, origin, line) in [
+        ("devices.a.tags", "32", Origin::Default, None),
+        (
+            "devices.a.latency",
+            "\"1 us\"",
+            Origin::Profile("slow".to_owned()),
+            None,
+        ),
+        ("hosts.h0.latency", "\"10 ns\"", Origin::Default, None),
+        (
+            "devices.\"b.c\".upstream.lanes",
+            "2",
+            Origin::Written,
+            Some(8),
+        ),
+        ("links.h0-a.lanes", "4", Origin::Default, None),
+        ("flows.flow-1.size", "\"2 KiB\"", Origin::Written, Some(15)),
+        ("flows.down.size", "\"1 KiB\"", Origin::Default, None),
+        ("networks.t.routers.clock", "", Origin::Default, None),
+    ] {
+        let found = scenario.effective(path).expect(path);
+        assert_eq!(
+            (shown(found.value).as_str(), found.origin, found.line),
+            (value, origin, line),
+            "{path}"
+        );
+    }
+    scenario
+        .set("devices.a.profile", Some(&Content::Text("other".into())))
+        .expect("it is a key");
+    let found = scenario
+        .effective("devices.a.latency")
+        .expect("it is a key");
+    assert_eq!(
+        (found.origin, found.line),
+        (Origin::Profile("other".to_owned()), Some(12))
+    );
+    scenario
+        .set("links.lanes", Some(&Content::Integer(8)))
+        .expect("it is a key");
+    let found = scenario.effective("links.h0-a.lanes").expect("it is a key");
+    assert_eq!(
+        (shown(found.value).as_str(), found.origin, found.line),
+        ("8", Origin::Written, None)
+    );
+}
+
+#[test]
+fn a_member_has_its_own_value_in_whatever_order_keys_are_set() {
+    let text = "[devices.\"e{i}\"]\neach = \"i = 0..3\"\ntags = \"{i}\"\n[[flows]]\neach = \"i = 0..3\"\nid = \"f{i}\"\n";
+    let value = |number| Some(Content::Integer(number));
+    for (table, member, other) in [
+        (
+            "devices.\"e{i}\".tags",
+            "devices.e1.tags",
+            "devices.e2.tags",
+        ),
+        ("flows.\"f{i}\".size", "flows.f1.size", "flows.f2.size"),
+    ] {
+        for settings in [[(table, 4), (member, 2)], [(member, 2), (table, 4)]] {
+            let mut scenario = scenario(text);
+            assert!(
+                scenario.get(other).is_ok(),
+                "reading a member changes nothing"
+            );
+            let settings = settings.map(|(path, number)| (path.to_owned(), value(number)));
+            scenario.update(&settings).expect("they are keys");
+            assert_eq!(shown(scenario.get(member).expect(member)), "2");
+            assert_eq!(shown(scenario.get(other).expect(other)), "4");
+            let late = scenario
+                .set(table, value(1).as_ref())
+                .expect_err("it is written out");
+            assert!(late.contains("writes all members out"), "{late}");
+        }
+    }
+}
+
+#[test]
+fn one_path_covers_another_of_the_same_key() {
+    let scenario = scenario(PAIR);
+    let covers = |path, other| scenario.covers(path, other).expect("they are paths");
+    assert!(covers("links.h0-a.lanes", "devices.a.upstream.lanes"));
+    assert!(covers("flows.*.size", "flows.down.size"));
+    assert!(!covers("flows.down.size", "flows.*.size"));
+    assert!(!covers("devices.a.tags", "devices.a.latency"));
+}
+
+#[test]
+fn a_table_that_is_removed_leaves_the_ids_of_the_others() {
+    let mut scenario = scenario(PAIR);
+    scenario
+        .append("flows", Table::default())
+        .expect("it is a list");
+    scenario.remove("flows.flow-1").expect("it is there");
+    assert_eq!(scenario.members("flows"), ["down", "flow-3"]);
+    scenario.remove("devices.a").expect("it is there");
+    assert_eq!(scenario.members("devices"), ["b.c"]);
+    scenario.remove("flows").expect("it is a section");
+    assert!(scenario.members("flows").is_empty());
+    scenario
+        .add("devices", "a", Table::default())
+        .expect("it is new");
+    let twice = scenario.add("devices", "a", Table::default());
+    assert_eq!(twice, Err("'a' is already among the devices".to_owned()));
+}
+
+#[test]
+fn a_path_to_nothing_is_refused_with_the_nearest() {
+    let mut scenario = scenario(PAIR);
+    for (path, advice) in [
+        ("device.a.tags", "did you mean devices?"),
+        (
+            "devices.c.tags",
+            "there is no 'c' among the devices; there are a, b.c",
+        ),
+        (
+            "devices.tags",
+            "write devices.NAME.KEY, or devices.*.tags for every one",
+        ),
+        ("devices.*.tgas", "did you mean devices.*.tags?"),
+        (
+            "devices.a.tags.x",
+            "devices.a.tags has no tables; write devices.a.KEY",
+        ),
+        ("flows.dawn.size", "did you mean flows.down?"),
+        (
+            "flows.size",
+            "there are 2 flows; write flows.flow-1.size for one of them, or flows.*.size for all",
+        ),
+        ("links.h0-c.lanes", "did you mean links.h0-a?"),
+        (
+            "links.t-0.lanes",
+            "the links of a network are alike; write networks.t.routers.upstream.lanes",
+        ),
+        ("profiles.plx.latency", "there are mine, other"),
+        ("seed.x", "scenarios have no section 'seed'"),
+    ] {
+        let refused = scenario
+            .set(path, Some(&Content::Integer(1)))
+            .expect_err(path);
+        assert!(refused.contains(advice), "{path}: {refused}");
+    }
+    let mut wrong = self::scenario("links = 1\nhosts = 2\nflows = [3]");
+    for (path, advice) in [
+        ("links.lanes", "links is not a table; write [links]"),
+        ("hosts.h0.latency", "there is no 'h0' among the hosts"),
+        ("flows.f.size", "there is no 'f' among the flows"),
+    ] {
+        let refused = wrong.set(path, None).expect_err(path);
+        assert!(refused.contains(advice), "{path}: {refused}");
+    }
+    let list = Content::List(vec![Content::Integer(1).into()]);
+    let refused = scenario
+        .set("devices.a.tags", Some(&list))
+        .expect_err("it is a list");
+    assert_eq!(refused, "tags = [1]: write text, a number or a boolean");
+}
+
+#[test]
+fn what_was_set_has_no_line_and_what_was_read_keeps_its_own() {
+    let mut scenario = scenario("[devices.a]\ntags = 1\n[devices.b]\ntags = 2\n");
+    scenario
+        .set("devices.a.tags", Some(&Content::Integer(3)))
+        .expect("it is a key");
+    let (source, table) = scenario.document().expect("it is right");
+    let mut root = crate::Section::new(source, String::new(), 1, &table);
+    let lines: Vec<String> = root
+        .named("devices")
+        .expect("they are tables")
+        .iter()
+        .map(|item| {
+            let mut section = item.section().expect("it is a table");
+            let error = section
+                .read::<kernel::Span>("tags")
+                .expect_err("it is no time");
+            error.to_string()
+        })
+        .collect();
+    assert!(
+        lines[0].starts_with("rack.toml: devices.a.tags: 3"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("rack.toml:4: devices.b.tags: 2"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn a_value_is_read_as_toml_and_otherwise_as_text() {
+    for (text, value) in [
+        ("16", "16"),
+        (" 200 MHz ", "\"200 MHz\""),
+        ("\"200 MHz\"", "\"200 MHz\""),
+        ("true", "true"),
+        ("1e-5", "0.00001"),
+        ("put", "\"put\""),
+        ("[\"a\", \"b\"]", "[\"a\", \"b\"]"),
+        ("1\nseed = 3", "\"\"\"\n1\nseed = 3\"\"\""),
+        ("1e400", "\"1e400\""),
+        ("nan", "\"nan\""),
+        ("{ a = 1 }", "\"{ a = 1 }\""),
+    ] {
+        assert_eq!(shown(Some(crate::read_value(text))), value, "{text}");
+    }
+}

@@ -1,0 +1,57 @@
+"""`peerlane check` says before a run what the run would say."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test_network import RISKY
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+
+def test_a_scenario_without_fault_has_its_counts(peerlane: Run, scenario: Write) -> None:
+    checked = peerlane("check", scenario())
+    assert checked.status == 0
+    assert checked.err == ""
+    assert checked.out == "pair: 4 nodes, 1 workloads, 0 warnings\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--set", "devices.a.tgas=1"],
+        ["--set", "flows.a-to-b.from=nobody"],
+        ["--set", "links.lanes=3"],
+        ["--rtl", "nobody"],
+    ],
+)
+def test_a_check_refuses_what_a_run_refuses(
+    peerlane: Run, scenario: Write, options: list[str]
+) -> None:
+    path = scenario()
+    ran, checked = peerlane("run", path, *options), peerlane("check", path, *options)
+    checked.refuses()
+    assert checked.err == ran.err
+
+
+def test_a_check_warns_of_what_a_run_warns_of(peerlane: Run, scenario: Write) -> None:
+    path = scenario(text=RISKY)
+    ran, checked = peerlane("run", path), peerlane("check", path)
+    assert checked.status == 0
+    assert "deadlock" in checked.err
+    assert checked.err in ran.err
+    assert checked.out.endswith("1 warning\n")
+    document = json.loads(peerlane("check", path, "--json", "-").out)
+    (warning,) = document["warnings"]
+    assert checked.err == f"warning: {warning}\n"
+    assert document["schema"] == "peerlane-check/1"
+
+
+def test_a_check_does_not_run(peerlane: Run, scenario: Write) -> None:
+    checked = peerlane("check", scenario(('size = "16 KiB"', 'size = "1 TiB"\nwindow = "4 KiB"')))
+    assert checked.status == 0
+    assert "0 warnings" in checked.out
