@@ -141,8 +141,10 @@ mod tests {
 
     #[test]
     fn queues_are_served_in_turn() {
-        let mut output = Output::default();
-        output.asked = 0b1011;
+        let mut output = Output {
+            asked: 0b1011,
+            ..Output::default()
+        };
         let order = |output: &Output, later| output.in_turn(later).collect::<Vec<u32>>();
         assert_eq!(order(&output, 0), [0, 1, 3]);
         output.served(1);
