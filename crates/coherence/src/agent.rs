@@ -260,15 +260,6 @@ impl<D: Data> Agent<D> {
         Access::Begun(transaction)
     }
 
-    /// Cleans a line: writes it back if it is dirty, and removes it from the cache. False if that must wait.
-    pub fn clean(&mut self, line: Line, out: &mut Vec<Message<D>>) -> bool {
-        if self.is_under_way(line) || self.free() == 0 {
-            return false;
-        }
-        self.give_up(line, out);
-        true
-    }
-
     /// Writes a part of a line, which must be in a state that allows writes.
     pub fn write(&mut self, line: Line, range: WriteRange, data: &D) {
         let held = self.own(line);

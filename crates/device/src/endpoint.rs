@@ -133,16 +133,10 @@ where
 impl Endpoint {
     /// An endpoint in its initial state.
     pub fn new(config: EndpointConfig) -> Self {
-        let EndpointConfig {
-            parameters,
-            functions,
-            link,
-            patterns,
-            marks,
-        } = config;
+        let parameters = config.parameters;
         let mut endpoint = Endpoint {
-            functions: Box::new(functions),
-            link,
+            functions: Box::new(config.functions),
+            link: config.link,
             max_payload: 0,
             max_read_request: 0,
             checked_from: 0,
@@ -152,8 +146,8 @@ impl Endpoint {
             virtual_memory: VirtualMemory::of(&parameters),
             tables: None,
             resets: None,
-            patterns,
-            marking: Marking::new(marks),
+            patterns: config.patterns,
+            marking: Marking::new(config.marks),
             sending: Datapath::new(
                 parameters.clock.period(),
                 parameters.datapath.0,
@@ -224,13 +218,7 @@ impl Endpoint {
         self.max_payload = space.max_payload();
         let completable = self.parameters.completion_buffer().largest_request();
         self.max_read_request = space.max_read_request().min(completable);
-        if let Some(channels) = space.channels_control() {
-            self.link.configure_channels(&channels);
-        }
-        self.link.set_target_rate(space.target_link_speed());
-        self.link.enable_l0s(space.enables_l0s());
-        self.link
-            .enable_l1(space.enables_l1(), self.functions.id(), false);
+        self.link.apply_registers(space, self.functions.id(), false);
         let filters = !self.link.maps_all_classes();
         self.checked_from = if filters { 0 } else { self.max_payload + 1 };
         self.bus_master = space.bus_master_enable();

@@ -203,17 +203,11 @@ impl<L: Leaf + Device> AnyLeaf for L {
 /// that the engine's requests leave free.
 pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);
-    if leaf.endpoint().has_resets() {
-        take_resets(leaf, fx);
-    }
-    leaf.endpoint_mut().send_rest(fx);
-}
-
-fn take_resets<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     while let Some(place) = leaf.endpoint_mut().take_reset() {
         leaf.reset(place, fx);
         leaf.run(fx);
     }
+    leaf.endpoint_mut().send_rest(fx);
 }
 
 /// Reports the flows that `requester` forgets because its function was reset.

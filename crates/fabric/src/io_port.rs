@@ -122,6 +122,9 @@ impl From<(Port, LinkTimer)> for IoPortTimer {
     }
 }
 
+/// The function of the root port.
+const ROOT_PORT: FunctionPlace = FunctionPlace::Port(0);
+
 /// The ports to the endpoint and to the crossbar.
 const BELOW: Port = Port(0);
 const BUS: Port = Port(1);
@@ -224,7 +227,7 @@ impl IoPort {
     fn side(&self) -> BridgeSide {
         BridgeSide {
             id: self.functions.id(),
-            max_payload: self.functions.space(FunctionPlace::Port(0)).max_payload(),
+            max_payload: self.functions.space(ROOT_PORT).max_payload(),
         }
     }
 
@@ -239,7 +242,7 @@ impl IoPort {
         let is_too_large = header.checked_size() > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
-            _ if is_violation(self.functions.space(FunctionPlace::Port(0)), &header) => {
+            _ if is_violation(self.functions.space(ROOT_PORT), &header) => {
                 self.refuse(packet, charge, Refusal::AcsViolation, fx);
             }
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
@@ -261,10 +264,9 @@ impl IoPort {
                 self.take_answer(packet, &completion, charge, fx);
             }
             Kind::Message(request) if let Message::Error(severity) = request.message => {
-                let place = FunctionPlace::Port(0);
                 if self
                     .functions
-                    .forwards_error(place, (severity, request.requester))
+                    .forwards_error(ROOT_PORT, (severity, request.requester))
                 {
                     self.record_error((severity, request.requester), fx);
                 }
@@ -285,22 +287,22 @@ impl IoPort {
         if !is_poisoned {
             return packet;
         }
-        let place = FunctionPlace::Port(0);
-        self.functions.record_poison(place, packet, false, fx);
+        self.functions.record_poison(ROOT_PORT, packet, false, fx);
         self.report_errors(fx);
         fx.store().as_poisoned(packet)
     }
 
     /// Records what the link has detected, and what has become of it, and reports it.
     fn record_link(&mut self, fx: &mut Effects<'_, Self>) {
-        let (place, now) = (FunctionPlace::Port(0), fx.now());
+        let now = fx.now();
         if self.link.fails_at() <= now {
-            self.functions.record_surprise_down(place, fx);
+            self.functions.record_surprise_down(ROOT_PORT, fx);
         }
         while let Some(change) = self.link.take_change() {
-            self.functions.record_change(place, &self.link, change, fx);
+            self.functions
+                .record_change(ROOT_PORT, &self.link, change, fx);
         }
-        self.functions.record_link(place, &mut self.link, now);
+        self.functions.record_link(ROOT_PORT, &mut self.link, now);
         self.report_errors(fx);
     }
 
@@ -315,8 +317,8 @@ impl IoPort {
         (severity, source): (Severity, FunctionId),
         fx: &mut Effects<'_, Self>,
     ) {
-        let place = FunctionPlace::Port(0);
-        self.functions.record_error_message(place, severity, source);
+        self.functions
+            .record_error_message(ROOT_PORT, severity, source);
         fx.observe(Observation::Incident {
             site: Site::Port(0),
             what: Incident::Message(severity, source),
@@ -336,10 +338,7 @@ impl IoPort {
     fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<u64> {
         let owned = self.owned.iter().find(|owned| owned.id == requester)?;
         let end = request.first_byte() + u64::from(request.byte_len());
-        let may = self
-            .functions
-            .space(FunctionPlace::Port(0))
-            .bus_master_enable();
+        let may = self.functions.space(ROOT_PORT).bus_master_enable();
         let base = self.space * u64::from(owned.processor);
         (may && end <= self.space).then(|| base + request.first_byte())
     }
@@ -377,12 +376,8 @@ impl IoPort {
         why: Refusal,
         fx: &mut Effects<'_, Self>,
     ) {
-        if let Some(answer) = self
-            .functions
-            .refuse(FunctionPlace::Port(0), packet, why, fx)
-        {
-            self.refusals.push_back(answer);
-        }
+        let answer = self.functions.refuse(ROOT_PORT, packet, why, fx);
+        self.refusals.extend(answer);
         self.report_errors(fx);
         self.link.free(charge, &mut At::new(fx, BELOW));
     }
@@ -400,9 +395,9 @@ impl IoPort {
                 let (own, why) = (self.bridge.global_id(), Refusal::UnsupportedRequest);
                 // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
                 if is_down {
-                    let port = FunctionPlace::Port(0);
                     self.record_link(fx);
-                    self.functions.record_refusal(port, frame.packet, why, fx);
+                    self.functions
+                        .record_refusal(ROOT_PORT, frame.packet, why, fx);
                     self.report_errors(fx);
                 }
                 let answer = refuse(frame.packet, own, why, fx);
@@ -411,25 +406,12 @@ impl IoPort {
                 }
                 true
             }
-            Kind::MemoryWrite(_) => self.bridge.receive_store(frame, side, due, fx.store()),
-            Kind::MemoryRead(_) => {
-                self.bridge.receive_load(frame, due, fx.store());
-                false
-            }
-            Kind::Completion(completion) => {
-                let packet = frame.packet;
-                let to = (side, due);
-                if !self
-                    .bridge
-                    .receive_completion(packet, completion, to, fx.store())
-                {
-                    refuse(packet, side.id, Refusal::UnexpectedCompletion, fx);
-                }
-                true
-            }
             _ => {
-                fx.store().release(frame.packet);
-                true
+                let received = self.bridge.receive(frame, (side, due), fx.store());
+                received.unwrap_or_else(|why| {
+                    refuse(frame.packet, side.id, why, fx);
+                    true
+                })
             }
         };
         if is_over {
@@ -451,7 +433,7 @@ impl IoPort {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.functions.record_timeout(FunctionPlace::Port(0), fx);
+            self.functions.record_timeout(ROOT_PORT, fx);
             self.report_errors(fx);
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
@@ -512,7 +494,7 @@ impl IoPort {
             return_space(space, fx);
         }
         let range = (load.address, load.len);
-        let space = self.functions.space(FunctionPlace::Port(0));
+        let space = self.functions.space(ROOT_PORT);
         self.outstanding.time_out_after(space.completion_timeout());
         let tag = self.outstanding.begin(load.number, range, fx.now());
         Some(load.request(self.functions.id(), tag, fx.store()))

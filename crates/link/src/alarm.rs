@@ -30,6 +30,8 @@ pub enum LinkTimer {
 impl LinkTimer {
     /// The number of timers.
     pub const COUNT: u32 = 10;
+    /// The number of timers that packets set, which are the first ones.
+    pub(crate) const OF_PACKETS: usize = 4;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -48,28 +50,6 @@ impl LinkTimer {
             _ => panic!("a link has {} timers", Self::COUNT),
         }
     }
-}
-
-/// The timers of one link end that packets do not set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RareAlarms {
-    pub(crate) refresh: Alarm,
-    pub(crate) channels: Alarm,
-    pub(crate) errors: Alarm,
-    pub(crate) training: Alarm,
-    pub(crate) framing: Alarm,
-    pub(crate) power: Alarm,
-}
-
-impl RareAlarms {
-    pub(crate) const IDLE: RareAlarms = RareAlarms {
-        refresh: Alarm::IDLE,
-        channels: Alarm::IDLE,
-        errors: Alarm::IDLE,
-        training: Alarm::IDLE,
-        framing: Alarm::IDLE,
-        power: Alarm::IDLE,
-    };
 }
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.

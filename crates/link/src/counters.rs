@@ -7,58 +7,65 @@ use protocol::DLLP_BYTES;
 
 use crate::WireTiming;
 
-/// Counters of one direction of a link. Those that each packet changes are the last ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counters {
-    /// The bytes of replayed and nullified TLPs alone.
-    pub replayed_bytes: u64,
-    /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
-    pub ordered_set_bytes: u64,
-    /// TLPs sent again.
-    pub replays: u64,
-    /// Time in which the wire was free and a packet waited only for credit.
-    pub credit_stall: Span,
-    /// Time in which the transmitter was in L0s.
-    pub in_l0s: Span,
-    /// Time in which the link was in L1.
-    pub in_l1: Span,
-    /// Number of times that the link has entered L1.
-    pub l1_entries: u64,
-    /// DLLPs, in bytes.
-    pub dllp_bytes: u64,
-    /// TLPs sent for the first time.
-    pub packets: u64,
-    /// Payload of TLPs sent for the first time, in bytes.
-    pub payload_bytes: u64,
-    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
-    pub overhead_bytes: u64,
-    /// Time in which the wire was busy, including ordered sets.
-    pub busy: Span,
+/// Declares counters, and their counts since an earlier reading.
+macro_rules! counters {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// The counts since an `earlier` reading of the same counters.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                $name { $($field: self.$field.saturating_sub(earlier.$field),)* }
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
+counters! {
+    /// Counters of one direction of a link. Those that each packet changes are the last ones.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[repr(C)]
+    pub struct Counters {
+        /// The bytes of replayed and nullified TLPs alone.
+        pub replayed_bytes: u64,
+        /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
+        pub ordered_set_bytes: u64,
+        /// TLPs sent again.
+        pub replays: u64,
+        /// Time in which the wire was free and a packet waited only for credit.
+        pub credit_stall: Span,
+        /// Time in which the transmitter was in L0s.
+        pub in_l0s: Span,
+        /// Time in which the link was in L1.
+        pub in_l1: Span,
+        /// Number of times that the link has entered L1.
+        pub l1_entries: u64,
+        /// DLLPs, in bytes.
+        pub dllp_bytes: u64,
+        /// TLPs sent for the first time.
+        pub packets: u64,
+        /// Payload of TLPs sent for the first time, in bytes.
+        pub payload_bytes: u64,
+        /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
+        pub overhead_bytes: u64,
+        /// Time in which the wire was busy, including ordered sets.
+        pub busy: Span,
+    }
 }
 
 impl Counters {
     /// The bytes of the fields that packets and their acknowledgements change, which are the last ones.
     pub(crate) const PACKETS: usize = size_of::<Counters>() - offset_of!(Counters, dllp_bytes);
-
-    /// The counts since an `earlier` reading of the same counters.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Counters {
-            payload_bytes: self.payload_bytes - earlier.payload_bytes,
-            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
-            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
-            dllp_bytes: self.dllp_bytes - earlier.dllp_bytes,
-            ordered_set_bytes: self.ordered_set_bytes - earlier.ordered_set_bytes,
-            packets: self.packets - earlier.packets,
-            replays: self.replays - earlier.replays,
-            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
-            busy: self.busy.saturating_sub(earlier.busy),
-            in_l0s: self.in_l0s.saturating_sub(earlier.in_l0s),
-            in_l1: self.in_l1.saturating_sub(earlier.in_l1),
-            l1_entries: self.l1_entries - earlier.l1_entries,
-        }
-    }
 
     /// Adds DLLPs that were not sent one by one.
     pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {

@@ -18,7 +18,7 @@ use packet::Charge;
 use protocol::{CorrectableError, Dllp, TrafficClass};
 
 use crate::active_state::ActiveState;
-use crate::alarm::{Alarm, RareAlarms, Ring};
+use crate::alarm::{Alarm, Ring};
 use crate::channels::ChannelMap;
 use crate::counters::Counters;
 use crate::handshake::Handshake;
@@ -73,7 +73,8 @@ pub struct LinkEnd {
     replay_limit: Span,
     /// The end of a bad packet that is still arriving, when its Nak becomes due.
     refuse_at: Time,
-    rare_alarms: RareAlarms,
+    /// The timers that packets do not set.
+    rare_alarms: [Alarm; LinkTimer::COUNT as usize - LinkTimer::OF_PACKETS],
     /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
     enabled: u8,
     /// Whether this end supports scaled flow control.
@@ -94,8 +95,6 @@ pub struct LinkEnd {
     /// The time at which the last TS2 of this end has left it.
     sent_ts2_until: Time,
     ltssm: Ltssm,
-    /// Whether the link has gone down and is not up again.
-    is_down: bool,
     /// Whether the link has been up.
     has_been_up: bool,
     /// The time that the replay timer had left when the link left L0.
@@ -187,7 +186,6 @@ impl LinkEnd {
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
             ltssm: Ltssm::new(full, times),
-            is_down: false,
             has_been_up: false,
             replay_left: None,
             is_asked_to_retrain: false,
@@ -213,7 +211,7 @@ impl LinkEnd {
             acknowledge_alarm: Alarm::IDLE,
             replay_alarm: Alarm::IDLE,
             update_alarm: Alarm::IDLE,
-            rare_alarms: RareAlarms::IDLE,
+            rare_alarms: [Alarm::IDLE; _],
             replays: 0,
             repaired: 0,
         }
@@ -290,7 +288,7 @@ impl LinkEnd {
 
     /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
     fn send_again(&mut self, cx: &mut impl EndContext) {
-        self.transmitter.replay();
+        self.transmitter.replay_buffer.replay();
         self.replays += 1;
         if self.replays == REPLAYS {
             self.record(CorrectableError::ReplayNumRollover, cx);
@@ -369,7 +367,7 @@ impl LinkEnd {
     /// Drops what a link holds that is down: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
     /// does not notice would otherwise send for ever at one time.
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
-        self.transmitter.forget_kept(cx);
+        self.transmitter.replay_buffer.clear(cx);
         let now = cx.now();
         if now >= self.fails_at && self.transmitter.is_streaming() {
             self.end_at_failure();
@@ -452,7 +450,7 @@ impl LinkEnd {
     }
 
     fn await_acknowledgement(&mut self, cx: &mut impl EndContext) {
-        if !self.replay_alarm.is_set() && self.transmitter.awaits_acknowledgement() {
+        if !self.replay_alarm.is_set() && !self.transmitter.replay_buffer.is_empty() {
             self.set(
                 LinkTimer::Replay,
                 self.transmitter.busy_until + self.replay_limit,
@@ -513,12 +511,7 @@ impl LinkEnd {
             LinkTimer::Acknowledge => &mut self.acknowledge_alarm,
             LinkTimer::Replay => &mut self.replay_alarm,
             LinkTimer::UpdateCredit => &mut self.update_alarm,
-            LinkTimer::RefreshCredit => &mut self.rare_alarms.refresh,
-            LinkTimer::InitializeChannels => &mut self.rare_alarms.channels,
-            LinkTimer::Errors => &mut self.rare_alarms.errors,
-            LinkTimer::Training => &mut self.rare_alarms.training,
-            LinkTimer::Framing => &mut self.rare_alarms.framing,
-            LinkTimer::Power => &mut self.rare_alarms.power,
+            rare => &mut self.rare_alarms[rare as usize - LinkTimer::OF_PACKETS],
         }
     }
 

@@ -3,7 +3,7 @@
 
 use protocol::{Class, Credit, Dllp};
 
-use crate::channels::{ChannelEffect, Negotiation};
+use crate::channels::Negotiation;
 
 /// The state of flow-control initialisation at one end. Each packet needs the first two fields.
 #[derive(Clone, Debug)]
@@ -129,12 +129,10 @@ impl Handshake {
         self.others.is_some() && self.change_others(Negotiation::begin_round)
     }
 
-    /// Handles an InitFC DLLP of a channel that software enables, an `InitFC2` DLLP if `second`.
-    pub(crate) fn receive_of_others(&mut self, credit: &Credit, second: bool) -> ChannelEffect {
-        if self.others.is_none() {
-            return ChannelEffect::Nothing;
-        }
-        self.change_others(|others| others.receive(credit, second))
+    /// Handles an InitFC DLLP of a channel that software enables, an `InitFC2` DLLP if `second`. Returns whether the channel is initialised
+    /// now.
+    pub(crate) fn receive_of_others(&mut self, credit: &Credit, second: bool) -> bool {
+        self.others.is_some() && self.change_others(|others| others.receive(credit, second))
     }
 
     /// Whether the far end may send packets by `channel`, which software enables.
@@ -149,12 +147,10 @@ impl Handshake {
         others.any(|others| others.is_done(channel))
     }
 
-    /// Handles an `UpdateFC` of a channel that software enables.
-    pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
+    /// Handles an `UpdateFC` of a channel that software enables. Returns whether the channel is initialised now.
+    pub(crate) fn receive_update(&mut self, channel: u8) -> bool {
         let others = self.others.as_mut();
-        others.map_or(ChannelEffect::Nothing, |others| {
-            others.receive_update(channel)
-        })
+        others.is_some_and(|others| others.receive_update(channel))
     }
 
     /// The initial limits that the far end has sent for a channel that software enables.

@@ -109,7 +109,11 @@ pub struct LinkStatus {
 /// The state machine of one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Ltssm {
-    state: State,
+    state: LinkState,
+    /// Whether the far end holds the link in hot reset, or has disabled it; otherwise this end has.
+    is_held: bool,
+    /// The exchange in training and Recovery.
+    exchange: Exchange,
     /// The ordered sets that arrive from the far end; none while a data stream does, or nothing.
     far: Option<OrderedSet>,
     times: TrainingTimes,
@@ -167,24 +171,6 @@ const RECOVERY_SETS: u64 = 8 + 16 + 1;
 /// The least ordered sets of Configuration (PCIe Base 4.2.6.3): 8 TS1, 16 TS2, and idle symbols.
 const CONFIGURATION_SETS: u64 = 8 + 16 + 1;
 
-#[derive(Clone, Copy, Debug)]
-enum State {
-    Down,
-    Training(Exchange),
-    L0,
-    L1,
-    Recovery(Exchange),
-    /// Held by this end, or by the far end.
-    HotReset(HeldBy),
-    Disabled(HeldBy),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HeldBy {
-    ThisEnd,
-    FarEnd,
-}
-
 /// The exchange of TS1 and TS2 with the far end.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
@@ -231,7 +217,9 @@ impl Ltssm {
     /// A state machine in L0, as runs begin.
     pub(crate) fn new(full: Offer, times: TrainingTimes) -> Self {
         Ltssm {
-            state: State::L0,
+            state: LinkState::L0,
+            is_held: false,
+            exchange: Exchange::BEGUN,
             far: None,
             times,
             full,
@@ -250,8 +238,8 @@ impl Ltssm {
     /// Whether the link trains: Configuration or Recovery. An end that has not received TS1 is in Detect or Polling.
     pub(crate) fn is_training(&self) -> bool {
         match self.state {
-            State::Recovery(_) => true,
-            State::Training(_) => self.far.is_some(),
+            LinkState::Recovery => true,
+            LinkState::Training => self.far.is_some(),
             _ => false,
         }
     }
@@ -272,31 +260,18 @@ impl Ltssm {
     }
 
     pub(crate) fn state(&self) -> LinkState {
-        match self.state {
-            State::Down => LinkState::Down,
-            State::Training(_) => LinkState::Training,
-            State::L0 => LinkState::L0,
-            State::L1 => LinkState::L1,
-            State::Recovery(_) => LinkState::Recovery,
-            State::HotReset(_) => LinkState::HotReset,
-            State::Disabled(_) => LinkState::Disabled,
-        }
+        self.state
     }
 
     /// Obeys a command.
     pub(crate) fn command(&mut self, command: LinkCommand) -> Step {
         match command {
-            LinkCommand::TakeDown => self.leave(State::Down, OrderedSetKind::ElectricalIdle),
-            LinkCommand::HotReset => {
-                self.leave(State::HotReset(HeldBy::ThisEnd), OrderedSetKind::HotReset)
-            }
-            LinkCommand::Disable => {
-                let disabled = State::Disabled(HeldBy::ThisEnd);
-                self.leave(disabled, OrderedSetKind::DisableLink)
-            }
+            LinkCommand::TakeDown => self.leave(LinkState::Down, OrderedSetKind::ElectricalIdle),
+            LinkCommand::HotReset => self.leave(LinkState::HotReset, OrderedSetKind::HotReset),
+            LinkCommand::Disable => self.leave(LinkState::Disabled, OrderedSetKind::DisableLink),
             LinkCommand::Train => match self.state {
-                State::Down | State::HotReset(_) | State::Disabled(_) => self.train(),
-                State::Training(_) | State::L0 | State::L1 | State::Recovery(_) => Step::default(),
+                LinkState::Down | LinkState::HotReset | LinkState::Disabled => self.train(),
+                _ => Step::default(),
             },
             LinkCommand::Retrain => self.retrain(),
             LinkCommand::Limit(limit) => {
@@ -312,7 +287,7 @@ impl Ltssm {
 
     /// Goes from L0 to L1, because the ends of the link have agreed to.
     pub(crate) fn rest(&mut self) -> Step {
-        self.state = State::L1;
+        self.state = LinkState::L1;
         Step {
             transition: Some(Transition::Rest),
             send: Some(self.set(OrderedSetKind::ElectricalIdleOrderedSet)),
@@ -323,12 +298,12 @@ impl Ltssm {
     /// Goes to Recovery, from L0 and L1 at once. An exchange that this end has already answered is followed by another one.
     fn retrain(&mut self) -> Step {
         match self.state {
-            State::L0 | State::L1 => self.recover(),
-            State::Training(exchange) | State::Recovery(exchange) => {
-                self.retrains_again |= exchange.sent_ts2.is_some();
+            LinkState::L0 | LinkState::L1 => self.recover(),
+            LinkState::Training | LinkState::Recovery => {
+                self.retrains_again |= self.exchange.sent_ts2.is_some();
                 Step::default()
             }
-            State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
+            _ => Step::default(),
         }
     }
 
@@ -338,9 +313,9 @@ impl Ltssm {
     }
 
     /// Leaves for a state without a link, and tells the far end by ordered sets of `kind`.
-    fn leave(&mut self, state: State, kind: OrderedSetKind) -> Step {
+    fn leave(&mut self, state: LinkState, kind: OrderedSetKind) -> Step {
         let was_up = self.is_link_up();
-        self.state = state;
+        (self.state, self.is_held) = (state, false);
         self.retrains_again = false;
         // The far end answers whatever it learns by ordered sets of its own.
         self.far = None;
@@ -353,11 +328,14 @@ impl Ltssm {
 
     /// Whether the physical layer has a link (`LinkUp` = 1): L0, L1 and Recovery.
     fn is_link_up(&self) -> bool {
-        matches!(self.state, State::L0 | State::L1 | State::Recovery(_))
+        matches!(
+            self.state,
+            LinkState::L0 | LinkState::L1 | LinkState::Recovery
+        )
     }
 
     fn train(&mut self) -> Step {
-        self.state = State::Training(Exchange::BEGUN);
+        (self.state, self.exchange) = (LinkState::Training, Exchange::BEGUN);
         self.retrains_again = false;
         Step {
             send: Some(self.set(OrderedSetKind::Ts1)),
@@ -366,10 +344,11 @@ impl Ltssm {
     }
 
     fn recover(&mut self) -> Step {
-        self.state = State::Recovery(Exchange {
-            is_from_l1: matches!(self.state, State::L1),
+        self.exchange = Exchange {
+            is_from_l1: self.state == LinkState::L1,
             ..Exchange::BEGUN
-        });
+        };
+        self.state = LinkState::Recovery;
         Step {
             transition: Some(Transition::Recovery),
             send: Some(self.set(OrderedSetKind::Ts1)),
@@ -381,7 +360,7 @@ impl Ltssm {
         let Offer { generation, lanes } = self.offer();
         OrderedSet {
             kind,
-            is_numbered: matches!(self.state, State::L1 | State::Recovery(_)),
+            is_numbered: matches!(self.state, LinkState::L1 | LinkState::Recovery),
             generation,
             lanes,
         }
@@ -393,64 +372,54 @@ impl Ltssm {
             OrderedSetKind::ElectricalIdle => {
                 self.far = None;
                 match self.state {
-                    State::L0 | State::L1 | State::Recovery(_) => self.lose(),
-                    State::Training(_)
-                    | State::HotReset(HeldBy::FarEnd)
-                    | State::Disabled(HeldBy::FarEnd) => self.train(),
-                    State::Down | State::HotReset(_) | State::Disabled(_) => Step::default(),
+                    LinkState::Training => self.train(),
+                    _ => self.look_again(),
                 }
             }
             OrderedSetKind::Fts => Step::default(),
             OrderedSetKind::ElectricalIdleOrderedSet => match self.state {
-                State::L0 => self.rest(),
+                LinkState::L0 => self.rest(),
                 _ => Step::default(),
             },
-            OrderedSetKind::HotReset => {
-                self.yield_to(State::HotReset(HeldBy::FarEnd), DownCause::HotReset)
-            }
-            OrderedSetKind::DisableLink => {
-                self.yield_to(State::Disabled(HeldBy::FarEnd), DownCause::Disable)
-            }
+            OrderedSetKind::HotReset => self.yield_to(LinkState::HotReset, DownCause::HotReset),
+            OrderedSetKind::DisableLink => self.yield_to(LinkState::Disabled, DownCause::Disable),
             OrderedSetKind::Ts1 | OrderedSetKind::Ts2 if set.is_numbered => {
                 if self.is_link_up() {
                     self.far = Some(set);
                 }
                 match self.state {
-                    State::L0 | State::L1 => self.recover(),
+                    LinkState::L0 | LinkState::L1 => self.recover(),
                     _ => Step::default(),
                 }
             }
             OrderedSetKind::Ts1 | OrderedSetKind::Ts2 => {
                 self.far = Some(set);
-                match self.state {
-                    State::L0 | State::L1 | State::Recovery(_) => self.lose(),
-                    State::HotReset(HeldBy::FarEnd) | State::Disabled(HeldBy::FarEnd) => {
-                        self.train()
-                    }
-                    _ => Step::default(),
-                }
+                self.look_again()
             }
         }
     }
 
-    /// Goes down because the far end has gone, and looks for it anew.
-    fn lose(&mut self) -> Step {
-        Step {
-            transition: Some(Transition::Down(DownCause::LossOfSignal)),
-            ..self.train()
+    /// Looks for the far end anew, which has gone from a link that is up, or holds the link no longer.
+    fn look_again(&mut self) -> Step {
+        match self.state {
+            LinkState::L0 | LinkState::L1 | LinkState::Recovery => Step {
+                transition: Some(Transition::Down(DownCause::LossOfSignal)),
+                ..self.train()
+            },
+            LinkState::HotReset | LinkState::Disabled if self.is_held => self.train(),
+            _ => Step::default(),
         }
     }
 
     /// Goes to a state in which the far end holds the link. An end that holds it itself does not.
-    fn yield_to(&mut self, state: State, cause: DownCause) -> Step {
-        if matches!(
-            self.state,
-            State::Down | State::HotReset(HeldBy::ThisEnd) | State::Disabled(HeldBy::ThisEnd)
-        ) {
-            return Step::default();
+    fn yield_to(&mut self, state: LinkState, cause: DownCause) -> Step {
+        match self.state {
+            LinkState::Down => return Step::default(),
+            LinkState::HotReset | LinkState::Disabled if !self.is_held => return Step::default(),
+            _ => {}
         }
         let was_up = self.is_link_up();
-        self.state = state;
+        (self.state, self.is_held) = (state, true);
         self.far = None;
         Step {
             transition: was_up.then_some(Transition::Down(cause)),
@@ -461,9 +430,9 @@ impl Ltssm {
     /// Goes on with training as far as it can. An end can leave it only once its receive buffers `are_empty`, because it then
     /// announces them whole.
     pub(crate) fn advance(&mut self, now: Time, are_empty: bool) -> Step {
-        let (exchange, is_recovery) = match self.state {
-            State::Training(exchange) => (exchange, false),
-            State::Recovery(exchange) => (exchange, true),
+        let is_recovery = match self.state {
+            LinkState::Training => false,
+            LinkState::Recovery => true,
             _ => return Step::default(),
         };
         let Some(far) = self.far else {
@@ -475,7 +444,7 @@ impl Ltssm {
         };
         let time = if is_recovery {
             let next = self.offer().common(offered);
-            let least = if exchange.is_from_l1 {
+            let least = if self.exchange.is_from_l1 {
                 self.times.l1_exit
             } else {
                 Span::ZERO
@@ -484,26 +453,19 @@ impl Ltssm {
         } else {
             self.times.training
         };
-        let ready_at = exchange.ready_at.min(now + time);
-        self.keep(Exchange {
-            ready_at,
-            ..exchange
-        });
+        let ready_at = self.exchange.ready_at.min(now + time);
+        self.exchange.ready_at = ready_at;
         if now < ready_at {
             return Step {
                 wake_at: Some(ready_at),
                 ..Step::default()
             };
         }
-        let Some(sent) = exchange.sent_ts2 else {
+        let Some(sent) = self.exchange.sent_ts2 else {
             if !is_recovery && !are_empty {
                 return Step::default();
             }
-            self.keep(Exchange {
-                ready_at,
-                sent_ts2: Some(self.offer()),
-                ..exchange
-            });
+            self.exchange.sent_ts2 = Some(self.offer());
             return Step {
                 send: Some(self.set(OrderedSetKind::Ts2)),
                 // What follows from it is to be done now, too.
@@ -514,7 +476,7 @@ impl Ltssm {
         if far.kind != OrderedSetKind::Ts2 {
             return Step::default();
         }
-        (self.state, self.far) = (State::L0, None);
+        (self.state, self.far) = (LinkState::L0, None);
         self.agreed = sent.common(offered);
         Step {
             transition: Some(if is_recovery {
@@ -523,13 +485,6 @@ impl Ltssm {
                 Transition::Up(self.agreed)
             }),
             ..Step::default()
-        }
-    }
-
-    fn keep(&mut self, exchange: Exchange) {
-        match &mut self.state {
-            State::Training(kept) | State::Recovery(kept) => *kept = exchange,
-            _ => {}
         }
     }
 }

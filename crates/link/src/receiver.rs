@@ -13,7 +13,7 @@ use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig, WireTiming};
-use packet::{Charge, PacketId, Packets, TlpFrame};
+use packet::{Charge, PacketId, Packets, TlpFrame, Verdict};
 
 pub(crate) use returned::PendingUpdate;
 
@@ -34,35 +34,6 @@ pub struct Delivery {
     pub packet: PacketId,
     /// The time at which the last bit arrives: now, or later at a cut-through port.
     pub complete: Time,
-}
-
-/// The data-link layer's decision on a TLP (PCIe Base 3.6.3.1).
-pub(crate) enum Verdict {
-    Accept,
-    /// A duplicate: send an Ack again.
-    Duplicate,
-    /// A bad TLP: send a Nak.
-    Bad,
-    /// Nullified by the sender: discard it without a Nak.
-    Nullified,
-    /// A bad TLP after a Nak was already sent: discard it.
-    Ignore,
-    /// A framing error at Gen3 and later: no packet is recognised, so there is none to acknowledge (PCIe Base 4.2.2.3).
-    Unframed,
-}
-
-impl Verdict {
-    /// The decision, as probes see it.
-    pub(crate) fn observed(&self) -> packet::Verdict {
-        match self {
-            Self::Accept => packet::Verdict::Accepted,
-            Self::Duplicate => packet::Verdict::Duplicate,
-            Self::Bad => packet::Verdict::Nak,
-            Self::Nullified => packet::Verdict::Nullified,
-            Self::Ignore => packet::Verdict::Discarded,
-            Self::Unframed => packet::Verdict::Unframed,
-        }
-    }
 }
 
 /// The receiver of a link end. The buffers are first, so that those of posted packets are in one line of the cache, and what each packet
@@ -366,14 +337,6 @@ impl Receiver {
     ///
     /// Without bit errors the LCRC is not computed, because it is certain to match.
     pub(crate) fn judge(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
-        if wrong.is_empty() && !frame.nullified && frame.sequence == self.expected {
-            Verdict::Accept
-        } else {
-            self.judge_irregular(frame, wrong, packets)
-        }
-    }
-
-    fn judge_irregular(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
         if !wrong.is_empty() {
             let image = frame.image(packets);
             if self.has_tokens && damages_token(image.len(), wrong) {
@@ -387,7 +350,7 @@ impl Receiver {
             return Verdict::Nullified;
         }
         if frame.sequence == self.expected {
-            return Verdict::Accept;
+            return Verdict::Accepted;
         }
         if self.expected.wrapping_sub(frame.sequence) % SEQUENCES <= SEQUENCES / 2 {
             Verdict::Duplicate
@@ -398,9 +361,9 @@ impl Receiver {
 
     fn refuse(&mut self) -> Verdict {
         if std::mem::replace(&mut self.nak_scheduled, true) {
-            Verdict::Ignore
+            Verdict::Discarded
         } else {
-            Verdict::Bad
+            Verdict::Nak
         }
     }
 
@@ -529,7 +492,7 @@ mod tests {
         let wire_len = u64::from(packets[packet].wire_len());
         let unframed = (0..8 * wire_len).filter(|bit| {
             let verdict = receiver(0).judge(&frame, &[*bit], &packets);
-            assert!(matches!(verdict, Verdict::Unframed | Verdict::Bad), "{bit}");
+            assert!(matches!(verdict, Verdict::Unframed | Verdict::Nak), "{bit}");
             matches!(verdict, Verdict::Unframed)
         });
         // A token of 32 bits with 12 bits of sequence number.
@@ -551,9 +514,9 @@ mod tests {
                 };
                 let verdict = receiver(expected).judge(&frame, &[], &packets);
                 let is_right = match behind {
-                    0 => matches!(verdict, Verdict::Accept),
+                    0 => matches!(verdict, Verdict::Accepted),
                     1..=2048 => matches!(verdict, Verdict::Duplicate),
-                    _ => matches!(verdict, Verdict::Bad),
+                    _ => matches!(verdict, Verdict::Nak),
                 };
                 assert!(is_right, "{behind} behind {expected}");
             }

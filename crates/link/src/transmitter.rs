@@ -55,7 +55,7 @@ pub(crate) struct Transmitter {
     stalled_since: Time,
     /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
     expected: Option<PacketId>,
-    replay_buffer: ReplayBuffer,
+    pub(crate) replay_buffer: ReplayBuffer,
     channels: PerChannel<Channel>,
 
     pub(crate) counters: Counters,
@@ -160,11 +160,6 @@ impl Transmitter {
         self.busy_until.max(now).since(now)
     }
 
-    /// The packets that are kept until they are acknowledged, in bytes on the wire.
-    pub(crate) fn kept_bytes(&self) -> u64 {
-        self.replay_buffer.bytes()
-    }
-
     /// Counts DLLPs that were not sent one by one.
     pub(crate) fn count_dllps(&mut self, count: u64) {
         self.counters.add_dllps(count, &self.timing);
@@ -263,10 +258,6 @@ impl Transmitter {
         self.has_waiting() || self.replay_buffer.is_replaying()
     }
 
-    pub(crate) fn is_replaying(&self) -> bool {
-        self.replay_buffer.is_replaying()
-    }
-
     /// Whether each of the `channels`, as bits by VC ID, has credit for the largest packet of each class.
     pub(crate) fn has_credit_for_all(&self, channels: u8) -> bool {
         let channels = self
@@ -285,10 +276,6 @@ impl Transmitter {
         })
     }
 
-    pub(crate) fn awaits_acknowledgement(&self) -> bool {
-        !self.replay_buffer.is_empty()
-    }
-
     /// The queue of each channel, with its credit.
     pub(crate) fn queues(&self) -> impl Iterator<Item = (&Queue, &[Budget; 3])> {
         let channels = self.channels.iter();
@@ -298,11 +285,6 @@ impl Transmitter {
     /// Whether the replay buffer has space for a packet of `wire_len` bytes on the wire.
     pub(crate) fn can_keep(&self, wire_len: u16) -> bool {
         self.replay_buffer.fits(wire_len)
-    }
-
-    /// The packet that was sent last, of those that are not acknowledged.
-    pub(crate) fn last_sent(&self) -> Option<PacketId> {
-        self.replay_buffer.last_sent()
     }
 
     /// Sets the initial limits of a class.
@@ -354,7 +336,7 @@ impl Transmitter {
     /// Whether a packet of the link itself can take the wire, which is free.
     pub(crate) fn can_send_own(&self) -> bool {
         let posted = &self.channels[0].budgets[Class::Posted.index()];
-        !self.is_replaying() && self.can_keep(OWN_BYTES) && posted.allows(0)
+        !self.replay_buffer.is_replaying() && self.can_keep(OWN_BYTES) && posted.allows(0)
     }
 
     /// Sends a posted packet without data that the link itself has made, ahead of those that wait. It
@@ -587,16 +569,6 @@ impl Transmitter {
         }
     }
 
-    /// Removes packets up to `sequence` from the replay buffer. Returns whether there were any.
-    pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
-        self.replay_buffer.acknowledge(sequence, cx)
-    }
-
-    /// Releases all packets in the replay buffer.
-    pub(crate) fn forget_kept(&mut self, cx: &mut impl LinkContext) {
-        self.replay_buffer.clear(cx);
-    }
-
     /// Ends with these counters, because the link has failed: nothing more is due on the wire.
     pub(crate) fn end(&mut self, counters: Counters) {
         self.counters = counters;
@@ -631,15 +603,10 @@ impl Transmitter {
     /// Begins anew without a link: sequence numbers, replay buffer and credit. Packets that wait are kept.
     pub(crate) fn go_down(&mut self, cx: &mut impl LinkContext) {
         self.end_stall(cx.now());
-        self.forget_kept(cx);
+        self.replay_buffer.clear(cx);
         self.next_sequence = 0;
         for channel in self.channels.iter_mut() {
             channel.budgets = [Budget::CLOSED; 3];
         }
-    }
-
-    /// Starts to replay all unacknowledged packets.
-    pub(crate) fn replay(&mut self) {
-        self.replay_buffer.replay();
     }
 }

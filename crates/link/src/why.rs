@@ -56,7 +56,8 @@ impl Transmitter {
 
     /// The wire with the flow of the packet that was sent last, if that is not acknowledged and is of a flow; `None` while the wire is free.
     fn on_wire(&self, now: Time, packets: &Packets) -> Option<Why> {
-        let flow = || self.last_sent().and_then(|last| packets[last].stamp.flow);
+        let last = || self.replay_buffer.last_sent();
+        let flow = || last().and_then(|last| packets[last].stamp.flow);
         (self.busy_until > now).then(|| Why::Wire(flow()))
     }
 }

@@ -496,7 +496,7 @@ impl Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{ConfigKind, FunctionId, Tag};
+    use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
 
     /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
     #[test]
@@ -518,9 +518,14 @@ mod tests {
     #[test]
     fn a_digest_covers_all_but_the_variant_bits() {
         let request = |kind| {
-            let target = FunctionId(0x100);
-            let header = Header::config_write(FunctionId(8), Tag(3), target, 4, kind);
-            header.expect("a register of a function")
+            Header::from(Kind::ConfigWrite(ConfigRequest {
+                requester: FunctionId(8),
+                tag: Tag(3),
+                target: FunctionId(0x100),
+                register: 4,
+                first_be: 0xf,
+                kind,
+            }))
         };
         let mut packets = Packets::default();
         let packet = packets.claim();

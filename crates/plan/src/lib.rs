@@ -337,13 +337,8 @@ fn links(
         let above_fails_at = link_above.map_or(Time::NEVER, |link: &LinkPlan| link.fails_at);
         links.push(LinkPlan {
             id,
-            generation: upstream.link.generation.0,
-            lanes: upstream.link.lanes.0,
-            delay: upstream.link.delay,
-            bit_error_rate: upstream.link.bit_error_rate,
-            sris: upstream.link.sris,
+            parameters: upstream.link.clone(),
             fails_at: upstream.link.failure().min(above_fails_at),
-            arbitration_weight: upstream.link.arbitration_weight,
             socket: socket(&scenario.nodes[above], upstream),
             upstream: (above, port),
             downstream: (below, 0),

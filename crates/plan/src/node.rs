@@ -7,13 +7,13 @@ use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
 use host::queue_pair::REQUESTS;
-use kernel::{Span, Time};
+use kernel::Time;
 use link::PortParameters;
 use nvme::NvmeParameters;
-use protocol::{Bar, FunctionId, Generation};
+use protocol::{Bar, FunctionId};
 use transaction::{FunctionPlace, Functions};
 
-use crate::scenario::NodeKind;
+use crate::scenario::{LinkParameters, NodeKind};
 
 use super::address::Region;
 use super::controllers::Attachment;
@@ -263,20 +263,10 @@ pub struct DownstreamPort {
 pub struct LinkPlan {
     /// The names of the upper and the lower node with a hyphen between.
     pub id: String,
-    /// The link speed.
-    pub generation: Generation,
-    /// The link width.
-    pub lanes: u8,
-    /// Time of flight in one direction.
-    pub delay: Span,
-    /// The probability that a bit arrives wrong, in each direction.
-    pub bit_error_rate: f64,
-    /// Whether the ends have separate reference clocks.
-    pub sris: bool,
+    /// Its parameters.
+    pub parameters: LinkParameters,
     /// The time at which the link fails, or at which a link above it does, if ever.
     pub fails_at: Time,
-    /// Packets that this link may send in a row through an upper port that it shares with other links.
-    pub arbitration_weight: u32,
     /// The socket of the root port above, if the host has several sockets.
     pub socket: Option<u32>,
     /// The node above and the number of its port.

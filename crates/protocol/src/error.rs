@@ -119,9 +119,6 @@ pub enum TlpError {
     /// The length of a configuration request is wrong: it is always one dword.
     #[error("a configuration request has {0} dwords; it must have 1")]
     ConfigLength(u16),
-    /// The register is beyond the configuration space of a function.
-    #[error("configuration register {0} does not exist; use a dword number from 0 to 1023")]
-    Register(u16),
     /// The packet has no such completion: posted requests and completions have none, and a completion of a write has no data.
     #[error("this packet cannot have such a completion")]
     NotCompleted,

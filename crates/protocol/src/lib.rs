@@ -11,6 +11,7 @@ mod completion;
 mod config;
 mod crc;
 mod dllp;
+mod enumerated;
 mod envelope;
 mod error;
 mod generation;

@@ -1,5 +1,6 @@
 //! The ordering table: whether a packet may, must or must not pass an older packet.
 
+use crate::enumerated::enumerated;
 use crate::{Attributes, Class, Header, Kind};
 
 /// An entry of the ordering table.
@@ -13,17 +14,19 @@ pub enum Passing {
     Either,
 }
 
-/// A row or a column of the ordering table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Row {
-    /// A: posted request.
-    Posted,
-    /// B: read request.
-    Read,
-    /// C: non-posted request with data.
-    NonPostedWithData,
-    /// D: completion.
-    Completion,
+enumerated! {
+    /// A row or a column of the ordering table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Row {
+        /// A: posted request.
+        Posted,
+        /// B: read request.
+        Read,
+        /// C: non-posted request with data.
+        NonPostedWithData,
+        /// D: completion.
+        Completion,
+    }
 }
 
 /// The table's entry for a packet of class `later` behind a packet of class `earlier`.
@@ -79,14 +82,6 @@ impl Header {
 }
 
 impl Row {
-    /// Every row, in the order of the table.
-    pub const ALL: [Self; 4] = [
-        Self::Posted,
-        Self::Read,
-        Self::NonPostedWithData,
-        Self::Completion,
-    ];
-
     /// The row of a class. A non-posted request counts as a read.
     pub const fn of_class(class: Class) -> Self {
         match class {

@@ -1,13 +1,12 @@
 //! Transaction layer packets: their headers as values. `wire.rs` converts them to and from bytes.
 
-mod message;
 mod prefix;
 mod translation;
 
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
-    AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
-    FunctionId, MemoryRequest, MessageRequest, NetworkHeader, Pasid, Status, Tag, TlpError,
+    AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigRequest, FunctionId,
+    MemoryRequest, Message, MessageRequest, NetworkHeader, Pasid, Status, Tag, TlpError,
     TrafficClass,
 };
 
@@ -110,6 +109,11 @@ impl Header {
         Ok(Kind::Atomic(request).into())
     }
 
+    /// A message of traffic class 0.
+    pub fn message(requester: FunctionId, message: Message) -> Self {
+        Kind::Message(MessageRequest { requester, message }).into()
+    }
+
     /// Coherence messages of `dwords` dwords together, in their own traffic class.
     pub const fn coherence(format: PacketFormat, dwords: u16) -> Self {
         Self {
@@ -123,30 +127,6 @@ impl Header {
             pasid: None,
             kind: Kind::Coherence(CoherencePacket { format, dwords }),
         }
-    }
-
-    /// A read of the dword `register` of the configuration space of `target`.
-    pub fn config_read(
-        requester: FunctionId,
-        tag: Tag,
-        target: FunctionId,
-        register: u16,
-        kind: ConfigKind,
-    ) -> Result<Self, TlpError> {
-        config_request(requester, tag, target, register, kind)
-            .map(|request| Kind::ConfigRead(request).into())
-    }
-
-    /// A write of the dword `register` of the configuration space of `target`.
-    pub fn config_write(
-        requester: FunctionId,
-        tag: Tag,
-        target: FunctionId,
-        register: u16,
-        kind: ConfigKind,
-    ) -> Result<Self, TlpError> {
-        config_request(requester, tag, target, register, kind)
-            .map(|request| Kind::ConfigWrite(request).into())
     }
 
     /// The completion without data of `request`: the end of a write, or of a read that failed.
@@ -347,29 +327,10 @@ struct Transaction {
     bytes: u16,
 }
 
-fn config_request(
-    requester: FunctionId,
-    tag: Tag,
-    target: FunctionId,
-    register: u16,
-    kind: ConfigKind,
-) -> Result<ConfigRequest, TlpError> {
-    if register >= ConfigRequest::REGISTERS {
-        return Err(TlpError::Register(register));
-    }
-    Ok(ConfigRequest {
-        requester,
-        tag,
-        target,
-        register,
-        first_be: 0xf,
-        kind,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ConfigKind;
 
     const REQUESTER: FunctionId = FunctionId::new(2, 0, 0);
     const COMPLETER: FunctionId = FunctionId::new(0, 0, 0);
@@ -473,18 +434,16 @@ mod tests {
 
     #[test]
     fn a_configuration_write_is_answered_without_data() {
-        let target = FunctionId::new(1, 0, 0);
-        let write = Header::config_write(REQUESTER, Tag(0), target, 1, ConfigKind::Type0).unwrap();
+        let write = Kind::ConfigWrite(ConfigRequest {
+            requester: REQUESTER,
+            tag: Tag(0),
+            target: FunctionId::new(1, 0, 0),
+            register: 1,
+            first_be: 0xf,
+            kind: ConfigKind::Type0,
+        });
+        let write = Header::from(write);
         assert!(Header::completion(&write, COMPLETER, Status::Successful).is_ok());
         assert!(Header::completion_with_data(&write, COMPLETER, 0, 4).is_err());
-    }
-
-    #[test]
-    fn a_function_has_1024_configuration_registers() {
-        let read = |register| {
-            Header::config_read(REQUESTER, Tag(0), COMPLETER, register, ConfigKind::Type1)
-        };
-        assert!(read(1023).is_ok());
-        assert_eq!(read(1024), Err(TlpError::Register(1024)));
     }
 }

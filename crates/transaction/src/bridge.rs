@@ -9,7 +9,7 @@ mod outgoing;
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
-use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
+use packet::{BusFrame, Charge, PacketId, Packets, Refusal, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Passing, Status, Tag};
 
 use crate::{AnsweredPart, Completions, Outstanding, OutstandingLimits, writes, written};
@@ -214,27 +214,48 @@ impl Bridge {
             return waiting.packet;
         };
         let len = read.byte_len();
-        let tag = {
-            let range = (waiting.address, len);
-            self.asked.begin(Asked { request, stamp }, range, now)
-        };
+        let asked = Asked { request, stamp };
+        let tag = self.asked.begin(asked, (waiting.address, len), now);
         let kind = Kind::MemoryRead(request_at(self.global_id(), tag, waiting.address, len));
         beyond_the_tree(waiting.packet, Header { kind, ..request }, packets)
     }
 
-    /// Splits an incoming store into write requests, which may be sent at `due`. Returns true if there are none.
-    pub fn receive_store(
+    /// Handles a packet from the far side; what it becomes on this side may be sent at `due`. Returns whether its buffer space is free now,
+    /// or the reason to refuse the packet, which is not released then.
+    pub fn receive(
         &mut self,
         frame: BusFrame,
-        side: BridgeSide,
-        due: Time,
+        (side, due): (BridgeSide, Time),
+        packets: &mut Packets,
+    ) -> Result<bool, Refusal> {
+        match packets[frame.packet].header().kind {
+            Kind::MemoryWrite(request) => {
+                Ok(self.receive_store(frame, &request, (side, due), packets))
+            }
+            Kind::MemoryRead(request) => {
+                self.receive_load(frame, request, due, packets);
+                Ok(false)
+            }
+            Kind::Completion(completion) => {
+                self.receive_completion(frame.packet, &completion, (side, due), packets)
+            }
+            _ => {
+                packets.release(frame.packet);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Splits an incoming store into write requests. Returns true if there are none.
+    fn receive_store(
+        &mut self,
+        frame: BusFrame,
+        request: &MemoryRequest,
+        (side, due): (BridgeSide, Time),
         packets: &mut Packets,
     ) -> bool {
         let content = &packets[frame.packet];
-        let Kind::MemoryWrite(request) = content.header().kind else {
-            return true;
-        };
-        let (bytes, stamp) = (written(content, &request).to_vec(), content.stamp);
+        let (bytes, stamp) = (written(content, request).to_vec(), content.stamp);
         let store = *content.header();
         let to = (side.id, request.first_byte() % self.config.space);
         let mut all = writes(&bytes, stamp, to, side.max_payload, packets);
@@ -262,14 +283,16 @@ impl Bridge {
         count == 0
     }
 
-    /// Queues an incoming load, which may be executed at `due`.
-    pub fn receive_load(&mut self, frame: BusFrame, due: Time, packets: &mut Packets) {
+    fn receive_load(
+        &mut self,
+        frame: BusFrame,
+        request: MemoryRequest,
+        due: Time,
+        packets: &mut Packets,
+    ) {
         let content = &packets[frame.packet];
         let (header, stamp) = (*content.header(), content.stamp);
         packets.release(frame.packet);
-        let Kind::MemoryRead(request) = header.kind else {
-            return;
-        };
         self.came += 1;
         let load = Load {
             request,
@@ -392,17 +415,16 @@ impl Bridge {
         self.outgoing.push(Class::Completion, waiting);
     }
 
-    /// Splits a completion from another processor into local completions, which may be sent at `due`. Returns false if no request
-    /// waits for it.
-    pub fn receive_completion(
+    /// Splits a completion from another processor into local completions.
+    fn receive_completion(
         &mut self,
         packet: PacketId,
         completion: &Completion,
         (side, due): (BridgeSide, Time),
         packets: &mut Packets,
-    ) -> bool {
+    ) -> Result<bool, Refusal> {
         let Some(part) = self.asked.take(completion) else {
-            return false;
+            return Err(Refusal::UnexpectedCompletion);
         };
         let Asked { request, stamp } = part.what;
         let data = part.data(completion, packets[packet].payload());
@@ -424,7 +446,7 @@ impl Bridge {
         let number = self.came;
         self.answers
             .extend(all.into_iter().map(|packet| (number, due, packet)));
-        true
+        Ok(true)
     }
 }
 

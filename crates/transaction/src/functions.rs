@@ -571,7 +571,7 @@ impl Functions {
     }
 
     /// The function at `place`, as the log of incidents names it.
-    fn site(&self, place: FunctionPlace) -> Site {
+    pub fn site(&self, place: FunctionPlace) -> Site {
         match (self.role, place) {
             (Role::Root, FunctionPlace::Own) => Site::Node,
             (Role::Root, FunctionPlace::Port(index)) => Site::Port(index as u16),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use protocol::Generation;
 use protocol::aurora::BLOCK_BYTES;
 
 use plan::FabricPlan;
+use plan::scenario::{Lanes, LinkParameters, Speed};
 
 use super::pcapng::Interface;
 
@@ -21,8 +21,9 @@ pub(super) struct Medium {
 }
 
 impl Medium {
-    fn link(generation: Generation, lanes: u8, ends: [String; 2]) -> Self {
+    fn link(parameters: &LinkParameters, ends: [String; 2]) -> Self {
         const FS_X64: u128 = 64 * 1_000_000_000_000_000;
+        let (Speed(generation), Lanes(lanes)) = (parameters.generation, parameters.lanes);
         let bits = u128::from(lanes) * 8 * FS_X64;
         Medium {
             kind: format!("PCI Express {} GT/s x{lanes}", generation.gigatransfers()),
@@ -50,7 +51,7 @@ pub(super) fn media(plan: &FabricPlan) -> BTreeMap<String, Medium> {
     let node = |index: usize| plan.nodes[index].name.clone();
     let links = plan.links.iter().map(|link| {
         let ends = [link.upstream.0, link.downstream.0].map(node);
-        let medium = Medium::link(link.generation, link.lanes, ends);
+        let medium = Medium::link(&link.parameters, ends);
         (link.id.clone(), medium)
     });
     let fibres = plan.fibres.iter().map(|fibre| {
@@ -62,7 +63,7 @@ pub(super) fn media(plan: &FabricPlan) -> BTreeMap<String, Medium> {
     let cables = plan.cables.iter().map(|cable| {
         let ends = cable.ends;
         let ends = ends.map(|(controller, _)| plan.controllers[controller].name.clone());
-        let medium = Medium::link(cable.link.generation.0, cable.link.lanes.0, ends);
+        let medium = Medium::link(&cable.link, ends);
         (cable.id.clone(), medium)
     });
     links.chain(fibres).chain(cables).collect()

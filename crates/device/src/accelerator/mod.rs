@@ -18,11 +18,10 @@ use protocol::{
     TrafficClass,
 };
 use transaction::{
-    AccessKind, AccessLoop, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing,
-    messages,
+    AccessKind, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing, messages,
 };
 
-use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
+use crate::commands::{Abilities, Commands, REGISTERS, Served, Work, Works};
 use crate::leaf::abandon;
 use crate::requests::Tags;
 use crate::{
@@ -45,20 +44,15 @@ pub struct Accelerator {
     /// None where addresses are physical. Boxed: all components of a fabric take as much space as the largest.
     translations: Option<Box<Translations>>,
     commands: Commands,
-    works: Vec<Work>,
-    /// The number of the sequence of the accesses that software has started and no measurement counts.
-    unmeasured: Option<usize>,
+    works: Works<Progress>,
     engines: Vec<Engine>,
     /// Number of parts that have found poisoned data since the last report.
     poisoned: u32,
 }
 
-/// A sequence of accesses, with the current one.
-#[derive(Debug)]
-struct Work {
-    accesses: AccessLoop,
-    /// Whether the number of accesses was reported.
-    announced: bool,
+/// The progress of a sequence of accesses.
+#[derive(Debug, Default)]
+struct Progress {
     /// An access that software has started, until it begins.
     commanded: Option<OneAccess>,
     current: Option<Current>,
@@ -147,10 +141,10 @@ impl Leaf for Accelerator {
         }
         self.apply_registers();
         let now = fx.now();
-        let begun = |work: &&mut Work| work.accesses.what.start <= now;
-        for work in self.works.iter_mut().filter(begun) {
-            work.commanded = None;
-            if let Some(current) = &mut work.current {
+        let begun = |work: &&mut Work<Progress>| work.accesses.what.start <= now;
+        for work in self.works.all.iter_mut().filter(begun) {
+            work.state.commanded = None;
+            if let Some(current) = &mut work.state.current {
                 // Its lines are still awaited.
                 current.failed = true;
             }
@@ -172,7 +166,8 @@ impl Leaf for Accelerator {
                 fx.observe(Observation::Incident { site, what });
             }
         }
-        for work in 0..self.works.len() {
+        self.works.announce(fx);
+        for work in 0..self.works.all.len() {
             while self.go_on(work, fx) {}
         }
         self.go_on_with_engines(fx);
@@ -210,8 +205,7 @@ impl Accelerator {
             translations,
             endpoint,
             commands,
-            works: Vec::new(),
-            unmeasured: None,
+            works: Works::default(),
             engines: Vec::new(),
             poisoned: 0,
         };
@@ -244,40 +238,7 @@ impl Accelerator {
 
     /// Adds a sequence of accesses, and returns the number by which software can start them, from 1.
     pub fn add_accesses(&mut self, accesses: Accesses) -> u32 {
-        self.works.push(Work {
-            accesses: AccessLoop::new(accesses),
-            announced: false,
-            commanded: None,
-            current: None,
-        });
-        self.works.len() as u32
-    }
-
-    /// Takes the access that software has started.
-    fn start(&mut self, command: Command, now: Time) {
-        let Command {
-            kind, address, len, ..
-        } = command;
-        let sequence = command.sequence.and_then(|number| {
-            let accesses = &self.works.get(number)?.accesses;
-            Some((number, accesses.offset_of(kind, address, len)?))
-        });
-        let (number, offset) = sequence.unwrap_or_else(|| (self.unmeasured(), address));
-        let work = &mut self.works[number];
-        work.commanded = Some(work.accesses.begin_commanded(kind, (offset, len), now));
-    }
-
-    /// The number of the sequence of accesses that no measurement counts.
-    fn unmeasured(&mut self) -> usize {
-        *self.unmeasured.get_or_insert_with(|| {
-            self.works.push(Work {
-                accesses: AccessLoop::new(Accesses::unmeasured()),
-                announced: false,
-                commanded: None,
-                current: None,
-            });
-            self.works.len() - 1
-        })
+        self.works.add(accesses)
     }
 
     /// Adds a sequence of work under locks.
@@ -297,8 +258,8 @@ impl Accelerator {
         while let Some(packet) = self.endpoint.take(fx) {
             fx.store().release(packet);
         }
-        for work in &mut self.works {
-            (work.commanded, work.current) = (None, None);
+        for work in &mut self.works.all {
+            work.state = Progress::default();
             abandon(&mut work.accesses, fx);
         }
         for engine in &mut self.engines {
@@ -309,7 +270,11 @@ impl Accelerator {
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         match self.commands.serve(packet, &mut self.endpoint, fx) {
-            Served::Start(command) => return self.start(command, now),
+            Served::Start(command) => {
+                let (number, one, _) = self.works.begin_commanded(&command, now);
+                self.works.all[number].state.commanded = Some(one);
+                return;
+            }
             Served::Here => return,
             Served::Elsewhere => {}
         }
@@ -371,19 +336,15 @@ impl Accelerator {
     /// Advances a sequence of accesses. True if it may advance further now.
     fn go_on(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
-        let work = &mut self.works[number];
-        if !std::mem::replace(&mut work.announced, true)
-            && let Some(told) = work.accesses.announced()
-        {
-            fx.observe(told);
-        }
-        let Some(current) = &work.current else {
-            let accesses = &mut work.accesses;
+        let Work {
+            accesses, state, ..
+        } = &mut self.works.all[number];
+        let Some(current) = &state.current else {
             let is_due = !accesses.is_over() && accesses.next_start() <= now;
-            if !self.endpoint.is_bus_master() || !is_due && work.commanded.is_none() {
+            if !self.endpoint.is_bus_master() || !is_due && state.commanded.is_none() {
                 return false;
             }
-            let commanded = work.commanded.take();
+            let commanded = state.commanded.take();
             let one = commanded.unwrap_or_else(|| accesses.begin(now));
             if let Some(translations) = &mut self.translations {
                 // All pages of an access are looked up at its begin, even if the first lookup fails.
@@ -392,7 +353,7 @@ impl Accelerator {
                     translations.find(page, now);
                 }
             }
-            work.current = Some(Current {
+            state.current = Some(Current {
                 one,
                 issued: 0,
                 open: 0,
@@ -416,14 +377,14 @@ impl Accelerator {
             failed,
             ..
         } = *current;
-        work.current = None;
-        if work.accesses.what.driven {
+        state.current = None;
+        if accesses.what.driven {
             self.commands.end(finish, failed);
         }
         let told = if failed {
-            work.accesses.fail(one, finish)
+            accesses.fail(one, finish)
         } else {
-            work.accesses.end(one, finish, intact)
+            accesses.end(one, finish, intact)
         };
         if let Some(told) = told {
             fx.foresee(finish, told);
@@ -438,9 +399,9 @@ impl Accelerator {
         }
         let now = fx.now();
         let Work {
-            accesses, current, ..
-        } = &mut self.works[number];
-        let Some(current) = current else {
+            accesses, state, ..
+        } = &mut self.works.all[number];
+        let Some(current) = &mut state.current else {
             return false;
         };
         let (what, one) = (&accesses.what, current.one);
@@ -482,7 +443,7 @@ impl Accelerator {
         let Initiator::Work(work) = part.initiator else {
             return self.perform_locked(part, end);
         };
-        let what = &self.works[work].accesses.what;
+        let what = &self.works.all[work].accesses.what;
         let data = match part.operation {
             Operation::Read => {
                 let bytes = self.lines.read(part);
@@ -502,7 +463,7 @@ impl Accelerator {
     /// Ends a part of an access: whether its data is as expected, or none if it is poisoned, which fails the access.
     fn end_part(&mut self, work: usize, end: Time, data: Option<bool>) {
         self.poisoned += u32::from(data.is_none());
-        let current = self.works[work].current.as_mut();
+        let current = self.works.all[work].state.current.as_mut();
         let current = current.expect("a part belongs to the current access");
         current.open -= 1;
         current.finish = current.finish.max(end);
@@ -512,7 +473,7 @@ impl Accelerator {
 
     fn send(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while self.is_open(fx) {
+        while is_open(&mut self.endpoint, fx) {
             let lines = &self.lines;
             let next = self.translations.as_mut().and_then(|all| {
                 all.next_invalidate_completion(|begun| lines.have_ended(begun), fx.store())
@@ -529,24 +490,8 @@ impl Accelerator {
             };
             self.endpoint.send(packet, fx);
         }
-        self.interrupt(fx);
-    }
-
-    /// Whether the send path can take a request. Coherence messages have a channel of their own and do not block requests.
-    fn is_open(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let class = TrafficClass::default();
-        self.endpoint.is_open(fx) || self.endpoint.is_open_besides(class, fx.now())
-    }
-
-    /// Sends the interrupt at the end of an access that software has started.
-    fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.commands.owes_interrupt(fx.now())
-            && self.endpoint.is_bus_master()
-            && self.is_open(fx)
-            && let Some(packet) = self.commands.next_interrupt(&mut self.endpoint, fx)
-        {
-            self.endpoint.hand_over(packet, fx);
-        }
+        self.commands
+            .send_interrupts(&mut self.endpoint, is_open, fx);
     }
 
     /// Schedules a wake-up for the next event.
@@ -554,8 +499,9 @@ impl Accelerator {
         let now = fx.now();
         let works = self
             .works
+            .all
             .iter()
-            .filter(|work| work.current.is_none() && !work.accesses.is_over());
+            .filter(|work| work.state.current.is_none() && !work.accesses.is_over());
         let works = works.map(|work| work.accesses.next_start());
         let outbox = self.lines.outbox.next_time();
         let translations = self.translations.as_mut();
@@ -571,6 +517,11 @@ impl Accelerator {
             self.endpoint.wake_engine(next, fx);
         }
     }
+}
+
+/// Whether the send path can take a request. Coherence messages have a channel of their own and do not block requests.
+fn is_open(endpoint: &mut Endpoint, fx: &mut Effects<'_, Accelerator>) -> bool {
+    endpoint.is_open(fx) || endpoint.is_open_besides(TrafficClass::default(), fx.now())
 }
 
 /// An address in each 4 KiB page of the `len` bytes at `first`.

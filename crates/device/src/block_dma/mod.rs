@@ -11,7 +11,7 @@ use packet::PacketId;
 use protocol::{Bar, Kind};
 use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Memory};
 
-use crate::commands::{Abilities, Command, Commands, REGISTERS, Served};
+use crate::commands::{Abilities, Command, Commands, REGISTERS, Served, Works};
 use crate::leaf::{abandon, one_port};
 use crate::requests::{Mark, Posted, Requests, Sent};
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters, Properties};
@@ -44,11 +44,7 @@ pub struct BlockDma {
     commands: Commands,
     /// The access that software has started, until its transfer begins.
     commanded: Option<Command>,
-    works: Vec<AccessLoop>,
-    /// The number of the sequence of the accesses that software has started and no measurement counts.
-    unmeasured: Option<usize>,
-    /// Number of sequences of accesses that were reported.
-    announced: usize,
+    works: Works<()>,
     /// The sequence that is served next among those that are due.
     turn: usize,
     transfer: Option<Transfer>,
@@ -92,8 +88,9 @@ impl Leaf for BlockDma {
         (self.commanded, self.transfer) = (None, None);
         (self.next_request, self.free) = (fx.now(), fx.now());
         let now = fx.now();
-        for work in self.works.iter_mut().filter(|work| work.what.start <= now) {
-            abandon(work, fx);
+        let works = self.works.all.iter_mut().map(|work| &mut work.accesses);
+        for accesses in works.filter(|accesses| accesses.what.start <= now) {
+            abandon(accesses, fx);
         }
         self.requests.apply_registers(&self.endpoint);
     }
@@ -102,16 +99,12 @@ impl Leaf for BlockDma {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        for told in self.works[self.announced..]
-            .iter()
-            .filter_map(AccessLoop::announced)
-        {
-            fx.observe(told);
-        }
-        self.announced = self.works.len();
+        self.works.announce(fx);
         self.give_up(fx);
         while self.go_on(fx) {}
-        self.interrupt(fx);
+        let is_open = |endpoint: &mut Endpoint, fx: &mut Effects<'_, Self>| endpoint.is_open(fx);
+        self.commands
+            .send_interrupts(&mut self.endpoint, is_open, fx);
         self.wake(fx);
     }
 }
@@ -134,9 +127,7 @@ impl BlockDma {
             start_latency: parameters.start_latency,
             end_latency: parameters.end_latency,
             request_interval: parameters.request_interval,
-            works: Vec::new(),
-            unmeasured: None,
-            announced: 0,
+            works: Works::default(),
             turn: 0,
             transfer: None,
             next_request: Time::ZERO,
@@ -147,8 +138,7 @@ impl BlockDma {
     /// Adds a sequence of transfers, and returns the number by which software can start them, from 1; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
     /// of it.
     pub fn add_accesses(&mut self, accesses: Accesses) -> u32 {
-        self.works.push(AccessLoop::new(accesses));
-        self.works.len() as u32
+        self.works.add(accesses)
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
@@ -168,10 +158,11 @@ impl BlockDma {
         if let Err(why) = self.endpoint.verdict(&header) {
             return self.endpoint.refuse(packet, why, fx);
         }
-        let (transfer, works) = (&mut self.transfer, &self.works);
+        let (transfer, works) = (&mut self.transfer, &self.works.all);
         let keep = |(): &mut (), offset: u64, bytes: &[u8], memory: &mut Memory| {
             if let Some(transfer) = transfer {
-                transfer.keep(offset, bytes, &works[transfer.work].what, memory);
+                let what = &works[transfer.work].accesses.what;
+                transfer.keep(offset, bytes, what, memory);
             }
         };
         let requests = &mut self.requests;
@@ -184,11 +175,11 @@ impl BlockDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         let transfer = &mut self.transfer;
-        let works = &self.works;
+        let works = &self.works.all;
         loop {
             let flow = |(): &()| {
                 let transfer = transfer.as_ref()?;
-                transfer.flow(&works[transfer.work].what)
+                transfer.flow(&works[transfer.work].accesses.what)
             };
             let Some(ended) = self.requests.give_up(flow, &mut self.endpoint, fx) else {
                 return;
@@ -207,59 +198,25 @@ impl BlockDma {
         }
     }
 
-    /// Sends the interrupt after the end of an access that software has started.
-    fn interrupt(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.commands.owes_interrupt(fx.now())
-            && self.endpoint.is_bus_master()
-            && self.endpoint.is_open(fx)
-            && let Some(packet) = self.commands.next_interrupt(&mut self.endpoint, fx)
-        {
-            self.endpoint.hand_over(packet, fx);
-        }
-    }
-
-    /// The number of the sequence of accesses that no measurement counts.
-    fn unmeasured(&mut self) -> usize {
-        *self.unmeasured.get_or_insert_with(|| {
-            self.works.push(AccessLoop::new(Accesses::unmeasured()));
-            self.works.len() - 1
-        })
-    }
-
-    /// Begins the transfer that software has started.
-    fn begin_commanded(&mut self, command: Command, now: Time) {
-        let Command {
-            kind, address, len, ..
-        } = command;
-        let sequence = command.sequence.and_then(|number| {
-            let offset = self.works.get(number)?.offset_of(kind, address, len)?;
-            Some((number, offset))
-        });
-        let (number, offset) = sequence.unwrap_or_else(|| (self.unmeasured(), address));
-        let one = self.works[number].begin_commanded(kind, (offset, len), now);
-        let card = sequence.is_none().then_some(command.card);
-        self.transfer = Some(Transfer::new(number, one, card));
-        self.next_request = now + self.start_latency;
-    }
-
     /// Begins the next transfer, if one is due.
     fn begin(&mut self, now: Time) -> bool {
-        if self.free <= now
-            && let Some(command) = self.commanded.take()
-        {
-            self.begin_commanded(command, now);
-            return true;
-        }
-        let works = self.works.len();
-        let is_due = |work: &AccessLoop| !work.is_over() && work.next_start() <= now;
-        let mut turns = (self.turn..works).chain(0..self.turn);
-        let due = turns.find(|work| is_due(&self.works[*work]));
-        let Some(number) = due.filter(|_| self.free <= now) else {
+        if self.free > now {
             return false;
+        }
+        let (number, one, card) = if let Some(command) = self.commanded.take() {
+            let (number, one, is_free) = self.works.begin_commanded(&command, now);
+            (number, one, is_free.then_some(command.card))
+        } else {
+            let works = &mut self.works.all;
+            let is_due = |one: &AccessLoop| !one.is_over() && one.next_start() <= now;
+            let mut turns = (self.turn..works.len()).chain(0..self.turn);
+            let Some(number) = turns.find(|work| is_due(&works[*work].accesses)) else {
+                return false;
+            };
+            self.turn = (number + 1) % works.len();
+            (number, works[number].accesses.begin(now), None)
         };
-        self.turn = (number + 1) % works;
-        let one = self.works[number].begin(now);
-        self.transfer = Some(Transfer::new(number, one, None));
+        self.transfer = Some(Transfer::new(number, one, card));
         self.next_request = now + self.start_latency;
         true
     }
@@ -272,7 +229,7 @@ impl BlockDma {
         if self.next_request > fx.now() {
             return false;
         }
-        let what = &self.works[transfer.work].what;
+        let what = &self.works.all[transfer.work].accesses.what;
         if transfer.stage == Stage::Starting {
             let atomic = transfer.atomic();
             if atomic.is_some() && !self.endpoint.is_atomic_requester_at(FunctionPlace::Own) {
@@ -305,7 +262,7 @@ impl BlockDma {
             return false;
         };
         self.free = done + self.end_latency;
-        let work = &mut self.works[transfer.work];
+        let work = &mut self.works.all[transfer.work].accesses;
         if work.what.driven {
             self.commands.end(self.free, transfer.failed);
         }
@@ -335,7 +292,8 @@ impl BlockDma {
             let is_asked = transfer.stage != Stage::Starting && self.requests.are_sent();
             (!is_asked).then_some(self.next_request)
         } else {
-            let left = self.works.iter().filter(|work| !work.is_over());
+            let all = self.works.all.iter().map(|work| &work.accesses);
+            let left = all.filter(|accesses| !accesses.is_over());
             let first = left.map(AccessLoop::next_start).min();
             first.map(|start| start.max(self.free))
         };

@@ -299,23 +299,27 @@ impl Circuit {
         self.bars.iter().find(hit).map(|bar| bar.index)
     }
 
+    /// Reports that the circuit has stopped.
+    fn stop(&mut self, failure: Failure, fx: &mut Effects<'_, Self>) {
+        fx.observe(Observation::Stopped);
+        let stopped = Time::ZERO + self.period * failure.cycle;
+        self.failure = Some((stopped, failure));
+    }
+
     /// Runs the circuit up to now.
     fn advance(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Err(failure) = self.run_until_now(fx) {
+            self.stop(failure, fx);
+        }
+    }
+
+    fn run_until_now(&mut self, fx: &mut Effects<'_, Self>) -> Result<(), Failure> {
         let now = fx.now();
         let until = now.since(Time::ZERO).as_fs() / self.period.as_fs() + 1;
-        if self.waves.is_some()
-            && let Err(failure) = self.write_waves(until)
-        {
-            self.failure = Some(stopped(failure, self.period, fx));
-            return;
+        if self.waves.is_some() {
+            self.write_waves(until)?;
         }
-        let events = match self.core.run(until) {
-            Ok(events) => events,
-            Err(failure) => {
-                self.failure = Some(stopped(failure, self.period, fx));
-                return;
-            }
-        };
+        let events = self.core.run(until)?;
         for ((first, last), label, happening) in events.iter() {
             let began = Time::ZERO + self.period * first;
             match happening {
@@ -329,18 +333,11 @@ impl Circuit {
                     }
                 }
                 Happening::Sent(bytes) => {
-                    let (header, payload) = match parse(bytes) {
-                        Ok(parts) => parts,
-                        Err(message) => {
-                            let failure = Failure {
-                                circuit: self.choice.name.clone(),
-                                cycle: last,
-                                message,
-                            };
-                            self.failure = Some(stopped(failure, self.period, fx));
-                            return;
-                        }
-                    };
+                    let (header, payload) = parse(bytes).map_err(|message| Failure {
+                        circuit: self.choice.name.clone(),
+                        cycle: last,
+                        message,
+                    })?;
                     let stamp = self.labels.stamp(&header, label, began);
                     let packet = fx.store().make(header, stamp, payload);
                     self.endpoint.hand_over_at(began, packet, fx);
@@ -368,6 +365,7 @@ impl Circuit {
         if self.is_working() {
             self.endpoint.wake_engine(self.next_run(until), fx);
         }
+        Ok(())
     }
 
     /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
@@ -401,40 +399,26 @@ impl Circuit {
     }
 }
 
-/// Reports that a circuit has stopped; returns its time and reason.
-fn stopped(failure: Failure, period: Span, fx: &mut Effects<'_, Circuit>) -> (Time, Failure) {
-    fx.observe(Observation::Stopped);
-    (Time::ZERO + period * failure.cycle, failure)
-}
-
 /// Gives a packet to a circuit, without its prefix and its digest; returns the number of its beats.
 fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64 {
     let label = label_of(content.stamp.flow);
     let (header, payload) = (content.header_behind_prefix(), content.payload());
     let len = header.len() + payload.len();
     let is_non_posted = content.header().class() == Class::NonPosted;
-    let bytes = content.bytes();
-    if len == bytes.len() {
-        let tlp = Tlp {
-            bytes,
-            cycle,
-            label,
-            bar,
-            is_non_posted,
-        };
-        core.push(&tlp);
-    } else {
-        let mut bare = [header, payload].concat();
+    let mut bare = Vec::new();
+    let mut bytes = content.bytes();
+    if len != bytes.len() {
+        bare.extend([header, payload].concat());
         bare[TD.0] &= !TD.1;
-        let tlp = Tlp {
-            bytes: &bare,
-            cycle,
-            label,
-            bar,
-            is_non_posted,
-        };
-        core.push(&tlp);
+        bytes = &bare;
     }
+    core.push(&Tlp {
+        bytes,
+        cycle,
+        label,
+        bar,
+        is_non_posted,
+    });
     len.div_ceil(core.width()) as u64
 }
 

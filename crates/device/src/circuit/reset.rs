@@ -6,7 +6,7 @@ use kernel::{Effects, Span, Time};
 use packet::Observation;
 use transaction::FunctionPlace;
 
-use super::{Circuit, flow_of, stopped};
+use super::{Circuit, flow_of};
 
 impl Circuit {
     /// Begins a function-level reset: flows are forgotten, what arrives is dropped, and completions of older reads still reach the circuit.
@@ -37,7 +37,7 @@ impl Circuit {
                         "it has not ended a function-level reset within 100 ms (PCIe Base 6.6.2)"
                             .into(),
                 };
-                self.failure = Some(stopped(failure, self.period, fx));
+                self.stop(failure, fx);
             }
             return self.endpoint.wake_engine(latest, fx);
         }

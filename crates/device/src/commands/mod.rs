@@ -3,6 +3,7 @@
 //! A device model embeds [`Commands`]: it passes on accesses to its registers, starts what they command, and reports the end.
 
 pub mod registers;
+mod works;
 
 use kernel::{Effects, Span, Time};
 use packet::PacketId;
@@ -11,6 +12,8 @@ use transaction::{AccessKind, FunctionPlace, Memory, written};
 
 use crate::Endpoint;
 use crate::endpoint::Device;
+pub(crate) use works::{Work, Works};
+
 use registers::{
     ADDRESS, BAD_WRITE, BUSY, CARD, COMMAND, DONE, DURATION, FAILED, INVALID, LENGTH, MOST_BYTES,
     OVERRUN, STATUS,
@@ -175,20 +178,21 @@ impl Commands {
         self.end.map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// The message of the next interrupt that can be signalled, behind all data that was sent before it.
-    pub(crate) fn next_interrupt<C: Device>(
+    /// Sends the interrupts that can be signalled, behind all data that was sent before them, while the send path `is_open`.
+    pub(crate) fn send_interrupts<C: Device>(
         &mut self,
         endpoint: &mut Endpoint,
+        is_open: impl Fn(&mut Endpoint, &mut Effects<'_, C>) -> bool,
         fx: &mut Effects<'_, C>,
-    ) -> Option<PacketId> {
-        self.interrupts = self.interrupts.checked_sub(1)?;
-        endpoint.interrupt(FunctionPlace::Own, VECTOR, fx)
-    }
-
-    /// Whether interrupts wait to be sent at `now`.
-    pub(crate) fn owes_interrupt(&mut self, now: Time) -> bool {
-        self.settle(now);
-        self.interrupts > 0
+    ) {
+        self.settle(fx.now());
+        while self.interrupts > 0 && endpoint.is_bus_master() && is_open(endpoint, fx) {
+            self.interrupts -= 1;
+            let Some(packet) = endpoint.interrupt(FunctionPlace::Own, VECTOR, fx) else {
+                return;
+            };
+            endpoint.hand_over(packet, fx);
+        }
     }
 
     /// Handles a write to `COMMAND`.

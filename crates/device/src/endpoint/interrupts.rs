@@ -7,7 +7,7 @@ use kernel::Effects;
 use packet::{PacketId, Stamp};
 use protocol::register::{MSI, MSI_CAPABLE_SHIFT};
 use protocol::{Header, Kind, MemoryRequest, TrafficClass};
-use transaction::{Completions, FunctionPlace, Memory, arrived, written};
+use transaction::{Completions, FunctionPlace, Memory, written};
 
 use super::vectors::{Message, Raised, VectorCounts, VectorTable};
 use super::{BOUNDARY, CLOSED, Device, Endpoint};
@@ -231,11 +231,7 @@ impl Endpoint {
                         table.vectors.write(first + at as u64, *value);
                     }
                 }
-                let told = arrived(content, request, &self.patterns);
-                fx.store().release(packet);
-                if let Some(told) = told {
-                    fx.observe(told);
-                }
+                self.end_write(packet, request, fx);
             }
             Kind::MemoryRead(request) => {
                 let (first, len) = (request.first_byte(), request.byte_len());
@@ -283,11 +279,8 @@ impl Endpoint {
             traffic_class: self.parameters.interrupt_class(),
             ..write
         };
-        let packet = fx.store().claim();
-        fx.store()[packet]
-            .write(header, Stamp::default())
-            .copy_from_slice(&data.to_le_bytes());
-        packet
+        let data = data.to_le_bytes();
+        fx.store().make(header, Stamp::default(), &data)
     }
 }
 

@@ -9,7 +9,7 @@ use packet::{Incident, Observation, PacketId, Packets, Site};
 use protocol::{FunctionId, Kind};
 use transaction::FunctionPlace;
 
-use super::{Device, Endpoint};
+use super::{Device, Endpoint, PORT};
 
 /// The resets of an endpoint that has had one.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ impl Endpoint {
         resets.ends.push((place, end));
         resets.pending.insert(0, place);
         fx.observe(Observation::Incident {
-            site: site(place),
+            site: self.functions.site(place),
             what: Incident::Event("Function Level Reset"),
         });
     }
@@ -109,7 +109,7 @@ impl Endpoint {
         } else {
             self.functions.hot_reset();
             fx.observe(Observation::Incident {
-                site: site(FunctionPlace::Own),
+                site: Site::Port(PORT.0),
                 what: Incident::Event("hot reset"),
             });
         }
@@ -149,13 +149,5 @@ fn completer(packet: PacketId, packets: &Packets) -> FunctionId {
     match packets[packet].header().kind {
         Kind::Completion(completion) => completion.completer,
         _ => FunctionId::default(),
-    }
-}
-
-/// The function at `place` in the log of incidents.
-fn site(place: FunctionPlace) -> Site {
-    match place {
-        FunctionPlace::Virtual(number) => Site::Virtual(number as u16),
-        FunctionPlace::Own | FunctionPlace::Port(_) => Site::Port(0),
     }
 }

@@ -131,7 +131,7 @@ impl Component for Nic {
                 None => self.receiver.accept(frame, &self.shared, fx),
             },
             Frame::ReturnedSpace(space) => match space.io() {
-                Some(class) => self.window.free(class, space),
+                Some(class) => self.window.bridge.free(class, space),
                 None => self.shared.bus.free(space),
             },
             _ => {
@@ -180,7 +180,7 @@ impl Leaf for Nic {
     }
 
     fn deadline(&mut self, now: Time) -> Time {
-        self.reads.deadline(now)
+        self.reads.outstanding.next_change(now)
     }
 
     /// The queue pairs of the function are closed, and what it has read or would read is lost to its messages.
@@ -232,7 +232,7 @@ impl Leaf for Nic {
         if due < Time::NEVER {
             self.shared.endpoint.wake_engine(due, fx);
         }
-        let deadline = self.reads.deadline(fx.now());
+        let deadline = self.deadline(fx.now());
         let endpoint = &mut self.shared.endpoint;
         endpoint.wake_engine_in_background(deadline, fx);
     }
@@ -257,42 +257,32 @@ impl NicParameters {
 impl Nic {
     /// A controller with all queue pairs closed.
     pub fn new(config: NicConfig) -> Self {
-        let NicConfig {
-            endpoint,
-            parameters,
-            processor,
-            channels,
-            data_channels,
-            get_channel,
-            channel_buffer,
-            processor_space,
-            reach,
-            largest,
-            io_buffer,
-        } = config;
-        let cycle = endpoint.parameters.clock.period();
-        let limits = |tags| endpoint.parameters.outstanding(tags);
+        let (parameters, processor) = (config.parameters, config.processor);
+        let cycle = config.endpoint.parameters.clock.period();
+        let limits = |tags| config.endpoint.parameters.outstanding(tags);
         let bridge = BridgeConfig {
             processor,
-            space: processor_space,
-            words: io_buffer / 16,
+            space: config.processor_space,
+            words: config.io_buffer / 16,
             cycle,
             loads: limits(parameters.loads),
         };
-        let bus = Bus::new(
-            channels,
-            (data_channels, get_channel),
-            channel_buffer / 16,
-            cycle,
-        );
+        let channels = (config.data_channels, config.get_channel);
+        let bus = Bus::new(config.channels, channels, config.channel_buffer / 16, cycle);
         let mut nic = Nic {
             doorbells: Box::new(Doorbells::new(parameters.arbiter, parameters.doorbell_fifo)),
             reads: Reads::new(&parameters, limits(parameters.tags), cycle),
-            sender: Box::new(Sender::new(&parameters, largest)),
+            sender: Box::new(Sender::new(&parameters, config.largest)),
             receiver: Receiver::default(),
-            window: Box::new(Window::new(bridge, reach)),
+            window: Box::new(Window::new(bridge, config.reach)),
             turn: 0,
-            shared: Shared::new(Endpoint::new(endpoint), parameters, processor, cycle, bus),
+            shared: Shared::new(
+                Endpoint::new(config.endpoint),
+                parameters,
+                processor,
+                cycle,
+                bus,
+            ),
         };
         nic.apply_registers();
         nic
@@ -300,7 +290,7 @@ impl Nic {
 
     /// Numbers of faults of a function, in the order of [`Fault::ALL`].
     pub fn faults(&self, function: u8) -> &[u64] {
-        self.shared.faults(function)
+        &self.shared.faults[usize::from(function)]
     }
 
     /// Whether some bytes of a message of a flow have not left, so that the flow is not complete.
@@ -337,7 +327,8 @@ impl Nic {
 
     /// Applies the registers.
     fn apply_registers(&mut self) {
-        self.reads.allow(self.shared.endpoint.requests_allowed());
+        let allowed = self.shared.endpoint.requests_allowed();
+        self.reads.outstanding.allow(allowed);
         self.shared.apply_registers();
     }
 
@@ -357,7 +348,7 @@ impl Nic {
             let endpoint = &mut self.shared.endpoint;
             endpoint.withdraw_interrupt(place, vector);
         }
-        if !self.shared.pair(owner).is_open() {
+        if !self.shared.pairs.get(owner).is_open() {
             self.doorbells.forget(owner.function(), owner.pair());
         }
         is_set
@@ -439,7 +430,7 @@ impl Nic {
             }
             return;
         }
-        if !self.shared.pair(owner).is_open() {
+        if !self.shared.pairs.get(owner).is_open() {
             return self.shared.stop(function, Fault::ClosedPair, None, fx);
         }
         let bell = Bell {
@@ -488,7 +479,7 @@ impl Nic {
             return gave_up;
         }
         let largest = endpoint.max_read_request();
-        let may_read = self.reads.fits(largest, fx.now());
+        let may_read = self.reads.outstanding.fits_anywhere(largest, fx.now());
         for index in (self.turn..SOURCES.len()).chain(0..self.turn) {
             if let Some(packet) = self.next_of(SOURCES[index], may_read, fx) {
                 self.turn = (index + 1) % SOURCES.len();
@@ -512,7 +503,11 @@ impl Nic {
         may_read: bool,
         fx: &mut Effects<'_, Self>,
     ) -> Option<PacketId> {
-        let read = match source {
+        let Read {
+            owner,
+            range,
+            purpose,
+        } = match source {
             Source::Stores => return self.window.next_store(fx),
             Source::Uploads => return self.shared.next_upload(fx),
             _ if !may_read => return None,
@@ -530,11 +525,6 @@ impl Nic {
             Source::Descriptors => self.sender.next_descriptor(self.shared.largest_read())?,
             Source::Data => self.sender.next_data(self.shared.largest_read())?,
         };
-        let Read {
-            owner,
-            range,
-            purpose,
-        } = read;
         let (now, requester) = (fx.now(), self.shared.requester(owner));
         if self.shared.endpoint.has_resets() && !self.shared.is_master(owner.function()) {
             self.reads.fail(purpose, range.len, now);

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, QueuePairId, Tag, TrafficClass};
-use transaction::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
+use protocol::{Completion, FunctionId, QueuePairId, TrafficClass};
+use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
 
 use super::NicParameters;
 use super::descriptor::Item;
@@ -35,7 +35,7 @@ type Asked = (FunctionId, Purpose);
 /// The outstanding read requests, and the completions that are being handled.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
-    outstanding: Outstanding<Asked>,
+    pub(super) outstanding: Outstanding<Asked>,
     cycle: Span,
     /// Cycles of a completion besides those of its words.
     handling_cycles: u32,
@@ -70,21 +70,6 @@ impl Reads {
             others: VecDeque::new(),
             data: VecDeque::new(),
         }
-    }
-
-    /// Applies the registers to new reads.
-    pub(super) fn allow(&mut self, requests: RequestControl) {
-        self.outstanding.allow(requests);
-    }
-
-    /// Whether there is a tag, and space for the completions, for another request of `len` bytes.
-    pub(super) fn fits(&self, len: u32, now: Time) -> bool {
-        self.outstanding.fits_anywhere(len, now)
-    }
-
-    /// Takes a tag for a request of an address and a length.
-    pub(super) fn begin(&mut self, asked: Asked, range: (u64, u32), now: Time) -> Tag {
-        self.outstanding.begin(asked, range, now)
     }
 
     /// Makes a read request within a page.
@@ -190,10 +175,5 @@ impl Reads {
         let firsts = firsts.into_iter().flatten().map(|completed| completed.due);
         let later = firsts.filter(|due| *due > now).min();
         later.unwrap_or(Time::NEVER)
-    }
-
-    /// The time at which an outstanding request times out, or a tag leaves its quarantine.
-    pub(super) fn deadline(&mut self, now: Time) -> Time {
-        self.outstanding.next_change(now)
     }
 }

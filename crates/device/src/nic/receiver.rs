@@ -124,7 +124,7 @@ impl Receiver {
         if header.packet_type == PacketType::Get {
             return receive_get(frame, &header, shared, sender, fx);
         }
-        if shared.uploads_are_full() {
+        if shared.uploads.is_full() {
             return Handled::Wait;
         }
         let is_put = header.packet_type == PacketType::Put;
@@ -157,7 +157,7 @@ impl Receiver {
         if header.address() == 0 {
             self.abandon(header.source, shared);
             let owner = header.destination;
-            if !shared.pair(owner).arrived.has_room() {
+            if !shared.pairs.get(owner).arrived.has_room() {
                 return Err(Fault::RingFull);
             }
             let buffer = match shared.pairs.take_buffer(owner) {
@@ -165,7 +165,7 @@ impl Receiver {
                 Buffer::None(fault) => return Err(fault),
                 Buffer::At(address) => address,
             };
-            let pair = shared.pair_mut(owner);
+            let pair = shared.pairs.get_mut(owner);
             pair.arrived.keep();
             let message = Message {
                 owner,
@@ -221,7 +221,7 @@ impl Receiver {
         shared.upload(frame, (owner, buffer + header.address(), header.len()), fx);
         message.received = end;
         if header.event {
-            shared.pair_mut(owner).arrived.give_back();
+            shared.pairs.get_mut(owner).arrived.give_back();
             let event = Event {
                 kind: EventKind::Nap,
                 fault: None,
@@ -246,13 +246,13 @@ impl Receiver {
 impl Message {
     /// Whether its queue pair has the same owner as at its begin.
     fn is_own(&self, shared: &Shared) -> bool {
-        shared.pair(self.owner).epoch() == self.epoch
+        shared.pairs.get(self.owner).epoch() == self.epoch
     }
 
     /// Returns the buffer and the event's entry, if the owner is still the same.
     fn give_back(&self, shared: &mut Shared) {
         if self.is_own(shared) {
-            let pair = shared.pair_mut(self.owner);
+            let pair = shared.pairs.get_mut(self.owner);
             pair.arrived.give_back();
             pair.buffers.put_back(self.buffer);
         }
@@ -266,7 +266,7 @@ fn receive_put(
     fx: &mut Effects<'_, Nic>,
 ) -> Result<Handled, Fault> {
     let owner = header.destination;
-    if header.event && !shared.pair(owner).arrived.has_room() {
+    if header.event && !shared.pairs.get(owner).arrived.has_room() {
         return Err(Fault::RingFull);
     }
     shared.upload(frame, (owner, header.address(), header.len()), fx);
@@ -292,7 +292,7 @@ fn receive_refusal(
 ) -> Result<Handled, Fault> {
     let owner = header.destination;
     let (label, fault) = refusal_of(header.address());
-    if !shared.pair(owner).arrived.has_room() {
+    if !shared.pairs.get(owner).arrived.has_room() {
         return Err(Fault::RingFull);
     }
     let event = Event {
@@ -335,7 +335,7 @@ fn receive_get(
         }) => {
             let address = Address {
                 source: from,
-                epoch: shared.pair(from).epoch(),
+                epoch: shared.pairs.get(from).epoch(),
                 destination: to,
                 key: header.magic,
                 tell_sender: false,

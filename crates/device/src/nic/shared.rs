@@ -9,7 +9,7 @@ use transaction::BridgeSide;
 use super::bus::Bus;
 use super::descriptor::Probe;
 use super::event::Event;
-use super::pairs::{Pair, Pairs};
+use super::pairs::Pairs;
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::{Uploaded, Uploads};
@@ -27,9 +27,9 @@ pub(super) struct Shared {
     pub(super) processor: u8,
     cycle: Span,
     functions: [Function; FUNCTIONS],
-    faults: Box<[[u64; Fault::ALL.len()]; FUNCTIONS]>,
+    pub(super) faults: Box<[[u64; Fault::ALL.len()]; FUNCTIONS]>,
     pub(super) pairs: Pairs,
-    uploads: Uploads,
+    pub(super) uploads: Uploads,
     /// The interface to the crossbar for packets of messages.
     pub(super) bus: Bus,
 }
@@ -96,14 +96,6 @@ impl Shared {
         self.cycle * u64::from(count)
     }
 
-    pub(super) fn pair(&self, id: QueuePairId) -> &Pair {
-        self.pairs.get(id)
-    }
-
-    pub(super) fn pair_mut(&mut self, id: QueuePairId) -> &mut Pair {
-        self.pairs.get_mut(id)
-    }
-
     /// Applies the registers of the functions.
     pub(super) fn apply_registers(&mut self) {
         for (function, known) in (0..).zip(&mut self.functions) {
@@ -136,11 +128,6 @@ impl Shared {
     pub(super) fn largest_read(&self) -> u32 {
         let wanted = self.parameters.read_request.0 as u32;
         wanted.min(self.endpoint.max_read_request())
-    }
-
-    /// Numbers of faults of a function, in the order of [`Fault::ALL`].
-    pub(super) fn faults(&self, function: u8) -> &[u64] {
-        &self.faults[usize::from(function)]
     }
 
     /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that the fault
@@ -188,7 +175,7 @@ impl Shared {
         if !self.is_master(header.destination.function()) {
             return Err(Fault::ClosedPair);
         }
-        self.pair(header.destination).admits(header.magic)
+        self.pairs.get(header.destination).admits(header.magic)
     }
 
     /// Reports to the owner of a queue pair that a message was sent; its ring has space for the event.
@@ -198,7 +185,7 @@ impl Shared {
         event: &Event,
         fx: &mut Effects<'_, Nic>,
     ) {
-        let next = self.pair_mut(owner).sent.next();
+        let next = self.pairs.get_mut(owner).sent.next();
         self.tell(owner, next, event, fx);
     }
 
@@ -209,9 +196,9 @@ impl Shared {
         event: &Event,
         fx: &mut Effects<'_, Nic>,
     ) {
-        let next = self.pair_mut(owner).arrived.next();
+        let next = self.pairs.get_mut(owner).arrived.next();
         self.tell(owner, next, event, fx);
-        if let Some(vector) = self.pair(owner).interrupt() {
+        if let Some(vector) = self.pairs.get(owner).interrupt() {
             let due = fx.now() + self.cycles(self.parameters.event_cycles);
             let from = (owner.function(), vector);
             self.uploads.add_interrupt(from, due);
@@ -251,11 +238,6 @@ impl Shared {
         if !any {
             return_space(frame.space(), fx);
         }
-    }
-
-    /// Whether no other packet from the crossbar may be written to memory now.
-    pub(super) fn uploads_are_full(&self) -> bool {
-        self.uploads.is_full()
     }
 
     /// The next write request or message for PCI Express.

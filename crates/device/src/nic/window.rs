@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kernel::{Effects, Span, Time};
-use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, ReturnedSpace};
+use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
 use protocol::{Bar, Header, Kind};
 use transaction::{AnsweredPart, Bridge, BridgeConfig};
 
@@ -19,7 +19,7 @@ use super::{BUS, Nic, return_space};
 pub(super) struct Window {
     /// Whether the bridge may have something to do.
     is_used: bool,
-    bridge: Bridge,
+    pub(super) bridge: Bridge,
     /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
     size: u64,
@@ -124,31 +124,17 @@ impl Window {
                 bridge.reject(frame.packet, fx.now(), fx.store());
                 true
             }
-            Kind::MemoryWrite(_) => bridge.receive_store(frame, side, due, fx.store()),
-            Kind::MemoryRead(_) => {
-                bridge.receive_load(frame, due, fx.store());
-                false
-            }
-            Kind::Completion(completion) => {
-                if !bridge.receive_completion(frame.packet, completion, (side, due), fx.store()) {
-                    let why = Refusal::UnexpectedCompletion;
-                    shared.endpoint.refuse(frame.packet, why, fx);
-                }
-                true
-            }
             _ => {
-                fx.store().release(frame.packet);
-                true
+                let received = bridge.receive(frame, (side, due), fx.store());
+                received.unwrap_or_else(|why| {
+                    shared.endpoint.refuse(frame.packet, why, fx);
+                    true
+                })
             }
         };
         if is_over {
             return_space(frame.space(), fx);
         }
-    }
-
-    /// Handles space in the buffer for packets of a class, returned by the crossbar.
-    pub(super) fn free(&mut self, class: usize, space: ReturnedSpace) {
-        self.bridge.free(class, space);
     }
 
     /// The next write request of another processor.
@@ -178,12 +164,11 @@ impl Window {
         if let Some(space) = load.space {
             return_space(space, fx);
         }
-        let tag = reads.begin(
-            (shared.side().id, Purpose::Load(load.number)),
-            (load.address, load.len),
-            fx.now(),
-        );
-        Some(load.request(shared.side().id, tag, fx.store()))
+        let id = shared.side().id;
+        let asked = (id, Purpose::Load(load.number));
+        let range = (load.address, load.len);
+        let tag = reads.outstanding.begin(asked, range, fx.now());
+        Some(load.request(id, tag, fx.store()))
     }
 
     /// Answers the load of another processor with this number.

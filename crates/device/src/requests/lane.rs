@@ -261,11 +261,7 @@ impl<P, W> Lane<P, W> {
                     traffic_class,
                     ..header.expect("an atomic operation has a legal width and place")
                 };
-                let packet = fx.store().claim();
-                fx.store()[packet]
-                    .write(header, stamp)
-                    .copy_from_slice(operands);
-                packet
+                fx.store().make(header, stamp, operands)
             }
         };
         if is_asked {

@@ -208,27 +208,17 @@ impl Router {
 
     /// A router in its initial state.
     pub fn new(config: RouterConfig) -> Self {
-        let RouterConfig {
-            endpoint,
-            parameters,
-            fibres,
-            node,
-            window,
-            routing,
-            targets,
-            optical,
-        } = config;
+        let (parameters, optical) = (config.parameters, config.optical);
         let stride = optical.virtual_channels.max(parameters.injection_queues) as usize;
-        let fibres: Box<[_]> = fibres
-            .into_iter()
-            .map(|end| end.map(OpticalEnd::new))
-            .collect();
-        let endpoint = Endpoint::new(endpoint);
+        let ends = config.fibres.into_iter();
+        let fibres: Box<[_]> = ends.map(|end| end.map(OpticalEnd::new)).collect();
+        let endpoint = Endpoint::new(config.endpoint);
         let pipeline = parameters.shorter_pipeline();
+        let (window, targets) = (config.window, config.targets);
         let local = Local::new(&endpoint, &parameters, &optical, window, targets);
         Router {
-            node,
-            routing,
+            node: config.node,
+            routing: config.routing,
             pipeline,
             to_forward: parameters
                 .pipeline(parameters.forward_cycles)

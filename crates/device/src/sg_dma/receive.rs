@@ -3,7 +3,7 @@
 use kernel::{Effects, Span, Time};
 use packet::{FlowId, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest};
-use transaction::{AnsweredPart, arrived, written};
+use transaction::{AnsweredPart, written};
 
 use super::list::List;
 use super::reader::{Purpose, Reader};
@@ -84,14 +84,10 @@ impl SgDma {
                 self.answered(&part, bytes.as_deref(), fx);
             }
             Kind::MemoryWrite(request) if let Some(at) = self.register(request) => {
-                let content = &fx.store()[packet];
-                self.registers.write(at, written(content, request));
-                let begun = registers::begun(at, request.byte_len());
-                if let Some(told) = arrived(content, request, &self.patterns) {
-                    fx.observe(told);
-                }
-                fx.store().release(packet);
-                for unit in begun {
+                self.registers
+                    .write(at, written(&fx.store()[packet], request));
+                self.endpoint.end_write(packet, request, fx);
+                for unit in registers::begun(at, request.byte_len()) {
                     self.begin(unit, fx.now());
                 }
             }
@@ -118,12 +114,9 @@ impl SgDma {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
             }
             Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
-                let content = &fx.store()[packet];
-                self.user.ep_rx.push(written(content, request));
-                if let Some(told) = arrived(content, request, &self.patterns) {
-                    fx.observe(told);
-                }
-                fx.store().release(packet);
+                let written = written(&fx.store()[packet], request);
+                self.user.ep_rx.push(written);
+                self.endpoint.end_write(packet, request, fx);
             }
             _ => self.endpoint.serve(packet, fx),
         }

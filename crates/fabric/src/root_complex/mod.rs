@@ -182,40 +182,31 @@ impl<C: Cpu> RootComplex<C> {
 
     /// A root complex in its initial state.
     pub fn new(config: RootComplexConfig<C>) -> Self {
-        let RootComplexConfig {
-            parameters,
-            functions,
-            links,
-            sockets,
-            patterns,
-            marks,
-            jitter,
-            coherence,
-            translation,
-            cpu,
-        } = config;
-        let parameters = match coherence {
-            Some(_) => parameters,
-            None => parameters.behind_ports(),
-        };
         // A home agent uses its memory at once.
-        let lead = match coherence {
-            Some(_) => Span::ZERO,
-            None => parameters.latency,
+        let (parameters, lead) = match config.coherence {
+            Some(_) => (config.parameters, Span::ZERO),
+            None => {
+                let parameters = config.parameters.behind_ports();
+                let lead = parameters.latency;
+                (parameters, lead)
+            }
         };
-        let mut memory = MemoryController::new(&parameters, jitter);
+        let mut memory = MemoryController::new(&parameters, config.jitter);
+        let translation = config.translation;
+        let translation = translation.map(|agent| TranslationAgent::new(agent, &mut memory, lead));
+        let coherence = config.coherence;
         let mut root = RootComplex {
-            functions,
+            functions: config.functions,
             routes: Routes::default(),
-            ports: RootPorts::new(links, &parameters, &marks),
+            ports: RootPorts::new(config.links, &parameters, &config.marks),
             peers: PeerPath::new(&parameters),
-            translation: translation.map(|config| TranslationAgent::new(config, &mut memory, lead)),
-            sockets: Sockets::new(&parameters, &sockets),
+            translation,
+            sockets: Sockets::new(&parameters, &config.sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             memory,
             ownership: Ownership::new(&parameters).map(Box::new),
-            patterns,
-            cpu,
+            patterns: config.patterns,
+            cpu: config.cpu,
             requests: RequestWindow::default(),
             cpu_wake: WakeUp::default(),
             notices: Agenda::default(),

@@ -15,10 +15,8 @@ pub(super) struct PeerPath {
     rate: Option<Bandwidth>,
     /// The time at which the next packet may begin.
     free: Time,
-    /// The largest payload that is not split, if the max payload size of the egress port allows it.
-    largest: usize,
-    /// Read Completion Boundary.
-    boundary: usize,
+    /// The sizes at which a packet is split, if the max payload size of the egress port is not smaller.
+    split: Split,
 }
 
 /// The rules by which the path splits packets (PCIe Base 1.3.1). The parts obey the rules for packets of a root complex.
@@ -36,8 +34,10 @@ impl PeerPath {
             latency: parameters.peer_latency,
             rate: parameters.peer_bandwidth,
             free: Time::ZERO,
-            largest: parameters.largest_peer_payload.0 as usize,
-            boundary: parameters.read_completion_boundary.0 as usize,
+            split: Split {
+                largest: parameters.largest_peer_payload.0 as usize,
+                boundary: parameters.read_completion_boundary.0 as usize,
+            },
         }
     }
 
@@ -84,9 +84,10 @@ impl PeerPath {
         max_payload: u32,
         packets: &mut Packets,
     ) -> Vec<PacketId> {
+        let largest = max_payload as usize;
         let split = Split {
-            largest: max_payload as usize,
-            boundary: self.boundary,
+            largest,
+            ..self.split
         };
         let parts = split.parts(whole, packets);
         packets.release(whole);
@@ -94,9 +95,10 @@ impl PeerPath {
     }
 
     fn split(&self, max_payload: u32) -> Split {
+        let largest = self.split.largest.min(max_payload as usize);
         Split {
-            largest: self.largest.min(max_payload as usize),
-            boundary: self.boundary,
+            largest,
+            ..self.split
         }
     }
 }

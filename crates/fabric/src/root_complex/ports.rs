@@ -1,7 +1,7 @@
 //! The root ports: the ends of their links, and what their registers let in from below.
 
 use kernel::{Bytes, Effects, Port, Time};
-use link::{Arrival, At, Finished, LinkCommand, LinkEnd, Waiting};
+use link::{Arrival, At, Finished, LinkEnd, Waiting};
 use packet::{Charge, Frame, Packet, PacketId, Refusal};
 use protocol::{AccessService, Class, ConfigSpace, Header};
 use transaction::{Datapath, FunctionPlace, Functions, Marking, Marks};
@@ -145,14 +145,9 @@ impl RootPorts {
             port.restricts_peers = !space.has_enabled(AccessService::UpstreamForwarding)
                 || space.has_enabled(AccessService::EgressControl);
             port.marking.apply_registers(space);
-            if let Some(channels) = space.channels_control() {
-                port.link.configure_channels(&channels);
-            }
-            port.link.set_target_rate(space.target_link_speed());
-            port.link.enable_l0s(space.enables_l0s());
             port.generates_ecrc = space.generates_ecrc();
             let (own, adds_digest) = (functions.id_of(place), port.generates_ecrc);
-            port.link.enable_l1(space.enables_l1(), own, adds_digest);
+            port.link.apply_registers(space, own, adds_digest);
             port.checks_ecrc = space.checks_ecrc();
             port.supports_prefixes = space.supports_prefixes();
             let looks_at_all = port.checks_ecrc || !port.link.maps_all_classes();
@@ -236,17 +231,6 @@ impl RootPorts {
             }
             functions.record_link(place, link, now);
         }
-    }
-
-    /// Gives the end of the link at `port` a command from outside the fabric.
-    pub(super) fn command_link<K: RootComponent>(
-        &mut self,
-        port: Port,
-        command: LinkCommand,
-        fx: &mut Effects<'_, K>,
-    ) {
-        self.link(port)
-            .command_later(command, &mut At::new(fx, port));
     }
 
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
@@ -393,7 +377,7 @@ impl RootPorts {
         self.settle(port, finished, fx)
     }
 
-    fn link(&mut self, port: Port) -> &mut LinkEnd {
+    pub(super) fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
     }
 

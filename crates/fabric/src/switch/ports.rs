@@ -116,13 +116,8 @@ impl Switch {
             port.max_payload = space.max_payload();
             let holds = !up || !space.bus_master_enable() || space.has_access_control();
             filter.restricts = place != FunctionPlace::Own && holds;
-            if let Some(channels) = space.channels_control() {
-                port.link.configure_channels(&channels);
-            }
-            port.link.set_target_rate(space.target_link_speed());
-            port.link.enable_l0s(space.enables_l0s());
-            port.link
-                .enable_l1(space.enables_l1(), self.functions.id_of(place), false);
+            let id = self.functions.id_of(place);
+            port.link.apply_registers(space, id, false);
         }
         let mut spaces = self.functions.places().map(|at| self.functions.space(at));
         let stops_atomics = spaces.any(|space| !space.routes_atomics() || space.blocks_atomics());

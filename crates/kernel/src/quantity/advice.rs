@@ -21,33 +21,19 @@ const PREFIXES: [(&str, &str); 14] = [
     ("tebi", "Ti"),
 ];
 
-/// Units as words, and as they are written here.
-const WORDS: [(&str, &str); 13] = [
-    ("seconds", "s"),
+/// Units as words, without the ending of a plural, and as they are written here.
+const WORDS: [(&str, &str); 7] = [
     ("second", "s"),
-    ("secs", "s"),
     ("sec", "s"),
-    ("bytes", "B"),
     ("byte", "B"),
-    ("bits", "bit"),
     ("bit", "bit"),
     ("hertz", "Hz"),
-    ("metres", "m"),
     ("metre", "m"),
-    ("meters", "m"),
     ("meter", "m"),
 ];
 
-/// Units of time that are no unit of a scenario, in seconds.
-const LONG_TIMES: [(&str, u64); 7] = [
-    ("minutes", 60),
-    ("minute", 60),
-    ("mins", 60),
-    ("min", 60),
-    ("hours", 3600),
-    ("hour", 3600),
-    ("h", 3600),
-];
+/// Units of time that are no unit of a scenario, without the ending of a plural, in seconds.
+const LONG_TIMES: [(&str, u64); 4] = [("minute", 60), ("min", 60), ("hour", 3600), ("h", 3600)];
 
 impl Scale {
     /// The error for a number without a unit.
@@ -78,7 +64,7 @@ impl Scale {
         if let Some(bytes) = self.in_bytes(&number, unit) {
             return Some(bytes);
         }
-        if let Some((_, seconds)) = LONG_TIMES.iter().find(|(name, _)| *name == unit) {
+        if let Some((_, seconds)) = LONG_TIMES.iter().find(|(name, _)| *name == singular(unit)) {
             let (amount, _) = number.value.times(*seconds)?;
             return self.within(amount.checked_mul(self.multiple("s")?)?);
         }
@@ -200,20 +186,23 @@ fn grouped(written: &str) -> Option<String> {
     }
 }
 
+/// A word without the ending of a plural.
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').unwrap_or(word)
+}
+
 /// The unit of a word such as "kilobytes", or the word itself.
 fn unit_of(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
-    let found = WORDS.iter().find(|(name, _)| lower.ends_with(name));
-    let Some((name, unit)) = found else {
+    let lower = singular(&lower);
+    let mut words = WORDS.iter();
+    let found = words.find_map(|(name, unit)| Some((lower.strip_suffix(name)?, unit)));
+    let Some((lower, unit)) = found else {
         return word.to_owned();
     };
-    let Some(prefix) = word.get(..word.len() - name.len()) else {
-        return word.to_owned();
-    };
-    let prefixes = PREFIXES.iter();
-    let letter = prefixes
-        .clone()
-        .find(|(long, _)| long.eq_ignore_ascii_case(prefix));
+    let prefix = &word[..lower.len()];
+    let mut prefixes = PREFIXES.iter();
+    let letter = prefixes.find(|(long, _)| *long == lower);
     format!("{}{unit}", letter.map_or(prefix, |(_, letter)| letter))
 }
 

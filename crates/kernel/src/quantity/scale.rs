@@ -178,21 +178,14 @@ impl Decimal {
             return None;
         }
         let mut digits: u128 = 0;
-        let mut fraction_len = 0;
-        for c in whole.chars().filter(|c| *c != '_') {
-            digits = digits
-                .checked_mul(10)?
-                .checked_add(c.to_digit(10)?.into())?;
-        }
-        for c in fraction.chars() {
-            digits = digits
-                .checked_mul(10)?
-                .checked_add(c.to_digit(10)?.into())?;
-            fraction_len += 1;
+        let whole = whole.chars().filter(|c| *c != '_');
+        for c in whole.chain(fraction.chars()) {
+            let shifted = digits.checked_mul(10)?;
+            digits = shifted.checked_add(c.to_digit(10)?.into())?;
         }
         Some(Self {
             digits,
-            fraction_len,
+            fraction_len: u32::try_from(fraction.len()).ok()?,
         })
     }
 

@@ -2,32 +2,22 @@
 
 use kernel::{Span, Time};
 
-/// Counters of one virtual channel of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChannelCounters {
-    /// TLPs sent for the first time.
-    pub packets: u64,
-    /// Their payload, in bytes.
-    pub payload_bytes: u64,
-    /// Their headers, framing and LCRC, in bytes.
-    pub overhead_bytes: u64,
-    /// Time from when each could have left to when it left, of all TLPs together.
-    pub waited: Span,
-    /// Time from when the channel was first found without credit for any packet to its next packet.
-    pub credit_stall: Span,
-}
+use crate::counters::counters;
 
-impl ChannelCounters {
-    /// The counts since an `earlier` reading of the same counters.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        ChannelCounters {
-            packets: self.packets - earlier.packets,
-            payload_bytes: self.payload_bytes - earlier.payload_bytes,
-            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
-            waited: self.waited.saturating_sub(earlier.waited),
-            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
-        }
+counters! {
+    /// Counters of one virtual channel of one direction of a link.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ChannelCounters {
+        /// TLPs sent for the first time.
+        pub packets: u64,
+        /// Their payload, in bytes.
+        pub payload_bytes: u64,
+        /// Their headers, framing and LCRC, in bytes.
+        pub overhead_bytes: u64,
+        /// Time from when each could have left to when it left, of all TLPs together.
+        pub waited: Span,
+        /// Time from when the channel was first found without credit for any packet to its next packet.
+        pub credit_stall: Span,
     }
 }
 

@@ -14,6 +14,6 @@ pub(crate) use counters::ChannelCount;
 pub use counters::ChannelCounters;
 pub(crate) use ledger::Ledger;
 pub(crate) use map::ChannelMap;
-pub(crate) use negotiation::{ChannelEffect, Negotiation};
+pub(crate) use negotiation::Negotiation;
 pub(crate) use per_channel::PerChannel;
 pub(crate) use phases::{OTHERS, Phases};

@@ -24,15 +24,6 @@ enum State {
     Done,
 }
 
-/// The effect of a DLLP on the initialisation of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChannelEffect {
-    /// The initialisation is complete: TLPs may be sent.
-    Done,
-    /// It goes on, or does not concern a channel that waits.
-    Nothing,
-}
-
 const ALL_CLASSES: u8 = 0b111;
 
 impl Negotiation {
@@ -93,8 +84,8 @@ impl Negotiation {
         })
     }
 
-    /// Handles an `InitFC1` DLLP, or an `InitFC2` DLLP if `second`.
-    pub(crate) fn receive(&mut self, credit: &Credit, second: bool) -> ChannelEffect {
+    /// Handles an `InitFC1` DLLP, or an `InitFC2` DLLP if `second`. Returns whether it completes the initialisation of its channel.
+    pub(crate) fn receive(&mut self, credit: &Credit, second: bool) -> bool {
         let channel = usize::from(credit.channel);
         match &mut self.states[channel] {
             State::First(received) => {
@@ -102,23 +93,16 @@ impl Negotiation {
                 let is_last = *received == ALL_CLASSES;
                 self.limits[channel][credit.class.index()] = Some(*credit);
                 if !is_last {
-                    return ChannelEffect::Nothing;
+                    return false;
                 }
                 self.to_send |= round_of(channel);
                 // A far end that sends InitFC2 has received all limits of this end.
                 self.states[channel] = if second { State::Done } else { State::Second };
             }
             State::Second if second => self.states[channel] = State::Done,
-            State::Second | State::Done | State::Disabled => return ChannelEffect::Nothing,
+            State::Second | State::Done | State::Disabled => return false,
         }
-        self.effect(channel)
-    }
-
-    fn effect(&self, channel: usize) -> ChannelEffect {
-        match self.states[channel] {
-            State::Done => ChannelEffect::Done,
-            _ => ChannelEffect::Nothing,
-        }
+        self.is_done(credit.channel)
     }
 
     /// The initial limits of `channel`, as far as the far end has sent them.
@@ -139,14 +123,15 @@ impl Negotiation {
         self.states[usize::from(channel)] == State::Done
     }
 
-    /// Handles an `UpdateFC` of `channel`, which shows that the far end has received all limits.
-    pub(crate) fn receive_update(&mut self, channel: u8) -> ChannelEffect {
+    /// Handles an `UpdateFC` of `channel`, which shows that the far end has received all limits. Returns whether it completes the
+    /// initialisation.
+    pub(crate) fn receive_update(&mut self, channel: u8) -> bool {
         let state = &mut self.states[usize::from(channel)];
-        if *state != State::Second {
-            return ChannelEffect::Nothing;
+        let completes = *state == State::Second;
+        if completes {
+            *state = State::Done;
         }
-        *state = State::Done;
-        ChannelEffect::Done
+        completes
     }
 }
 

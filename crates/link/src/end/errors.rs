@@ -1,13 +1,12 @@
 //! Errors of packets that arrive at a link end: what it tells the probes of them, and what it does about them.
 
 use kernel::{Span, Time};
-use packet::{Frame, Incident, Observation, Site, TlpFrame};
+use packet::{Frame, Incident, Observation, Site, TlpFrame, Verdict};
 use protocol::CorrectableError;
 
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
 use crate::ltssm::LinkState;
-use crate::receiver::Verdict;
 
 impl LinkEnd {
     /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
@@ -16,10 +15,10 @@ impl LinkEnd {
     }
 
     /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
-    pub(super) fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl EndContext) {
+    pub(super) fn reject(&mut self, verdict: Verdict, complete: Time, cx: &mut impl EndContext) {
         match verdict {
             Verdict::Duplicate => self.acknowledge_now = true,
-            Verdict::Bad if complete > cx.now() => {
+            Verdict::Nak if complete > cx.now() => {
                 self.record(CorrectableError::BadTlp, cx);
                 self.refuse_at = complete;
                 // An Ack that is due before goes first.
@@ -27,13 +26,13 @@ impl LinkEnd {
                     self.set(LinkTimer::Acknowledge, complete, cx);
                 }
             }
-            Verdict::Bad => {
+            Verdict::Nak => {
                 self.record(CorrectableError::BadTlp, cx);
                 self.refuse_now = true;
                 self.acknowledge_alarm.clear();
             }
             Verdict::Unframed => self.report_framing_error(cx),
-            Verdict::Accept | Verdict::Nullified | Verdict::Ignore => {}
+            Verdict::Accepted | Verdict::Nullified | Verdict::Discarded | Verdict::LinkDown => {}
         }
     }
 
@@ -48,15 +47,6 @@ impl LinkEnd {
         if !self.receiver.has_errors() {
             return Some(Vec::new());
         }
-        self.wrong_bits_between(complete, length, cx)
-    }
-
-    pub(super) fn wrong_bits_between(
-        &mut self,
-        complete: Time,
-        length: Span,
-        cx: &mut impl EndContext,
-    ) -> Option<Vec<u64>> {
         let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
         let timing = *self.transmitter.timing();
         let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);
@@ -118,15 +108,15 @@ impl LinkEnd {
         }
     }
 
-    /// Loses a frame of a data stream that the receiver does not process.
-    pub(super) fn lose_unframed(&mut self, frame: Frame, cx: &mut impl EndContext) {
+    /// Loses a frame: the link is down, or the receiver does not process the data stream.
+    pub(super) fn lose(&mut self, frame: Frame, verdict: Verdict, cx: &mut impl EndContext) {
         match frame {
             Frame::Tlp(frame) => {
                 let end = self.complete(&frame, cx);
-                observe_packet(&frame, packet::Verdict::Unframed, &[], end, cx);
+                observe_packet(&frame, verdict, &[], end, cx);
                 cx.packets().release(frame.packet);
             }
-            Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::Unframed, &[], cx),
+            Frame::Dllp(bytes) => observe_dllp(bytes, verdict, &[], cx),
             _ => {}
         }
     }
@@ -145,7 +135,7 @@ impl LinkEnd {
 /// Reports the arrival of a TLP.
 pub(super) fn observe_packet(
     frame: &TlpFrame,
-    verdict: packet::Verdict,
+    verdict: Verdict,
     wrong: &[u64],
     end: Time,
     cx: &mut impl EndContext,
@@ -164,7 +154,7 @@ pub(super) fn observe_packet(
 /// Reports the arrival of a DLLP.
 pub(super) fn observe_dllp(
     bytes: [u8; 6],
-    verdict: packet::Verdict,
+    verdict: Verdict,
     wrong: &[u64],
     cx: &mut impl EndContext,
 ) {

@@ -1,12 +1,13 @@
 //! The initialisation of a link's flow control: features, InitFC DLLPs, and channels that software enables (PCIe Base 3.3, 3.4.1).
 
 use packet::Observation;
-use protocol::{ChannelsControl, Credit, TrafficClass};
+use protocol::{ChannelsControl, ConfigSpace, Credit, FunctionId, TrafficClass};
 
 use super::{EndContext, INIT_FC_INTERVAL, LinkEnd};
 use crate::LinkTimer;
-use crate::channels::{ChannelEffect, ChannelMap};
+use crate::channels::ChannelMap;
 use crate::handshake::{FeatureEffect, InitFcEffect};
+use crate::ltssm::LinkChange;
 use crate::transmitter::Finished;
 
 impl LinkEnd {
@@ -25,9 +26,19 @@ impl LinkEnd {
         self.channel_of(class) < self.receiver.channels()
     }
 
+    /// Applies the registers `space` of the function `port`, which adds a TLP digest to its refusals of L1 if it `adds_digest`.
+    pub fn apply_registers(&mut self, space: &ConfigSpace, port: FunctionId, adds_digest: bool) {
+        if let Some(channels) = space.channels_control() {
+            self.configure_channels(&channels);
+        }
+        self.ltssm.set_target(space.target_link_speed());
+        self.enable_l0s(space.enables_l0s());
+        self.enable_l1(space.enables_l1(), port, adds_digest);
+    }
+
     /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
     /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
-    pub fn configure_channels(&mut self, control: &ChannelsControl) {
+    fn configure_channels(&mut self, control: &ChannelsControl) {
         let ids = (1..).zip(&control.channels[1..]);
         let enabled = ids.fold(0, |enabled, (id, channel)| {
             enabled | u8::from(channel.is_some()) << id
@@ -97,7 +108,10 @@ impl LinkEnd {
         if !std::mem::replace(&mut self.has_been_up, true) {
             cx.observe(Observation::Up { port: cx.port() });
         }
-        self.end_down(cx);
+        if self.down_from < self.fails_at {
+            self.down_from = self.fails_at;
+            self.tell(LinkChange::Up, cx);
+        }
         self.update_alarm.clear();
         self.refresh_credit(cx);
         if self.handshake.enable(self.enabled) {
@@ -112,11 +126,13 @@ impl LinkEnd {
         second: bool,
         cx: &mut impl EndContext,
     ) {
-        let effect = self.handshake.receive_of_others(credit, second);
+        let is_done = self.handshake.receive_of_others(credit, second);
         if self.handshake.receives(credit.channel) {
             self.receiver.open_channel(credit.channel.into());
         }
-        self.open_channel(effect, credit.channel, cx);
+        if is_done {
+            self.open_channel(credit.channel, cx);
+        }
     }
 
     /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised; what it tells is old otherwise.
@@ -128,24 +144,18 @@ impl LinkEnd {
         if self.handshake.covers(credit.channel) {
             return true;
         }
-        let effect = self.handshake.receive_update(credit.channel);
-        self.open_channel(effect, credit.channel, cx);
+        if self.handshake.receive_update(credit.channel) {
+            self.open_channel(credit.channel, cx);
+        }
         self.handshake.is_channel_done(credit.channel)
     }
 
     /// Lets TLPs be sent by a channel whose initialisation is complete.
-    pub(super) fn open_channel(
-        &mut self,
-        effect: ChannelEffect,
-        channel: u8,
-        cx: &mut impl EndContext,
-    ) {
-        if effect == ChannelEffect::Done {
-            for credit in self.handshake.limits_of(channel) {
-                self.transmitter.open(credit);
-            }
-            self.refresh_credit(cx);
+    fn open_channel(&mut self, channel: u8, cx: &mut impl EndContext) {
+        for credit in self.handshake.limits_of(channel) {
+            self.transmitter.open(credit);
         }
+        self.refresh_credit(cx);
     }
 
     pub(super) fn receive_init_fc(

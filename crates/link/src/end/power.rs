@@ -66,7 +66,7 @@ impl LinkEnd {
 
     /// Whether neither packets wait for an acknowledgement nor DLLPs for the wire.
     fn is_acknowledged(&self) -> bool {
-        !self.transmitter.awaits_acknowledgement()
+        self.transmitter.replay_buffer.is_empty()
             && !self.has_dllp()
             && !self.acknowledge_alarm.is_set()
             && !self.update_alarm.is_set()
@@ -158,7 +158,7 @@ impl LinkEnd {
             Handshake::Asking | Handshake::Acknowledging => self.send_in_handshake(cx),
             Handshake::Agreeing => {
                 self.hasten_dllps(now);
-                if !self.transmitter.is_replaying() && self.is_acknowledged() {
+                if !self.transmitter.replay_buffer.is_replaying() && self.is_acknowledged() {
                     self.power.acknowledge(now);
                 }
                 self.send_in_handshake(cx);
@@ -177,7 +177,7 @@ impl LinkEnd {
     /// Sends the DLLPs that are due, and then the one of the handshake or a packet again.
     fn send_in_handshake(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
-        let is_replaying = self.transmitter.is_replaying();
+        let is_replaying = self.transmitter.replay_buffer.is_replaying();
         if !self.has_dllp() && !is_replaying && self.power.due_dllp(now).is_none() {
             return;
         }
@@ -234,8 +234,7 @@ impl LinkEnd {
 
     fn refusal(&self, cx: &mut impl EndContext) -> PacketId {
         let header = Header::message(self.power.port(), Message::ActiveStateNak);
-        let packet = cx.packets().claim();
-        cx.packets()[packet].write(header, Stamp::default());
+        let packet = cx.packets().make(header, Stamp::default(), &[]);
         if self.power.adds_digest() {
             cx.packets()[packet].add_digest();
         }

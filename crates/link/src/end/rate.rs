@@ -11,27 +11,18 @@ use crate::{LinkConfig, WireTiming};
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     max_payload: u16,
-    skip_position: f64,
-    ack_limit_fraction: f64,
-    replay_timer_factor: f64,
-    update_fc_delay: Option<Span>,
     round_trip: Span,
     has_separate_clocks: bool,
-    /// The time in which this end's receiver exits L0s.
-    l0s_exit: Span,
+    port: PortParameters,
 }
 
 impl Rates {
     pub(super) fn new(config: &LinkConfig, parameters: &PortParameters) -> Self {
         Rates {
             max_payload: config.max_payload,
-            skip_position: parameters.skip_position,
-            ack_limit_fraction: parameters.ack_limit_fraction,
-            replay_timer_factor: parameters.replay_timer_factor,
-            update_fc_delay: parameters.update_fc_delay,
             round_trip: config.round_trip,
             has_separate_clocks: config.has_separate_clocks,
-            l0s_exit: parameters.l0s_exit_latency.unwrap_or(Span::ZERO),
+            port: parameters.clone(),
         }
     }
 
@@ -39,7 +30,7 @@ impl Rates {
         if self.has_separate_clocks {
             return WireTiming::with_separate_clocks(link.generation, link.lanes);
         }
-        WireTiming::new(link.generation, link.lanes, self.skip_position)
+        WireTiming::new(link.generation, link.lanes, self.port.skip_position)
     }
 
     /// The time of flight to the far end and back.
@@ -53,10 +44,14 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        let limit = link
-            .generation
-            .ack_latency_limit(link.lanes, self.max_payload);
-        symbols(link, limit, self.ack_limit_fraction)
+        self.latency_limit(link, self.port.ack_limit_fraction)
+    }
+
+    /// The limit for the latency of an Ack times `factor`.
+    fn latency_limit(&self, link: Offer, factor: f64) -> Span {
+        let Offer { generation, lanes } = link;
+        let limit = generation.ack_latency_limit(lanes, self.max_payload);
+        symbols(link, limit, factor)
     }
 
     pub(super) fn replay_limit(&self, link: Offer) -> Span {
@@ -65,18 +60,15 @@ impl Rates {
             .replay_timer_limit(link.lanes, self.max_payload);
         // The specification's limit does not include the flight time of long cables and pipelines. An Ack may come out of L0s, for which
         // the timer has an adjustment.
-        symbols(link, limit, self.replay_timer_factor) + self.round_trip + self.l0s_exit
+        let own_l0s_exit = self.port.l0s_exit_latency.unwrap_or(Span::ZERO);
+        symbols(link, limit, self.port.replay_timer_factor) + self.round_trip + own_l0s_exit
     }
 
     /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
     /// 2.6.1.2).
     pub(super) fn update_delay(&self, link: Offer) -> Span {
-        self.update_fc_delay.unwrap_or_else(|| {
-            let limit = link
-                .generation
-                .ack_latency_limit(link.lanes, self.max_payload);
-            symbols(link, limit, 1.0)
-        })
+        let set = self.port.update_fc_delay;
+        set.unwrap_or_else(|| self.latency_limit(link, 1.0))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Frames that arrive at a link end: packets and their acknowledgement, and DLLPs.
 
 use kernel::Time;
-use packet::{Charge, Frame, TlpFrame};
+use packet::{Charge, Frame, TlpFrame, Verdict};
 use protocol::{CorrectableError, Dllp};
 
 use super::errors::{observe_dllp, observe_packet};
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
 use crate::ltssm::LinkState;
-use crate::receiver::{Arrival, Delivery, Verdict};
+use crate::receiver::{Arrival, Delivery};
 use crate::transmitter::Finished;
 
 impl LinkEnd {
@@ -71,28 +71,10 @@ impl LinkEnd {
         }
     }
 
-    /// Loses a frame, because the link is down.
-    pub(super) fn receive_in_vain(
-        &mut self,
-        frame: Frame,
-        cx: &mut impl EndContext,
-    ) -> Option<Finished> {
-        match frame {
-            Frame::Tlp(frame) => {
-                let end = self.complete(&frame, cx);
-                observe_packet(&frame, packet::Verdict::LinkDown, &[], end, cx);
-                cx.packets().release(frame.packet);
-            }
-            Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::LinkDown, &[], cx),
-            _ => {}
-        }
-        self.drop_next(cx)
-    }
-
     fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl EndContext) -> Option<Finished> {
         let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
         let Some(wrong) = self.wrong_bits(cx.now(), length, cx) else {
-            observe_dllp(sent, packet::Verdict::Unframed, &[], cx);
+            observe_dllp(sent, Verdict::Unframed, &[], cx);
             return None;
         };
         let mut bytes = sent;
@@ -102,9 +84,9 @@ impl LinkEnd {
             } else {
                 let has_tokens = self.receiver.has_tokens();
                 let verdict = if has_tokens {
-                    packet::Verdict::Unframed
+                    Verdict::Unframed
                 } else {
-                    packet::Verdict::Discarded
+                    Verdict::Discarded
                 };
                 observe_dllp(sent, verdict, &wrong, cx);
                 if has_tokens {
@@ -115,11 +97,11 @@ impl LinkEnd {
         }
         // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
         let Ok(dllp) = Dllp::parse(&bytes) else {
-            observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
+            observe_dllp(sent, Verdict::Discarded, &wrong, cx);
             self.record(CorrectableError::BadDllp, cx);
             return None;
         };
-        observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
+        observe_dllp(sent, Verdict::Accepted, &wrong, cx);
         self.obey(dllp, cx);
         self.pump(cx)
     }
@@ -166,24 +148,24 @@ impl LinkEnd {
         let (charge, complete) = self.content(frame, cx);
         let length = self.transmitter.timing().length(wire_len);
         let Some(wrong) = self.wrong_bits(complete, length, cx) else {
-            observe_packet(frame, packet::Verdict::Unframed, &[], complete, cx);
+            observe_packet(frame, Verdict::Unframed, &[], complete, cx);
             return None;
         };
         self.receive_traffic(cx);
         let expected = self.receiver.expects(frame.sequence);
         if self.may_truncate && self.is_truncated(cx.now(), complete) {
-            observe_packet(frame, packet::Verdict::LinkDown, &wrong, complete, cx);
+            observe_packet(frame, Verdict::LinkDown, &wrong, complete, cx);
             let is_forwarded = expected && !frame.nullified;
             return is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }));
         }
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
-        observe_packet(frame, verdict.observed(), &wrong, complete, cx);
-        if matches!(verdict, Verdict::Accept) {
+        observe_packet(frame, verdict, &wrong, complete, cx);
+        if verdict == Verdict::Accepted {
             return Some(Arrival::Packet(self.accept(frame, charge, complete, cx)));
         }
-        self.reject(&verdict, complete, cx);
+        self.reject(verdict, complete, cx);
         // A cut-through port does not start to forward a packet that is out of sequence.
-        let is_forwarded = self.cut_through && expected && !matches!(verdict, Verdict::Unframed);
+        let is_forwarded = self.cut_through && expected && verdict != Verdict::Unframed;
         is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
@@ -271,9 +253,9 @@ impl LinkEnd {
     }
 
     fn acknowledged(&mut self, sequence: u16, cx: &mut impl EndContext) {
-        if self.transmitter.acknowledge(sequence, cx) {
+        if self.transmitter.replay_buffer.acknowledge(sequence, cx) {
             self.replays = 0;
-            let is_awaited = self.transmitter.awaits_acknowledgement();
+            let is_awaited = !self.transmitter.replay_buffer.is_empty();
             if self.is_outside_l0(cx.now()) && self.ltssm.state() != LinkState::L0 {
                 self.replay_left = is_awaited.then_some(self.replay_limit);
             } else if is_awaited {

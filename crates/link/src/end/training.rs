@@ -1,7 +1,7 @@
 //! What a link end does outside L0: it goes down, trains, and begins its data-link layer anew.
 
 use kernel::Time;
-use packet::{Frame, OrderedSet, OrderedSetKind};
+use packet::{Frame, OrderedSet, OrderedSetKind, Verdict};
 
 use super::{EndContext, LinkEnd};
 use crate::LinkTimer;
@@ -33,20 +33,13 @@ impl LinkEnd {
 
     /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
     pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
-        let step = self.ltssm.command(LinkCommand::Retrain);
-        self.take(step, cx);
+        self.obey_command(LinkCommand::Retrain, cx);
     }
 
     /// Retrains the link because software has written Retrain Link (PCIe Base 7.5.3.7).
     pub fn retrain_for_software(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.is_asked_to_retrain = !self.has_failed(cx.now());
         self.command(LinkCommand::Retrain, cx)
-    }
-
-    /// Sets the highest rate that the end offers from its next training on, as the number of a generation: Target Link Speed. Any other
-    /// number permits every rate.
-    pub fn set_target_rate(&mut self, number: u8) {
-        self.ltssm.set_target(number);
     }
 
     /// The state of the link, as Link Status has it.
@@ -131,7 +124,7 @@ impl LinkEnd {
         match frame {
             Frame::OrderedSet(set) => (None, self.receive_ordered_set(set, cx)),
             _ if self.is_linked(cx.now()) && self.receiver.is_stream_stopped() => {
-                self.lose_unframed(frame, cx);
+                self.lose(frame, Verdict::Unframed, cx);
                 (None, None)
             }
             // The far end sends its data stream until it learns that this end has left L0.
@@ -144,7 +137,10 @@ impl LinkEnd {
                     arrival => (arrival, finished),
                 }
             }
-            _ => (None, self.receive_in_vain(frame, cx)),
+            _ => {
+                self.lose(frame, Verdict::LinkDown, cx);
+                (None, self.drop_next(cx))
+            }
         }
     }
 
@@ -231,15 +227,10 @@ impl LinkEnd {
         }
     }
 
-    /// Sets the times that packets and components are held against.
+    /// Sets the time from which on packets are held.
     pub(super) fn set_gates(&mut self) {
         let is_in_l0 = self.ltssm.state() == LinkState::L0 && !self.power.is_under_way();
         self.leaves_l0_at = if is_in_l0 { self.fails_at } else { Time::ZERO };
-        self.down_from = if self.is_down {
-            Time::ZERO
-        } else {
-            self.fails_at
-        };
     }
 
     /// Tells the component of a change.
@@ -253,7 +244,7 @@ impl LinkEnd {
     fn go_down(&mut self, cause: DownCause, cx: &mut impl EndContext) {
         self.leave_l0(cx);
         self.power.go_down();
-        self.is_down = true;
+        self.down_from = Time::ZERO;
         self.transmitter.go_down(cx);
         self.receiver.go_down();
         self.handshake = self.handshake.anew(self.is_scalable);
@@ -264,8 +255,8 @@ impl LinkEnd {
         self.is_asked_to_retrain = false;
         self.acknowledge_alarm.clear();
         self.update_alarm.clear();
-        self.rare_alarms.refresh.clear();
-        self.rare_alarms.channels.clear();
+        self.alarm(LinkTimer::RefreshCredit).clear();
+        self.alarm(LinkTimer::InitializeChannels).clear();
         // What waits for the wire is dropped from now on.
         self.set(
             LinkTimer::Wire,
@@ -279,7 +270,7 @@ impl LinkEnd {
     fn rest(&mut self, cx: &mut impl EndContext) {
         self.power.end_handshake();
         self.leave_l0(cx);
-        self.rare_alarms.refresh.clear();
+        self.alarm(LinkTimer::RefreshCredit).clear();
     }
 
     /// Leaves L0. The replay timer holds its value until the link is in L0 again (PCIe Base 3.6.2.1).
@@ -292,9 +283,9 @@ impl LinkEnd {
         if self.refresh.is_dormant() {
             self.wake_up(cx);
         }
-        self.rare_alarms.power.clear();
+        self.alarm(LinkTimer::Power).clear();
         self.transmitter.suspend_skips(now, cx);
-        self.rare_alarms.framing.clear();
+        self.alarm(LinkTimer::Framing).clear();
         if self.replay_alarm.is_set() {
             self.replay_left = Some(self.replay_alarm.deadline().since(now));
             self.replay_alarm.clear();
@@ -341,15 +332,5 @@ impl LinkEnd {
         }
         self.watch_idle_time(cx);
         (has_changed, is_from_l1)
-    }
-
-    /// Ends the time in which the link is down. Returns whether it was.
-    pub(super) fn end_down(&mut self, cx: &mut impl EndContext) -> bool {
-        let was_down = std::mem::replace(&mut self.is_down, false);
-        if was_down {
-            self.set_gates();
-            self.tell(LinkChange::Up, cx);
-        }
-        was_down
     }
 }

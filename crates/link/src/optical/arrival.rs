@@ -2,10 +2,9 @@
 
 use crate::LinkContext;
 use kernel::Span;
-use packet::{Frame, Observation, PacketId, Refusal};
+use packet::{Frame, Observation, PacketId, Refusal, Verdict};
 
 use super::receiver::{Damage, inject_bit_errors};
-use super::resend::Verdict;
 use super::{FlowControl, Incoming, OpticalEnd, OpticalEvent};
 use packet::{Block, FibreFrame};
 
@@ -119,13 +118,13 @@ impl OpticalEnd {
         let verdict = resend.judge(sequence);
         let next = resend.expected();
         match verdict {
-            Verdict::Accept | Verdict::Duplicate => {
+            Verdict::Accepted | Verdict::Duplicate => {
                 self.send_block(Block::Acknowledge(next), Span::ZERO, cx);
             }
-            Verdict::Refuse => self.send_block(Block::Refuse(next), Span::ZERO, cx),
-            Verdict::Ignore => {}
+            Verdict::Nak => self.send_block(Block::Refuse(next), Span::ZERO, cx),
+            _ => {}
         }
-        verdict == Verdict::Accept
+        verdict == Verdict::Accepted
     }
 
     pub(super) fn receive_block(

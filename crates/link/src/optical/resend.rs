@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use packet::Verdict;
+
 use super::Outgoing;
 
 /// The retransmission state of one end, for both directions.
@@ -22,15 +24,6 @@ pub(super) struct Resend {
     expected: u16,
     /// Whether the expected frame was refused and has not arrived since.
     refused: bool,
-}
-
-/// The receiver's decision on a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Accept,
-    Duplicate,
-    Refuse,
-    Ignore,
 }
 
 impl Resend {
@@ -108,11 +101,11 @@ impl Resend {
             Some(0) => {
                 self.expected = self.expected.wrapping_add(1);
                 self.refused = false;
-                Verdict::Accept
+                Verdict::Accepted
             }
             Some(ahead) if ahead < 0 => Verdict::Duplicate,
-            _ if std::mem::replace(&mut self.refused, true) => Verdict::Ignore,
-            _ => Verdict::Refuse,
+            _ if std::mem::replace(&mut self.refused, true) => Verdict::Discarded,
+            _ => Verdict::Nak,
         }
     }
 }
@@ -192,23 +185,23 @@ mod tests {
         for number in 0..=u16::MAX {
             assert_eq!(resend.keep(frame(), 4), number);
             assert_eq!(resend.acknowledge(number.wrapping_add(1)).len(), 1);
-            assert_eq!(resend.judge(Some(number)), Verdict::Accept);
+            assert_eq!(resend.judge(Some(number)), Verdict::Accepted);
         }
         assert_eq!(resend.keep(frame(), 4), 0);
-        assert_eq!(resend.judge(Some(0)), Verdict::Accept);
+        assert_eq!(resend.judge(Some(0)), Verdict::Accepted);
         assert_eq!(resend.judge(Some(u16::MAX)), Verdict::Duplicate);
     }
 
     #[test]
     fn a_gap_is_refused_once_until_it_is_filled() {
         let mut resend = with(0);
-        assert_eq!(resend.judge(Some(0)), Verdict::Accept);
-        assert_eq!(resend.judge(Some(2)), Verdict::Refuse);
-        assert_eq!(resend.judge(Some(3)), Verdict::Ignore);
-        assert_eq!(resend.judge(None), Verdict::Ignore);
+        assert_eq!(resend.judge(Some(0)), Verdict::Accepted);
+        assert_eq!(resend.judge(Some(2)), Verdict::Nak);
+        assert_eq!(resend.judge(Some(3)), Verdict::Discarded);
+        assert_eq!(resend.judge(None), Verdict::Discarded);
         assert_eq!(resend.judge(Some(0)), Verdict::Duplicate);
-        assert_eq!(resend.judge(Some(1)), Verdict::Accept);
-        assert_eq!(resend.judge(None), Verdict::Refuse);
+        assert_eq!(resend.judge(Some(1)), Verdict::Accepted);
+        assert_eq!(resend.judge(None), Verdict::Nak);
         assert_eq!(resend.expected(), 2);
     }
 }

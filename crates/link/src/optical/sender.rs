@@ -4,6 +4,8 @@ use kernel::{Span, Time};
 
 use packet::PacketId;
 
+use crate::counters::counters;
+
 /// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
@@ -17,41 +19,26 @@ pub struct Outgoing {
     pub complete: Time,
 }
 
-/// Counters of one direction of a fibre.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpticalCounters {
-    /// Frames sent for the first time.
-    pub frames: u64,
-    /// Payload of frames sent for the first time, in bytes: data of messages and of TLPs.
-    pub payload_bytes: u64,
-    /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
-    pub overhead_bytes: u64,
-    /// The bytes of the cycles of frames sent again alone.
-    pub replayed_bytes: u64,
-    /// Bytes over all lanes of control blocks that took a cycle of their own.
-    pub control_bytes: u64,
-    /// Frames sent again.
-    pub replays: u64,
-    /// Time in which a packet waited only for credit.
-    pub credit_stall: Span,
-    /// Time in which frames or control blocks used the wire.
-    pub busy: Span,
-}
-
-impl OpticalCounters {
-    /// The counts since an `earlier` reading of the same counters.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        OpticalCounters {
-            frames: self.frames - earlier.frames,
-            payload_bytes: self.payload_bytes - earlier.payload_bytes,
-            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
-            replayed_bytes: self.replayed_bytes - earlier.replayed_bytes,
-            control_bytes: self.control_bytes - earlier.control_bytes,
-            replays: self.replays - earlier.replays,
-            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
-            busy: self.busy.saturating_sub(earlier.busy),
-        }
+counters! {
+    /// Counters of one direction of a fibre.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct OpticalCounters {
+        /// Frames sent for the first time.
+        pub frames: u64,
+        /// Payload of frames sent for the first time, in bytes: data of messages and of TLPs.
+        pub payload_bytes: u64,
+        /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
+        pub overhead_bytes: u64,
+        /// The bytes of the cycles of frames sent again alone.
+        pub replayed_bytes: u64,
+        /// Bytes over all lanes of control blocks that took a cycle of their own.
+        pub control_bytes: u64,
+        /// Frames sent again.
+        pub replays: u64,
+        /// Time in which a packet waited only for credit.
+        pub credit_stall: Span,
+        /// Time in which frames or control blocks used the wire.
+        pub busy: Span,
     }
 }
 

@@ -10,21 +10,21 @@ use crate::LinkContext;
 
 /// A packet in the replay buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
-    pub(super) packet: PacketId,
-    pub(super) sequence: u16,
+pub(crate) struct Kept {
+    pub(crate) packet: PacketId,
+    pub(crate) sequence: u16,
     /// The bytes of the packet on the wire.
-    pub(super) wire_len: u16,
+    pub(crate) wire_len: u16,
     /// The bytes of the packet on the wire up to the end of its header.
-    pub(super) wire_len_to_header: u8,
+    pub(crate) wire_len_to_header: u8,
     /// The channel in which the packet was charged, as in [`TlpFrame`].
-    pub(super) channel: u8,
+    pub(crate) channel: u8,
 }
 
 /// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(super) struct ReplayBuffer {
+pub(crate) struct ReplayBuffer {
     kept: VecDeque<Kept>,
     /// The bytes of all packets on the wire.
     bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct ReplayBuffer {
 const LARGEST: u64 = 4096 + MAX_TLP_OVERHEAD as u64;
 
 impl ReplayBuffer {
-    pub(super) fn new(capacity: u64) -> Self {
+    pub(crate) fn new(capacity: u64) -> Self {
         ReplayBuffer {
             kept: VecDeque::new(),
             bytes: 0,
@@ -48,29 +48,30 @@ impl ReplayBuffer {
     }
 
     /// Begins to load the oldest packet and those behind it, and the place of the next one.
-    pub(super) fn prefetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let (Some(oldest), Some(newest)) = (self.kept.front(), self.kept.back()) {
             kernel::prefetch(oldest, 0..1);
             kernel::prefetch(newest, size_of::<Kept>()..size_of::<Kept>() + 1);
         }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether no packet waits for an acknowledgement.
+    pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
     /// Whether there is space for any packet.
-    pub(super) fn fits_any(&self) -> bool {
+    pub(crate) fn fits_any(&self) -> bool {
         self.bytes + LARGEST <= self.capacity && self.has_sequence()
     }
 
     /// Whether there is space for a packet of `wire_len` bytes. An empty buffer takes one that is larger, a malformed one: it would wait for
     /// ever.
-    pub(super) fn fits(&self, wire_len: u16) -> bool {
+    pub(crate) fn fits(&self, wire_len: u16) -> bool {
         let has_space = self.bytes + u64::from(wire_len) <= self.capacity;
         (has_space || self.is_empty()) && self.has_sequence()
     }
@@ -80,36 +81,37 @@ impl ReplayBuffer {
         self.kept.len() < usize::from(SEQUENCES / 2 - 1)
     }
 
-    pub(super) fn is_replaying(&self) -> bool {
+    /// Whether packets are left to replay.
+    pub(crate) fn is_replaying(&self) -> bool {
         self.replaying.is_some()
     }
 
     /// The packet that was sent last.
-    pub(super) fn last_sent(&self) -> Option<PacketId> {
+    pub(crate) fn last_sent(&self) -> Option<PacketId> {
         let next = self.replaying.unwrap_or(self.kept.len());
         let last = next.checked_sub(1)?;
         self.kept.get(last).map(|kept| kept.packet)
     }
 
-    pub(super) fn push(&mut self, kept: Kept) {
+    pub(crate) fn push(&mut self, kept: Kept) {
         self.kept.push_back(kept);
         self.bytes += u64::from(kept.wire_len);
     }
 
     /// Starts to replay all packets.
-    pub(super) fn replay(&mut self) {
+    pub(crate) fn replay(&mut self) {
         self.replaying = (!self.kept.is_empty()).then_some(0);
     }
 
     /// The next packet to replay, which counts as replayed.
-    pub(super) fn next_again(&mut self) -> Option<Kept> {
+    pub(crate) fn next_again(&mut self) -> Option<Kept> {
         let place = self.replaying?;
         self.replaying = Some(place + 1).filter(|next| *next < self.kept.len());
         Some(self.kept[place])
     }
 
     /// Lets the packets of a channel count no longer in its credit.
-    pub(super) fn uncharge(&mut self, channel: usize) {
+    pub(crate) fn uncharge(&mut self, channel: usize) {
         for kept in &mut self.kept {
             if usize::from(kept.channel) == channel {
                 kept.channel = TlpFrame::UNCHARGED;
@@ -118,7 +120,7 @@ impl ReplayBuffer {
     }
 
     /// Releases the packets up to `sequence`. Returns whether there were any.
-    pub(super) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
+    pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
         let Some(oldest) = self.kept.front() else {
             return false;
         };
@@ -139,7 +141,7 @@ impl ReplayBuffer {
     }
 
     /// Releases all packets.
-    pub(super) fn clear(&mut self, cx: &mut impl LinkContext) {
+    pub(crate) fn clear(&mut self, cx: &mut impl LinkContext) {
         for kept in self.kept.drain(..) {
             cx.packets().release(kept.packet);
         }

@@ -1,6 +1,7 @@
 //! Atomic operations on a part of a cache line, and their results.
 
 use super::LINE_BYTES;
+use crate::enumerated::enumerated;
 
 /// The type of an atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,40 +16,30 @@ pub enum AtomicChange {
     Compare,
 }
 
-/// The function of memory and operand that an atomic store or load writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AtomicFunction {
-    /// The sum, modulo the width.
-    Add,
-    /// Memory with the bits of the operand cleared.
-    Clear,
-    /// The exclusive or.
-    ExclusiveOr,
-    /// Memory with the bits of the operand set.
-    Set,
-    /// The larger number, signed.
-    SignedMaximum,
-    /// The smaller number, signed.
-    SignedMinimum,
-    /// The larger number, unsigned.
-    UnsignedMaximum,
-    /// The smaller number, unsigned.
-    UnsignedMinimum,
+enumerated! {
+    /// The function of memory and operand that an atomic store or load writes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum AtomicFunction {
+        /// The sum, modulo the width.
+        Add,
+        /// Memory with the bits of the operand cleared.
+        Clear,
+        /// The exclusive or.
+        ExclusiveOr,
+        /// Memory with the bits of the operand set.
+        Set,
+        /// The larger number, signed.
+        SignedMaximum,
+        /// The smaller number, signed.
+        SignedMinimum,
+        /// The larger number, unsigned.
+        UnsignedMaximum,
+        /// The smaller number, unsigned.
+        UnsignedMinimum,
+    }
 }
 
 impl AtomicFunction {
-    /// All functions, in the order of their encodings.
-    pub const ALL: [Self; 8] = [
-        Self::Add,
-        Self::Clear,
-        Self::ExclusiveOr,
-        Self::Set,
-        Self::SignedMaximum,
-        Self::SignedMinimum,
-        Self::UnsignedMaximum,
-        Self::UnsignedMinimum,
-    ];
-
     /// The result for `memory` and `operand`, both of `bits` bits.
     fn of(self, memory: u128, operand: u128, bits: u32) -> u128 {
         let signed = |number: u128| (number << (128 - bits)).cast_signed();

@@ -2,6 +2,7 @@
 //! from no function below it.
 
 use super::ConfigSpace;
+use crate::enumerated::enumerated;
 
 /// The register with ACS Control in the upper half and ACS Capability in the lower half.
 pub const ACS: u16 = ACS_BYTES / 4 + 1;
@@ -9,7 +10,7 @@ pub const ACS: u16 = ACS_BYTES / 4 + 1;
 pub const EGRESS_CONTROL_VECTOR: u16 = ACS + 1;
 
 /// Byte offset of the capability.
-pub(super) const ACS_BYTES: u16 = 0x148;
+const ACS_BYTES: u16 = 0x148;
 /// ID of the capability.
 pub const ID: u16 = 0x000d;
 
@@ -17,37 +18,28 @@ pub const ID: u16 = 0x000d;
 const VECTOR_BITS: u32 = 64;
 const VECTOR_SIZE: u32 = VECTOR_BITS << 8;
 
-/// One of the Access Control Services; its number is its bit in ACS Capability and in ACS Control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessService {
-    /// A request whose requester is on none of the buses below the port is an ACS Violation.
-    SourceValidation = 0,
-    /// A memory request with an address type other than untranslated is an ACS Violation.
-    TranslationBlocking = 1,
-    /// Requests for a peer go upstream.
-    RequestRedirect = 2,
-    /// Completions for a peer go upstream, unless they have the attribute Relaxed Ordering.
-    CompletionRedirect = 3,
-    /// Packets that are routed to the port that they came in by go upstream.
-    UpstreamForwarding = 4,
-    /// The Egress Control Vector decides for which peers requests are ACS Violations or, with redirect, go upstream.
-    EgressControl = 5,
-    /// Memory requests with translated addresses go directly to a peer.
-    DirectTranslated = 6,
+enumerated! {
+    /// One of the Access Control Services; its number is its bit in ACS Capability and in ACS Control.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AccessService {
+        /// A request whose requester is on none of the buses below the port is an ACS Violation.
+        SourceValidation = 0,
+        /// A memory request with an address type other than untranslated is an ACS Violation.
+        TranslationBlocking = 1,
+        /// Requests for a peer go upstream.
+        RequestRedirect = 2,
+        /// Completions for a peer go upstream, unless they have the attribute Relaxed Ordering.
+        CompletionRedirect = 3,
+        /// Packets that are routed to the port that they came in by go upstream.
+        UpstreamForwarding = 4,
+        /// The Egress Control Vector decides for which peers requests are ACS Violations or, with redirect, go upstream.
+        EgressControl = 5,
+        /// Memory requests with translated addresses go directly to a peer.
+        DirectTranslated = 6,
+    }
 }
 
 impl AccessService {
-    /// Every service.
-    pub const ALL: [Self; 7] = [
-        Self::SourceValidation,
-        Self::TranslationBlocking,
-        Self::RequestRedirect,
-        Self::CompletionRedirect,
-        Self::UpstreamForwarding,
-        Self::EgressControl,
-        Self::DirectTranslated,
-    ];
-
     /// The service's bit in ACS Control, within the register [`ACS`].
     pub const fn control(self) -> u32 {
         1 << (16 + self as u32)
@@ -57,6 +49,7 @@ impl AccessService {
 impl ConfigSpace {
     /// Declares the registers of a downstream port, which has all services.
     pub(super) fn declare_acs(&mut self) {
+        self.append_extended(ACS_BYTES, ID, 1);
         let services = AccessService::ALL.iter();
         let services = services.fold(0, |bits, service| bits | service.control());
         self.declare(ACS, services >> 16 | VECTOR_SIZE, services, 0);

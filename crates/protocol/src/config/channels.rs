@@ -45,7 +45,7 @@ pub const CHANNEL_ENABLE: u32 = 1 << 31;
 pub const NEGOTIATION_PENDING: u32 = 1 << 17;
 
 /// Byte offset of the capability.
-pub(super) const CHANNELS_BYTES: u16 = 0x300;
+const CHANNELS_BYTES: u16 = 0x300;
 /// ID of the capability.
 pub const ID: u16 = 0x0002;
 
@@ -133,9 +133,8 @@ pub struct ChannelsControl {
 }
 
 impl ConfigSpace {
-    /// Declares the capability behind the extended capability at byte `last`.
-    pub(super) fn declare_channels(&mut self, last: u16, channels: VirtualChannels) {
-        self.declare_extended(Some(last), CHANNELS_BYTES, ID, 1);
+    pub(super) fn declare_channels(&mut self, channels: VirtualChannels) {
+        self.append_extended(CHANNELS_BYTES, ID, 1);
         let VirtualChannels {
             extended,
             low_priority,
@@ -358,7 +357,7 @@ mod tests {
             low_priority,
             ports,
         };
-        space.declare_channels(0x100, channels);
+        space.declare_channels(channels);
         space
     }
 

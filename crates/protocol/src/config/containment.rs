@@ -10,7 +10,7 @@ pub const CONTAINMENT: u16 = CONTAINMENT_BYTES / 4 + 1;
 pub const CONTAINMENT_STATUS: u16 = CONTAINMENT + 1;
 
 /// Byte offset of the capability.
-pub(super) const CONTAINMENT_BYTES: u16 = 0x160;
+const CONTAINMENT_BYTES: u16 = 0x160;
 /// ID of the capability.
 pub const ID: u16 = 0x001d;
 
@@ -78,6 +78,7 @@ impl TriggerReason {
 impl ConfigSpace {
     /// Declares the registers of a downstream port.
     pub(super) fn declare_containment(&mut self) {
+        self.append_extended(CONTAINMENT_BYTES, ID, 1);
         let control =
             TRIGGER_ENABLE | CONTAINMENT_COMPLETION | CONTAINMENT_INTERRUPT | CONTAINMENT_MESSAGE;
         self.declare(CONTAINMENT, SOFTWARE_TRIGGER_SUPPORTED, control, 0);
@@ -159,7 +160,6 @@ mod tests {
 
     fn port(enable: u32) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
-        space.declare_extended(None, CONTAINMENT_BYTES, ID, 1);
         space.declare_containment();
         space.write(CONTAINMENT, enable, 0b1100);
         space

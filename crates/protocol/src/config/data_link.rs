@@ -11,7 +11,7 @@ pub const SCALED_FLOW_CONTROL: u32 = 1;
 pub const FEATURE_EXCHANGE: u32 = 1 << 31;
 
 /// Byte offset of the capability, after page requests.
-pub(super) const DATA_LINK_BYTES: u16 = 0x1c0;
+const DATA_LINK_BYTES: u16 = 0x1c0;
 /// ID of the capability.
 pub const ID: u16 = 0x0025;
 
@@ -23,9 +23,9 @@ pub struct DataLinkFeatures {
 }
 
 impl ConfigSpace {
-    /// Declares the capability behind the extended capability at byte `last`. The registers are as they are when the link is up.
-    pub(super) fn declare_data_link(&mut self, last: u16, features: DataLinkFeatures) {
-        self.declare_extended(Some(last), DATA_LINK_BYTES, ID, 1);
+    /// Declares the capability. The registers are as they are when the link is up.
+    pub(super) fn declare_data_link(&mut self, features: DataLinkFeatures) {
+        self.append_extended(DATA_LINK_BYTES, ID, 1);
         let supported = FEATURE_EXCHANGE | SCALED_FLOW_CONTROL;
         self.declare(DATA_LINK_FEATURES, supported, 0, 0);
         let remote = if features.are_exchanged { supported } else { 0 };

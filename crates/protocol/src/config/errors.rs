@@ -8,12 +8,13 @@ use super::header::{COMMAND, SERR, SIGNALED_SYSTEM_ERROR};
 use super::space::bits_if;
 use super::{ConfigSpace, PortType, express};
 use crate::Pasid;
+use crate::enumerated::enumerated;
 
 /// The register of the capability's header.
 pub const AER: u16 = AER_BYTES / 4;
 
 /// Byte offset of the capability.
-pub(super) const AER_BYTES: u16 = 0x100;
+const AER_BYTES: u16 = 0x100;
 /// ID of the capability.
 pub const ID: u16 = 0x0001;
 
@@ -64,21 +65,20 @@ const NON_FATAL_DETECTED: u32 = 1 << 1;
 const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
-/// The severity of an error that a function has detected (PCIe Base 6.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Hardware corrects the error, or it is an advisory non-fatal error.
-    Correctable,
-    /// The transaction is unreliable, the link is not.
-    NonFatal,
-    /// The link is unreliable.
-    Fatal,
+enumerated! {
+    /// The severity of an error that a function has detected (PCIe Base 6.2.2).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Severity {
+        /// Hardware corrects the error, or it is an advisory non-fatal error.
+        Correctable => "correctable",
+        /// The transaction is unreliable, the link is not.
+        NonFatal => "non-fatal",
+        /// The link is unreliable.
+        Fatal => "fatal",
+    }
 }
 
 impl Severity {
-    /// All severities, the least first.
-    pub const ALL: [Severity; 3] = [Severity::Correctable, Severity::NonFatal, Severity::Fatal];
-
     /// The bit of the severity in the enables of Device Control (PCIe Base 7.5.3.4) and of Root Error Command (PCIe Base 7.8.4.9).
     pub const fn enable(self) -> u32 {
         1 << self as u32
@@ -92,122 +92,59 @@ impl Severity {
             Severity::Fatal => "ERR_FATAL",
         }
     }
+}
 
-    /// The severity, in the words of the specification.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Correctable => "correctable",
-            Severity::NonFatal => "non-fatal",
-            Severity::Fatal => "fatal",
-        }
+enumerated! {
+    /// An uncorrectable error; its number is its bit of the status register.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum UncorrectableError {
+        /// The link below the port went down unexpectedly.
+        SurpriseDown = 5 => "Surprise Down",
+        /// A packet with poisoned data arrived.
+        PoisonedTlp = 12 => "Poisoned TLP Received",
+        /// No completion arrived in time.
+        CompletionTimeout = 14 => "Completion Timeout",
+        /// The function could not carry a request out, and has answered with Completer Abort.
+        CompleterAbort = 15 => "Completer Abort",
+        /// A completion arrived that answers no outstanding request.
+        UnexpectedCompletion = 16 => "Unexpected Completion",
+        /// A packet breaks a rule of its format.
+        MalformedTlp = 18 => "Malformed TLP",
+        /// The ECRC of a packet is wrong.
+        EcrcError = 19 => "ECRC Error",
+        /// No function serves the request.
+        UnsupportedRequest = 20 => "Unsupported Request",
+        /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
+        AcsViolation = 21 => "ACS Violation",
+        /// A device has found an error in itself.
+        Internal = 22 => "Uncorrectable Internal Error",
+        /// The port blocks requests for atomic operations (PCIe Base 6.15.3.1).
+        AtomicEgressBlocked = 24 => "AtomicOp Egress Blocked",
+        /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
+        PrefixBlocked = 25 => "TLP Prefix Blocked",
     }
 }
 
-/// An uncorrectable error; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UncorrectableError {
-    /// The link below the port went down unexpectedly.
-    SurpriseDown = 5,
-    /// A packet with poisoned data arrived.
-    PoisonedTlp = 12,
-    /// No completion arrived in time.
-    CompletionTimeout = 14,
-    /// The function could not carry a request out, and has answered with Completer Abort.
-    CompleterAbort = 15,
-    /// A completion arrived that answers no outstanding request.
-    UnexpectedCompletion = 16,
-    /// A packet breaks a rule of its format.
-    MalformedTlp = 18,
-    /// The ECRC of a packet is wrong.
-    EcrcError = 19,
-    /// No function serves the request.
-    UnsupportedRequest = 20,
-    /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
-    AcsViolation = 21,
-    /// A device has found an error in itself.
-    Internal = 22,
-    /// The port blocks requests for atomic operations (PCIe Base 6.15.3.1).
-    AtomicEgressBlocked = 24,
-    /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
-    PrefixBlocked = 25,
-}
-
-impl UncorrectableError {
-    /// All errors of the model, in the order of their bits.
-    pub const ALL: [UncorrectableError; 12] = [
-        UncorrectableError::SurpriseDown,
-        UncorrectableError::PoisonedTlp,
-        UncorrectableError::CompletionTimeout,
-        UncorrectableError::CompleterAbort,
-        UncorrectableError::UnexpectedCompletion,
-        UncorrectableError::MalformedTlp,
-        UncorrectableError::EcrcError,
-        UncorrectableError::UnsupportedRequest,
-        UncorrectableError::AcsViolation,
-        UncorrectableError::Internal,
-        UncorrectableError::AtomicEgressBlocked,
-        UncorrectableError::PrefixBlocked,
-    ];
-
-    /// The name of the error, as the specification writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            UncorrectableError::SurpriseDown => "Surprise Down",
-            UncorrectableError::PoisonedTlp => "Poisoned TLP Received",
-            UncorrectableError::CompletionTimeout => "Completion Timeout",
-            UncorrectableError::CompleterAbort => "Completer Abort",
-            UncorrectableError::UnexpectedCompletion => "Unexpected Completion",
-            UncorrectableError::MalformedTlp => "Malformed TLP",
-            UncorrectableError::EcrcError => "ECRC Error",
-            UncorrectableError::UnsupportedRequest => "Unsupported Request",
-            UncorrectableError::AcsViolation => "ACS Violation",
-            UncorrectableError::Internal => "Uncorrectable Internal Error",
-            UncorrectableError::AtomicEgressBlocked => "AtomicOp Egress Blocked",
-            UncorrectableError::PrefixBlocked => "TLP Prefix Blocked",
-        }
+enumerated! {
+    /// A correctable error, which the link or the device repairs; its number is its bit of the status register.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum CorrectableError {
+        /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
+        ReceiverError = 0 => "Receiver Error",
+        /// The LCRC, the framing or the sequence number of a TLP is wrong.
+        BadTlp = 6 => "Bad TLP",
+        /// The CRC of a DLLP is wrong.
+        BadDllp = 7 => "Bad DLLP",
+        /// Packets were replayed four times without an acknowledgement (PCIe Base 3.6.2.1).
+        ReplayNumRollover = 8 => "REPLAY_NUM Rollover",
+        /// No acknowledgement arrived in time.
+        ReplayTimerTimeout = 12 => "Replay Timer Timeout",
+        /// A device has corrected an error in itself.
+        Internal = 14 => "Corrected Internal Error",
     }
-}
-
-/// A correctable error, which the link or the device repairs; its number is its bit of the status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CorrectableError {
-    /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
-    ReceiverError = 0,
-    /// The LCRC, the framing or the sequence number of a TLP is wrong.
-    BadTlp = 6,
-    /// The CRC of a DLLP is wrong.
-    BadDllp = 7,
-    /// Packets were replayed four times without an acknowledgement (PCIe Base 3.6.2.1).
-    ReplayNumRollover = 8,
-    /// No acknowledgement arrived in time.
-    ReplayTimerTimeout = 12,
-    /// A device has corrected an error in itself.
-    Internal = 14,
 }
 
 impl CorrectableError {
-    /// All errors of the model that are no advisory non-fatal errors, in the order of their bits.
-    pub const ALL: [CorrectableError; 6] = [
-        CorrectableError::ReceiverError,
-        CorrectableError::BadTlp,
-        CorrectableError::BadDllp,
-        CorrectableError::ReplayNumRollover,
-        CorrectableError::ReplayTimerTimeout,
-        CorrectableError::Internal,
-    ];
-
-    /// The name of the error, as the specification writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CorrectableError::ReceiverError => "Receiver Error",
-            CorrectableError::BadTlp => "Bad TLP",
-            CorrectableError::BadDllp => "Bad DLLP",
-            CorrectableError::ReplayNumRollover => "REPLAY_NUM Rollover",
-            CorrectableError::ReplayTimerTimeout => "Replay Timer Timeout",
-            CorrectableError::Internal => "Corrected Internal Error",
-        }
-    }
-
     /// The error's bit in Correctable Error Status.
     pub const fn bit(self) -> u32 {
         1 << self as u32
@@ -291,6 +228,7 @@ impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
     pub(super) fn declare_errors(&mut self, port: PortType, prefixes: bool) {
+        self.append_extended(AER_BYTES, ID, 2);
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
         let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
@@ -328,6 +266,7 @@ impl ConfigSpace {
     /// Declares the capability of a virtual function, with status bits for the errors that it detects itself. The masks and
     /// severities of its physical function apply to it (PCIe Base 9.4.2).
     pub(super) fn declare_virtual_errors(&mut self) {
+        self.append_extended(AER_BYTES, ID, 2);
         let detected = 1 << UncorrectableError::PoisonedTlp as u32
             | 1 << UncorrectableError::CompletionTimeout as u32
             | 1 << UncorrectableError::CompleterAbort as u32

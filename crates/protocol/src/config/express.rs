@@ -19,7 +19,7 @@ pub const DEVICE_CAPABILITIES_2: u16 = EXPRESS + 9;
 pub const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
 
 /// Byte offset of the capability.
-pub(super) const EXPRESS_BYTES: u16 = 0x70;
+const EXPRESS_BYTES: u16 = 0x70;
 /// ID of the capability.
 pub const ID: u8 = 0x10;
 

@@ -3,10 +3,6 @@
 use super::{
     AddressSpaces, Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov,
 };
-use super::{
-    acs, ari, ats, containment, data_link, errors, express, interrupts, page_requests, pasid,
-    power, sriov,
-};
 
 /// The function of an endpoint, with its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,31 +59,27 @@ impl ConfigSpace {
         for bar in &function.bars {
             space.declare_bar(*bar);
         }
-        let last = space.declare_first(function.msi_vectors);
-        let last = space.declare_table(last, function.msix.as_ref());
-        space.declare_rest(last, &function.express);
-        let last = match &function.virtual_functions {
-            Some(virtual_functions) => {
-                let last = Some(space.declare_ari());
-                space.declare_extended(last, sriov::SRIOV_BYTES, sriov::ID, 1);
-                space.declare_sriov(virtual_functions);
-                sriov::SRIOV_BYTES
+        space.declare_power();
+        space.declare_msi(function.msi_vectors);
+        if let Some(table) = &function.msix {
+            space.declare_msix(table);
+        }
+        space.declare_port(&function.express);
+        if let Some(virtual_functions) = &function.virtual_functions {
+            space.declare_ari();
+            space.declare_sriov(virtual_functions);
+        }
+        if let Some(translation) = &function.address_translation {
+            space.declare_ats(&translation.ats);
+            // Virtual functions use the page requests of their physical function (PCIe Base 10.5.2).
+            if let Some(requests) = translation.page_requests {
+                space.declare_page_requests(requests);
             }
-            None => errors::AER_BYTES,
-        };
-        let last = match function.address_translation {
-            Some(translation) => space.declare_translation(last, translation),
-            None => last,
-        };
-        let last = match function.address_spaces {
-            Some(spaces) => {
-                space.declare_extended(Some(last), pasid::PASID_BYTES, pasid::ID, 1);
-                space.declare_pasid(spaces);
-                pasid::PASID_BYTES
-            }
-            None => last,
-        };
-        space.declare_link(last, &function.express);
+        }
+        if let Some(spaces) = function.address_spaces {
+            space.declare_pasid(spaces);
+        }
+        space.declare_link(&function.express);
         space
     }
 
@@ -100,17 +92,14 @@ impl ConfigSpace {
             device: virtual_functions.device,
             ..function.identity
         });
-        space.declare_capability(None, interrupts::MSI_BYTES, interrupts::MSI_ID);
         space.declare_msi(virtual_functions.msi_vectors);
-        let last = interrupts::MSI_BYTES;
-        let last = space.declare_table(last, virtual_functions.msix.as_ref());
-        space.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
+        if let Some(table) = &virtual_functions.msix {
+            space.declare_msix(table);
+        }
         space.declare_virtual_express(&function.express);
-        space.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
         space.declare_virtual_errors();
-        let last = space.declare_ari();
+        space.declare_ari();
         if let Some(AddressTranslation { ats, .. }) = &function.address_translation {
-            space.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
             space.declare_virtual_ats(ats);
         }
         Some(space)
@@ -123,81 +112,31 @@ impl ConfigSpace {
         space.declare_type_1();
         space.declare_bridge();
         space.declare_secondary_bus_reset();
-        let last = space.declare_first(1);
-        space.declare_rest(last, &function.express);
-        let mut last = errors::AER_BYTES;
+        space.declare_power();
+        space.declare_msi(1);
+        space.declare_port(&function.express);
         if function.express.port.is_downstream() {
-            space.declare_extended(Some(last), acs::ACS_BYTES, acs::ID, 1);
             space.declare_acs();
-            let at = containment::CONTAINMENT_BYTES;
-            space.declare_extended(Some(acs::ACS_BYTES), at, containment::ID, 1);
             space.declare_containment();
-            last = at;
         }
-        space.declare_link(last, &function.express);
+        space.declare_link(&function.express);
         space
     }
 
-    /// Declares address translation and, if supported, page requests. Virtual functions use the page requests of their physical
-    /// function (PCIe Base 10.5.2). Returns the byte offset of the last extended capability.
-    fn declare_translation(&mut self, last: u16, translation: AddressTranslation) -> u16 {
-        self.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
-        self.declare_ats(&translation.ats);
-        if let Some(requests) = translation.page_requests {
-            let (last, at) = (ats::ATS_BYTES, page_requests::PAGE_REQUESTS_BYTES);
-            self.declare_extended(Some(last), at, page_requests::ID, 1);
-            self.declare_page_requests(requests);
-            return at;
-        }
-        ats::ATS_BYTES
+    /// Declares PCI Express and error reporting.
+    fn declare_port(&mut self, port: &Express) {
+        self.declare_express(port);
+        self.declare_errors(port.port, port.tlp_prefixes);
     }
 
-    /// Declares the ARI capability behind error reporting: every function of a device with SR-IOV has it (PCIe Base 9.3.7). Returns its
-    /// byte offset.
-    fn declare_ari(&mut self) -> u16 {
-        self.declare_extended(Some(errors::AER_BYTES), ari::ARI_BYTES, ari::ID, 1);
-        ari::ARI_BYTES
-    }
-
-    /// Declares what the link of `port` exchanges, behind the extended capability at byte `last`.
-    fn declare_link(&mut self, last: u16, port: &Express) {
-        let mut last = last;
+    /// Declares what the link of `port` exchanges.
+    fn declare_link(&mut self, port: &Express) {
         if let Some(features) = port.data_link_features {
-            self.declare_data_link(last, features);
-            last = data_link::DATA_LINK_BYTES;
+            self.declare_data_link(features);
         }
         if let Some(channels) = port.virtual_channels {
-            self.declare_channels(last, channels);
+            self.declare_channels(channels);
         }
-    }
-
-    /// Declares power management and MSI; returns the byte offset of the latter.
-    fn declare_first(&mut self, vectors: u8) -> u16 {
-        self.declare_capability(None, power::POWER, power::ID);
-        self.declare_power();
-        self.declare_capability(
-            Some(power::POWER),
-            interrupts::MSI_BYTES,
-            interrupts::MSI_ID,
-        );
-        self.declare_msi(vectors);
-        interrupts::MSI_BYTES
-    }
-
-    /// Declares MSI-X, if the function has a table, behind the capability at byte `last`; returns the offset of the last capability.
-    fn declare_table(&mut self, last: u16, place: Option<&MsixTable>) -> u16 {
-        let Some(place) = place else { return last };
-        self.declare_capability(Some(last), interrupts::MSIX_BYTES, interrupts::MSIX_ID);
-        self.declare_msix(place);
-        interrupts::MSIX_BYTES
-    }
-
-    /// Declares PCI Express and error reporting.
-    fn declare_rest(&mut self, last: u16, port: &Express) {
-        self.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
-        self.declare_express(port);
-        self.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
-        self.declare_errors(port.port, port.tlp_prefixes);
     }
 }
 
@@ -211,6 +150,7 @@ mod tests {
         SCALED_FLOW_CONTROL,
     };
     use crate::config::{DataLinkFeatures, ErrorRecord, PortType, UncorrectableError};
+    use crate::config::{ats, express, pasid, sriov};
 
     const IDENTITY: Identity = Identity {
         vendor: 0x10ee,

@@ -12,6 +12,8 @@ pub const CLASS: u16 = 2;
 pub const HEADER_TYPE: u16 = 3;
 /// The first base address register.
 pub const BARS: u16 = 4;
+/// Byte offset of the first extended capability.
+const FIRST_EXTENDED: u16 = 0x100;
 /// Capabilities Pointer, in the lowest byte.
 pub const CAPABILITIES: u16 = 13;
 /// Subsystem ID and Subsystem Vendor ID of a type 0 header.
@@ -102,8 +104,13 @@ impl ConfigSpace {
         self.declare(HEADER_TYPE, TYPE_1, 0, 0);
     }
 
-    /// Appends capability `id` at byte `at` to the list. `last` is the byte offset of the list's last capability so far.
-    pub(super) fn declare_capability(&mut self, last: Option<u16>, at: u16, id: u8) {
+    /// Appends capability `id` at byte `at` to the list.
+    pub(super) fn append_capability(&mut self, at: u16, id: u8) {
+        let (mut last, mut next) = (None, self.read(CAPABILITIES) as u16 & 0xff);
+        while next != 0 {
+            last = Some(next);
+            next = (self.read(next / 4) >> 8) as u16 & 0xff;
+        }
         self.declare(at / 4, u32::from(id), 0, 0);
         if let Some(last) = last {
             return self.declare(last / 4, u32::from(at) << 8, 0, 0);
@@ -112,11 +119,14 @@ impl ConfigSpace {
         self.declare(COMMAND, CAPABILITY_LIST, 0, 0);
     }
 
-    /// Appends extended capability `id` at byte `at` to the list. `last` is the byte offset of the list's last one so far; the
-    /// first one is at byte 256.
-    pub(super) fn declare_extended(&mut self, last: Option<u16>, at: u16, id: u16, version: u8) {
+    /// Appends extended capability `id` at byte `at` to the list, whose first one is at byte 256.
+    pub(super) fn append_extended(&mut self, at: u16, id: u16, version: u8) {
+        let mut last = FIRST_EXTENDED;
+        while let next @ 1.. = (self.read(last / 4) >> 20) as u16 {
+            last = next;
+        }
         self.declare(at / 4, u32::from(version) << 16 | u32::from(id), 0, 0);
-        if let Some(last) = last {
+        if at != FIRST_EXTENDED {
             self.declare(last / 4, u32::from(at) << 20, 0, 0);
         }
     }

@@ -13,8 +13,8 @@ pub const MSI_CAPABLE_SHIFT: u32 = 17;
 pub const MSI_COUNT_SHIFT: u32 = 20;
 
 /// Byte offsets of the capabilities.
-pub(super) const MSI_BYTES: u16 = 0x48;
-pub(super) const MSIX_BYTES: u16 = 0x58;
+const MSI_BYTES: u16 = 0x48;
+const MSIX_BYTES: u16 = 0x58;
 /// ID of the MSI capability.
 pub const MSI_ID: u8 = 0x05;
 /// ID of the MSI-X capability.
@@ -84,6 +84,7 @@ impl MsixTable {
 impl ConfigSpace {
     /// Declares MSI with 64-bit addresses and `vectors` vectors, 1 to 32, rounded up to a power of two.
     pub(super) fn declare_msi(&mut self, vectors: u8) {
+        self.append_capability(MSI_BYTES, MSI_ID);
         let capable = u32::from(vectors.clamp(1, 32)).next_power_of_two().ilog2();
         let control = capable << MSI_CAPABLE_SHIFT | ADDRESS_64;
         self.declare(MSI, control, MSI_ENABLE | 7 << MSI_COUNT_SHIFT, 0);
@@ -93,6 +94,7 @@ impl ConfigSpace {
     }
 
     pub(super) fn declare_msix(&mut self, place: &MsixTable) {
+        self.append_capability(MSIX_BYTES, MSIX_ID);
         let size = u32::from(place.vectors.clamp(1, 2048) - 1) << MSIX_SIZE_SHIFT;
         self.declare(MSIX, size, MSIX_ENABLE | MSIX_FUNCTION_MASK, 0);
         let bar = u32::from(place.bar);
@@ -163,9 +165,7 @@ mod tests {
     #[test]
     fn either_capability_signals_and_both_together_do_not() {
         let mut space = ConfigSpace::empty();
-        space.declare_capability(None, MSI_BYTES, MSI_ID);
         space.declare_msi(1);
-        space.declare_capability(Some(MSI_BYTES), MSIX_BYTES, MSIX_ID);
         let table = MsixTable {
             vectors: 2048,
             bar: 4,

@@ -15,7 +15,7 @@ pub const PAGE_REQUEST_ENABLE: u32 = 1;
 pub const PAGE_REQUEST_RESET: u32 = 1 << 1;
 
 /// Byte offset of the capability, after ATS.
-pub(super) const PAGE_REQUESTS_BYTES: u16 = 0x1b0;
+const PAGE_REQUESTS_BYTES: u16 = 0x1b0;
 /// ID of the capability.
 pub const ID: u16 = 0x0013;
 
@@ -32,6 +32,7 @@ pub struct PageRequests {
 
 impl ConfigSpace {
     pub(super) fn declare_page_requests(&mut self, requests: PageRequests) {
+        self.append_extended(PAGE_REQUESTS_BYTES, ID, 1);
         self.declare(
             PAGE_REQUESTS,
             STOPPED,
@@ -51,35 +52,6 @@ impl ConfigSpace {
     /// Number of page requests that software allows the function to have outstanding.
     pub fn page_request_allocation(&self) -> u32 {
         self.read(PAGE_REQUEST_ALLOCATION)
-    }
-
-    /// Handles a write of Page Request Control; returns whether the function must discard its page requests. Reset does this while
-    /// page requests are disabled, and reads as 0 (PCIe Base 10.5.2.2).
-    pub fn take_page_request_reset(&mut self) -> bool {
-        let control = self.read(PAGE_REQUESTS);
-        self.update(PAGE_REQUESTS, PAGE_REQUEST_RESET, 0);
-        control & (PAGE_REQUEST_ENABLE | PAGE_REQUEST_RESET) == PAGE_REQUEST_RESET
-    }
-
-    /// Records a Response Failure for a page request group: the function sends no further page requests.
-    pub fn record_page_response_failure(&mut self) {
-        self.raise(PAGE_REQUESTS, RESPONSE_FAILURE);
-    }
-
-    /// Records a response to a page request group that the function did not send.
-    pub fn record_unexpected_page_group(&mut self) {
-        self.raise(PAGE_REQUESTS, UNEXPECTED_GROUP);
-    }
-
-    /// Records that page requests become enabled; earlier status bits are cleared (PCIe Base 10.5.2.2).
-    pub fn record_page_requests_started(&mut self) {
-        let status = STOPPED | RESPONSE_FAILURE | UNEXPECTED_GROUP;
-        self.update(PAGE_REQUESTS, status, 0);
-    }
-
-    /// Records that page requests are disabled, and none is outstanding.
-    pub fn record_page_requests_stopped(&mut self) {
-        self.raise(PAGE_REQUESTS, STOPPED);
     }
 }
 
@@ -107,32 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_forgets_requests_only_while_they_are_not_enabled() {
-        let mut space = space();
-        for (control, forgets) in [(0, false), (1, false), (2, true), (3, false)] {
-            space.write(PAGE_REQUESTS, control, 0b0001);
-            assert_eq!(space.take_page_request_reset(), forgets);
-            assert_eq!(space.read(PAGE_REQUESTS) & PAGE_REQUEST_RESET, 0);
-        }
-    }
-
-    #[test]
-    fn status_stays_until_software_clears_it() {
+    fn a_response_failure_stops_page_requests_until_software_clears_it() {
         let mut space = space();
         space.write(PAGE_REQUESTS, PAGE_REQUEST_ENABLE, 0b0001);
-        space.record_page_requests_started();
-        assert_eq!(space.read(PAGE_REQUESTS), PAGE_REQUEST_ENABLE);
-        space.record_unexpected_page_group();
-        assert!(space.page_requests_enabled());
-        space.record_page_response_failure();
+        space.raise(PAGE_REQUESTS, RESPONSE_FAILURE);
         assert!(!space.page_requests_enabled());
-        space.write(PAGE_REQUESTS, 0, 0b0001);
-        space.record_page_requests_stopped();
-        let status = STOPPED | RESPONSE_FAILURE | UNEXPECTED_GROUP;
-        assert_eq!(space.read(PAGE_REQUESTS), status);
-        space.write(PAGE_REQUESTS, RESPONSE_FAILURE | STOPPED, 0b1100);
-        assert_eq!(space.read(PAGE_REQUESTS), UNEXPECTED_GROUP | STOPPED);
-        space.record_page_requests_started();
-        assert_eq!(space.read(PAGE_REQUESTS), 0);
+        space.write(PAGE_REQUESTS, RESPONSE_FAILURE, 0b1100);
+        assert!(space.page_requests_enabled());
     }
 }

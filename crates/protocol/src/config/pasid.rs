@@ -17,7 +17,7 @@ pub const fn pasid_enables(capability: u32) -> u32 {
 }
 
 /// Byte offset of the capability, after the data link features.
-pub(super) const PASID_BYTES: u16 = 0x1d0;
+const PASID_BYTES: u16 = 0x1d0;
 /// ID of the capability.
 pub const ID: u16 = 0x001b;
 
@@ -52,6 +52,7 @@ pub struct PasidControl {
 
 impl ConfigSpace {
     pub(super) fn declare_pasid(&mut self, spaces: AddressSpaces) {
+        self.append_extended(PASID_BYTES, ID, 1);
         let mut capability = u32::from(spaces.width.min(Pasid::MAX_WIDTH)) << WIDTH;
         if spaces.execute {
             capability |= EXECUTE;

@@ -3,14 +3,15 @@
 use super::ConfigSpace;
 
 /// Byte offset of the capability.
-pub(super) const POWER: u16 = 0x40;
-pub(super) const ID: u8 = 0x01;
+const POWER: u16 = 0x40;
+const ID: u8 = 0x01;
 const VERSION_3: u32 = 3 << 16;
 /// No soft reset: leaving D3hot keeps the registers.
 const NO_SOFT_RESET: u32 = 1 << 3;
 
 impl ConfigSpace {
     pub(super) fn declare_power(&mut self) {
+        self.append_capability(POWER, ID);
         self.declare(POWER / 4, VERSION_3, 0, 0);
         self.declare(POWER / 4 + 1, NO_SOFT_RESET, 0, 0);
     }

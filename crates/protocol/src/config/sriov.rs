@@ -81,6 +81,7 @@ pub struct VirtualBar {
 
 impl ConfigSpace {
     pub(super) fn declare_sriov(&mut self, sriov: &SrIov) {
+        self.append_extended(SRIOV_BYTES, ID, 1);
         let total = u32::from(sriov.total.max(1));
         let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE_HIERARCHY;
         self.declare(SRIOV_CONTROL, 0, control, 0);
@@ -196,7 +197,6 @@ mod tests {
 
     fn with_total(total: u8, bars: Vec<Bar>) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
-        space.declare_extended(None, SRIOV_BYTES, ID, 1);
         space.declare_sriov(&SrIov {
             total,
             device: 0x1234,

@@ -2,12 +2,13 @@
 
 use device::{EndpointConfig, Nic, NicConfig, NicParameters};
 use fabric::{Controller, ControllerConfig, Plane};
-use kernel::{Span, Stream};
-use link::{BitErrors, LinkConfig, LinkEnd};
+use kernel::Span;
+use link::{LinkConfig, LinkEnd};
 
 use crate::plan::{CablePlan, FabricPlan};
 
 use super::pipeline::Pipeline;
+use super::plain_end;
 
 /// Builds the network interface controller at node `index`.
 pub fn nic(
@@ -69,47 +70,33 @@ pub fn controller(plan: &FabricPlan, number: usize) -> Controller {
 
 /// The delays of a cable's wire in both directions.
 pub fn delays(plan: &FabricPlan, cable: &CablePlan) -> [Span; 2] {
-    let generation = cable.link.generation.0;
-    let [one, other] = cable
-        .ends
-        .map(|(number, _)| Pipeline::of_port(&plan.controllers[number].port, generation));
+    let [one, other] = pipelines(plan, cable);
     one.delays(other, cable.link.delay)
+}
+
+/// The pipelines of the ports at both ends of a cable.
+fn pipelines(plan: &FabricPlan, cable: &CablePlan) -> [Pipeline; 2] {
+    let port = |number: usize| &plan.controllers[number].port;
+    let of = |(number, _)| Pipeline::of_port(port(number), cable.link.generation.0);
+    cable.ends.map(of)
 }
 
 /// Builds the end of a cable at a controller.
 fn cable_end(plan: &FabricPlan, controller: usize, cable: usize) -> LinkEnd {
     let own = &plan.controllers[controller];
     let cable = &plan.cables[cable];
-    let direction = if cable.ends[0].0 == controller {
-        "back"
-    } else {
-        "forth"
-    };
-    let link = &cable.link;
-    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", cable.id));
-    let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
-    let [there, back] = delays(plan, cable);
+    let mut pipelines = pipelines(plan, cable);
+    let mut direction = "back";
+    if cable.ends[0].0 != controller {
+        pipelines.reverse();
+        direction = "forth";
+    }
+    let errors = (plan.seed, format!("errors {} {direction}", cable.id));
     let config = LinkConfig {
-        generation: link.generation.0,
-        lanes: link.lanes.0,
         max_payload: own.port.max_payload_supported.0 as u16,
         channels: 1 + usize::from(own.parameters.get_channel),
-        has_channel_capability: false,
         sources: Plane::ALL.len(),
-        weights: Vec::new(),
-        cut_through: false,
-        far_cut_through: false,
-        infinite_completions: false,
-        report_finished: true,
-        own: None,
-        transmit_pipeline: Pipeline::of_port(&own.port, link.generation.0).transmit,
-        round_trip: there + back,
-        has_separate_clocks: link.sris,
-        far_l0s_exit: Span::ZERO,
-        far_l0s_entry: Span::ZERO,
-        is_upstream: false,
-        errors,
-        fails_at: link.failure(),
+        ..plain_end(&cable.link, pipelines, &errors)
     };
     LinkEnd::new(config, &own.port)
 }

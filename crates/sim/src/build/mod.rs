@@ -25,7 +25,7 @@ use transaction::{FunctionPlace, Marks, Pattern};
 use crate::model::Model;
 use crate::plan::ports::{cable_end, ends, fibre_port};
 use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan};
-use crate::scenario::NodeKind;
+use crate::scenario::{LinkParameters, NodeKind};
 
 use controller::controller;
 use network::{OpticalPort, optical_ends};
@@ -79,9 +79,10 @@ const BUS: u32 = 1;
 
 /// The delays of the wire of a link, down and up.
 pub fn delays(plan: &FabricPlan, link: &LinkPlan) -> [Span; 2] {
+    let parameters = &link.parameters;
     let [above, below] = [link.upstream.0, link.downstream.0]
-        .map(|node| Pipeline::of_node(&plan.nodes[node], link.generation));
-    above.delays(below, link.delay)
+        .map(|node| Pipeline::of_node(&plan.nodes[node], parameters.generation.0));
+    above.delays(below, parameters.delay)
 }
 
 /// Builds the component at a node; `fibres` are the ends of fibres at a router.
@@ -205,37 +206,23 @@ fn link_end(
     far: &NodePlan,
     direction: &str,
 ) -> LinkEnd {
-    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
-    let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
     let below = node.downstream.len();
-    let [near, other] = [node, far].map(|node| Pipeline::of_node(node, link.generation));
-    let [there, back] = near.delays(other, link.delay);
+    let parameters = &link.parameters;
+    let pipelines = [node, far].map(|node| Pipeline::of_node(node, parameters.generation.0));
     let has_channel_capability = node.functions.space(place).has_channels();
+    let has_shared_wire = !has_channel_capability && sharing::is_shared(plan, link);
+    let errors = (plan.seed, format!("errors {} {direction}", link.id));
     let config = LinkConfig {
-        generation: link.generation,
-        lanes: link.lanes,
         max_payload: link.max_payload as u16,
-        channels: if has_channel_capability {
-            1
-        } else {
-            1 + usize::from(sharing::is_shared(plan, link))
-        },
+        channels: 1 + usize::from(has_shared_wire),
         has_channel_capability,
-        sources: 1,
-        weights: Vec::new(),
         cut_through: is_cut_through(node),
         far_cut_through: is_cut_through(far),
-        infinite_completions: false,
-        report_finished: true,
-        own: None,
-        transmit_pipeline: near.transmit,
-        round_trip: there + back,
-        has_separate_clocks: link.sris,
         far_l0s_exit: far.port.l0s_exit_latency.unwrap_or(Span::ZERO),
         far_l0s_entry: far.port.l0s_entry_time,
         is_upstream: place == FunctionPlace::Own,
-        errors,
         fails_at: link.fails_at,
+        ..plain_end(parameters, pipelines, &errors)
     };
     let config = match &node.kind {
         NodeKind::Host(parameters, _) => LinkConfig {
@@ -265,9 +252,42 @@ fn link_end(
     LinkEnd::new(config, &node.port)
 }
 
+/// The configuration of an end of a link with these parameters, the pipelines of this and of the far end, and the name of its stream of bit
+/// errors: of a port of 4096 B that has one source and stores packets, as its far end does.
+fn plain_end(
+    link: &LinkParameters,
+    [near, far]: [Pipeline; 2],
+    (seed, name): &(u64, String),
+) -> LinkConfig {
+    let [there, back] = near.delays(far, link.delay);
+    let rate = link.bit_error_rate;
+    LinkConfig {
+        generation: link.generation.0,
+        lanes: link.lanes.0,
+        max_payload: 4096,
+        channels: 1,
+        has_channel_capability: false,
+        sources: 1,
+        weights: Vec::new(),
+        cut_through: false,
+        far_cut_through: false,
+        infinite_completions: false,
+        report_finished: true,
+        own: None,
+        transmit_pipeline: near.transmit,
+        round_trip: there + back,
+        has_separate_clocks: link.sris,
+        far_l0s_exit: Span::ZERO,
+        far_l0s_entry: Span::ZERO,
+        is_upstream: false,
+        errors: (rate > 0.0).then(|| BitErrors::new(rate, Stream::named(*seed, name))),
+        fails_at: link.failure(),
+    }
+}
+
 /// Packets that each port below may send in a row to the same output.
 fn weights_below(plan: &FabricPlan, node: &NodePlan) -> impl Iterator<Item = u32> {
-    let weight = |port: &DownstreamPort| plan.links[port.link].arbitration_weight;
+    let weight = |port: &DownstreamPort| plan.links[port.link].parameters.arbitration_weight;
     node.downstream.iter().map(weight)
 }
 

@@ -4,7 +4,6 @@ use link::{LinkCommand, Offer};
 use protocol::lanes_exist;
 
 use super::{Incident, Place, Scene, Wrong};
-use crate::plan::LinkPlan;
 use crate::scenario::{Lanes, Speed};
 
 kernel::parameters! {
@@ -24,27 +23,28 @@ impl Incident for Degrade {
             let advice = "write lanes, generation, or both, of what still works";
             return Err(("lanes", format!("nothing of {} fails; {advice}", link.id)));
         }
+        let (Speed(rate), Lanes(width)) = (link.parameters.generation, link.parameters.lanes);
         if let Some(Lanes(lanes)) = self.lanes
-            && lanes >= link.lanes
+            && lanes >= width
         {
-            let widths: Vec<u8> = (1..link.lanes).filter(|n| lanes_exist(*n)).collect();
+            let widths: Vec<u8> = (1..width).filter(|n| lanes_exist(*n)).collect();
             let message = format!(
                 "{} cannot degrade to {lanes} lanes, because it has {}; {}",
                 link.id,
-                link.lanes,
+                width,
                 choice(&widths, "lanes", "generation")
             );
             return Err(("lanes", message));
         }
         if let Some(Speed(generation)) = self.generation
-            && generation >= link.generation
+            && generation >= rate
         {
-            let below: Vec<u8> = (1..link.generation.number()).collect();
+            let below: Vec<u8> = (1..rate.number()).collect();
             let message = format!(
                 "{} cannot degrade to {} GT/s, because its rate is {} GT/s; {}",
                 link.id,
                 generation.gigatransfers(),
-                link.generation.gigatransfers(),
+                rate.gigatransfers(),
                 choice(&below, "generation", "lanes")
             );
             return Err(("generation", message));
@@ -56,12 +56,10 @@ impl Incident for Degrade {
         let Some(link) = scene.plan.nodes[node].upstream else {
             return;
         };
-        let LinkPlan {
-            generation, lanes, ..
-        } = scene.plan.links[link];
+        let now = &scene.plan.links[link].parameters;
         let limit = Offer {
-            generation: self.generation.map_or(generation, |speed| speed.0),
-            lanes: self.lanes.map_or(lanes, |lanes| lanes.0),
+            generation: self.generation.unwrap_or(now.generation).0,
+            lanes: self.lanes.unwrap_or(now.lanes).0,
         };
         scene.command_upper_end(link, LinkCommand::Limit(limit));
     }

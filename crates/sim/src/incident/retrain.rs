@@ -18,10 +18,10 @@ impl Incident for Retrain {
     fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let link = place.upstream_link()?;
         place.host()?;
+        let Speed(highest) = link.parameters.generation;
         match self.generation {
-            Some(Speed(generation)) if generation > link.generation => {
-                let rate = link.generation.gigatransfers();
-                let number = link.generation.number();
+            Some(Speed(generation)) if generation > highest => {
+                let (rate, number) = (highest.gigatransfers(), highest.number());
                 let message =
                     format!("the port above has no rate above {rate} GT/s; write 1 to {number}");
                 Err(("generation", message))

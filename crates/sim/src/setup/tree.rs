@@ -317,9 +317,9 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
             to: plan.nodes[link.upstream.0].name.clone(),
             port: link.upstream.1,
             socket: link.socket,
-            generation: link.generation.number(),
-            gigatransfers: link.generation.gigatransfers(),
-            lanes: link.lanes,
+            generation: link.parameters.generation.0.number(),
+            gigatransfers: link.parameters.generation.0.gigatransfers(),
+            lanes: link.parameters.lanes.0,
         }
     });
     TreeNode {

@@ -79,13 +79,16 @@ fn ports_that_are_not_written_are_the_next_free_ones() {
 #[test]
 fn a_link_has_the_defaults_and_what_its_upstream_says() {
     let plan = plan(BOARDS);
-    let link = |id: &str| plan.links.iter().find(|link| link.id == id).unwrap();
+    let link = |id: &str| {
+        let link = plan.links.iter().find(|link| link.id == id).unwrap();
+        &link.parameters
+    };
     assert_eq!(
-        (link("h0-top").generation, link("h0-top").lanes),
+        (link("h0-top").generation.0, link("h0-top").lanes.0),
         (Generation::Gen3, 8)
     );
     assert_eq!(
-        (link("left-l0").generation, link("left-l0").lanes),
+        (link("left-l0").generation.0, link("left-l0").lanes.0),
         (Generation::Gen2, 4)
     );
     assert_eq!(link("top-left").delay, kernel::Span::from_ns(20));

@@ -15,8 +15,8 @@ use crate::fpga_card::msgdma::{
 /// The two masters.
 #[derive(Debug)]
 pub(super) struct Masters {
-    fifo: ReadFifo<MemoryAddress>,
-    ending: Endings<Descriptor>,
+    pub(super) fifo: ReadFifo<MemoryAddress>,
+    pub(super) ending: Endings<Descriptor>,
     /// The time at which the write master has finished its last burst.
     write_free: Time,
 }
@@ -45,16 +45,6 @@ impl Masters {
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
         self.ending.clear();
-    }
-
-    /// Handles the host's answer to the read of burst `number`.
-    pub(super) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
-        self.fifo.answered(number, data, now);
-    }
-
-    /// Handles the transmission of the write of burst `number`; returns whether a descriptor ends with it.
-    pub(super) fn written(&mut self, number: u32) -> bool {
-        self.ending.written(number)
     }
 
     /// Continues all work that can continue now.

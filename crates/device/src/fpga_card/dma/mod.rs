@@ -134,7 +134,7 @@ impl Afu for DmaAfu {
         if data.is_err() {
             self.block.dispatcher.fail();
         }
-        self.masters.answered(tag, data.ok(), shell.now());
+        self.masters.fifo.answered(tag, data.ok(), shell.now());
         self.go_on(shell);
     }
 
@@ -142,7 +142,7 @@ impl Afu for DmaAfu {
         if tag >= prefetcher::TAGS {
             self.block.prefetcher.written();
             self.go_on(shell);
-        } else if self.masters.written(tag) {
+        } else if self.masters.ending.written(tag) {
             self.go_on(shell);
         }
     }

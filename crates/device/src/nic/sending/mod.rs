@@ -115,7 +115,7 @@ impl Sender {
 
     fn fetch(&mut self, function: u8, bell: &Bell, shared: &mut Shared) {
         let owner = QueuePairId::new(shared.processor, function, bell.pair);
-        let pair = shared.pair_mut(owner);
+        let pair = shared.pairs.get_mut(owner);
         if pair.sent.exists() {
             pair.sent.keep();
         }
@@ -281,7 +281,7 @@ impl Sender {
         let is_get = matches!(descriptor.body, Body::Get { .. });
         let fault = if shared.bus.channel_to(descriptor.destination).is_none() {
             Some(Fault::NoDestination)
-        } else if is_get && !shared.pair(fetch.owner).has_key(descriptor.key) {
+        } else if is_get && !shared.pairs.get(fetch.owner).has_key(descriptor.key) {
             // The answer to a GET has the key of the request.
             Some(Fault::Key)
         } else {
@@ -433,10 +433,10 @@ impl Sender {
             label,
             ..
         } = job.address;
-        if is_answer || !shared.pair(source).has_kept(epoch) {
+        if is_answer || !shared.pairs.get(source).has_kept(epoch) {
             return;
         }
-        shared.pair_mut(source).sent.give_back();
+        shared.pairs.get_mut(source).sent.give_back();
         if tell_sender || fault.is_some() {
             let event = Event {
                 kind: EventKind::Sent,
@@ -462,7 +462,7 @@ impl Sender {
 
 /// Sends a GET to the other side as it is; this side has no further work with it.
 fn send_get(address: &Address, data: &[u8], shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
-    let pair = shared.pair_mut(address.source);
+    let pair = shared.pairs.get_mut(address.source);
     if pair.has_kept(address.epoch) {
         pair.sent.give_back();
     }
@@ -495,7 +495,7 @@ fn refuse_descriptor(
     let lost = descriptor
         .and_then(|descriptor| Lost::of_message(&descriptor.probe, 0, descriptor.body.len()));
     shared.stop(fetch.owner.function(), fault, lost, fx);
-    let pair = shared.pair_mut(fetch.owner);
+    let pair = shared.pairs.get_mut(fetch.owner);
     if pair.has_kept(fetch.epoch) {
         pair.sent.give_back();
         let event = Event {
@@ -523,7 +523,7 @@ fn channel_of_gets(shared: &Shared) -> u8 {
 /// Whether the event ring of a doorbell's queue pair has space for its event.
 fn has_room(shared: &Shared, function: u8, bell: &Bell) -> bool {
     let owner = QueuePairId::new(shared.processor, function, bell.pair);
-    shared.pair(owner).has_room_to_send()
+    shared.pairs.get(owner).has_room_to_send()
 }
 
 /// The traffic class that leads GETs into their own virtual channel on links between controllers.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Effects, Port, Span, Time};
-use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use link::{Arrival, At, Finished, LinkEnd, Waiting};
 use packet::{BusFrame, Charge, Frame, PacketId, Packets};
 use protocol::Kind;
 
@@ -13,7 +13,7 @@ use crate::crossbar::Entry;
 /// A link end, with the packets between it and the crossbars.
 #[derive(Clone, Debug)]
 pub(super) struct CableEnd {
-    link: LinkEnd,
+    pub(super) link: LinkEnd,
     send_latency: Span,
     receive_latency: Span,
     /// Packets between a crossbar and the wire: the time at which each reaches the wire, its plane and its charge.
@@ -47,40 +47,20 @@ impl CableEnd {
         self.link.waiting_like(plane as u16, charge) < AHEAD + coming.count()
     }
 
-    pub(super) fn link(&self) -> &LinkEnd {
-        &self.link
-    }
-
-    /// Starts the link; true if it has sent a packet.
-    pub(super) fn start(&mut self, port: Port, fx: &mut Effects<'_, Controller>) -> bool {
-        self.link.start(&mut At::new(fx, port)).is_some()
-    }
-
-    /// Handles a frame from the wire; true if the link has sent a packet.
+    /// Handles a frame from the wire. Returns a packet that the link has sent.
     pub(super) fn receive(
         &mut self,
         port: Port,
         frame: Frame,
         fx: &mut Effects<'_, Controller>,
-    ) -> bool {
+    ) -> Option<Finished> {
         let (arrival, finished) = self.link.receive(frame, &mut At::new(fx, port));
         if let Some(Arrival::Packet(delivery)) = arrival {
             let after = self.receive_latency;
             self.arrived.push_back((fx.now() + after, delivery.packet));
             fx.wake(ControllerTimer::Arrival(port.0 as u8), after);
         }
-        finished.is_some()
-    }
-
-    /// Handles a timer of the link; true if it has sent a packet.
-    pub(super) fn expire(
-        &mut self,
-        port: Port,
-        timer: LinkTimer,
-        fx: &mut Effects<'_, Controller>,
-    ) -> bool {
-        let finished = self.link.expire(timer, &mut At::new(fx, port));
-        finished.is_some()
+        finished
     }
 
     /// The next packet that has reached the crossbars by `now`.
@@ -99,14 +79,14 @@ impl CableEnd {
         })
     }
 
-    /// Sends a packet of a crossbar; true if the link has sent a packet.
+    /// Sends a packet of a crossbar. Returns a packet that the link has sent.
     pub(super) fn send(
         &mut self,
         port: Port,
         plane: Plane,
         entry: &Entry,
         fx: &mut Effects<'_, Controller>,
-    ) -> bool {
+    ) -> Option<Finished> {
         let now = fx.now();
         let is_gone = |(ready, ..): &mut (Time, Plane, Charge)| *ready <= now;
         while self.leaving.pop_front_if(is_gone).is_some() {}
@@ -115,20 +95,7 @@ impl CableEnd {
             self.leaving.push_back((ready, plane, entry.charge));
         }
         let waiting = Waiting::new(entry.frame.packet, fx.store(), ready);
-        let finished = self
-            .link
-            .enqueue(plane as u16, waiting, &mut At::new(fx, port));
-        finished.is_some()
-    }
-
-    /// Frees the receive buffer of a packet, which leaves it at `due`.
-    pub(super) fn free(
-        &mut self,
-        port: Port,
-        charge: Charge,
-        due: Time,
-        fx: &mut Effects<'_, Controller>,
-    ) {
-        self.link.free_later(charge, due, &mut At::new(fx, port));
+        self.link
+            .enqueue(plane as u16, waiting, &mut At::new(fx, port))
     }
 }

@@ -11,7 +11,7 @@ mod cable;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{LinkEnd, LinkTimer};
+use link::{At, Finished, LinkEnd, LinkTimer};
 use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site};
 use protocol::{Class, Kind, PacketType};
 
@@ -133,7 +133,7 @@ impl Component for Controller {
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for cable in 0..self.cables.len() {
             let port = Port((self.own + cable) as u16);
-            let sent = self.cable(port).start(port, fx);
+            let sent = self.cable(port).link.start(&mut At::new(fx, port));
             self.settle(port, sent, fx);
         }
     }
@@ -171,7 +171,8 @@ impl Component for Controller {
             }
             ControllerTimer::Arrival(port) => self.take_from_cable(Port(port.into()), fx),
             ControllerTimer::Link(port, timer) => {
-                let sent = self.cable(port).expire(port, timer, fx);
+                let link = &mut self.cable(port).link;
+                let sent = link.expire(timer, &mut At::new(fx, port));
                 self.settle(port, sent, fx);
                 if timer == LinkTimer::Errors {
                     self.log_failure(port, fx);
@@ -191,16 +192,11 @@ impl ControllerParameters {
 impl Controller {
     /// A controller without packets.
     pub fn new(config: ControllerConfig) -> Self {
-        let ControllerConfig {
-            parameters,
-            routes,
-            buffer_words,
-            cables,
-        } = config;
+        let parameters = config.parameters;
         let cycle = parameters.crossbar_clock.period();
         let channels = parameters.channels() as usize;
-        let beyond = cables.iter().map(|_| u32::MAX);
-        let buffer_words: Vec<u32> = buffer_words.into_iter().chain(beyond).collect();
+        let beyond = config.cables.iter().map(|_| u32::MAX);
+        let buffer_words: Vec<u32> = config.buffer_words.into_iter().chain(beyond).collect();
         let crossbar =
             |order, channels| Crossbar::new(order, channels, buffer_words.iter().copied(), cycle);
         Controller {
@@ -208,13 +204,12 @@ impl Controller {
                 crossbar(Order::None, channels),
                 crossbar(Order::BehindPosted, Class::ALL.len()),
             ],
-            routes,
+            routes: config.routes,
             processor_space: parameters.processor_space.0,
             get_channel: parameters.get_channel,
             latency: cycle * u64::from(parameters.crossbar_cycles),
-            own: buffer_words.len() - cables.len(),
-            cables: cables
-                .into_iter()
+            own: buffer_words.len() - config.cables.len(),
+            cables: (config.cables.into_iter())
                 .map(|link| CableEnd::new(link, &parameters))
                 .collect(),
             data_channels: parameters.virtual_channels as u8,
@@ -224,12 +219,12 @@ impl Controller {
     /// The link end at a port; none if the port has no cable.
     pub fn link(&self, port: usize) -> Option<&LinkEnd> {
         let cable = self.cables.get(port.checked_sub(self.own)?)?;
-        Some(cable.link())
+        Some(&cable.link)
     }
 
     /// The ports with cables, and their link ends.
     pub fn links(&self) -> impl Iterator<Item = (usize, &LinkEnd)> {
-        (self.own..).zip(self.cables.iter().map(CableEnd::link))
+        (self.own..).zip(self.cables.iter().map(|cable| &cable.link))
     }
 
     fn cable(&mut self, port: Port) -> &mut CableEnd {
@@ -238,7 +233,7 @@ impl Controller {
 
     /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: the log alone tells.
     fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        if self.cable(port).link().fails_at() == fx.now() {
+        if self.cable(port).link.fails_at() == fx.now() {
             fx.observe(Observation::Incident {
                 site: Site::Port(port.0),
                 what: Incident::Event("link down"),
@@ -247,8 +242,8 @@ impl Controller {
     }
 
     /// Lets the crossbars send more after a cable has sent a packet.
-    fn settle(&mut self, port: Port, sent: bool, fx: &mut Effects<'_, Self>) {
-        if sent {
+    fn settle(&mut self, port: Port, sent: Option<Finished>, fx: &mut Effects<'_, Self>) {
+        if sent.is_some() {
             self.serve(Plane::Messages, port.index(), fx);
             self.serve(Plane::Io, port.index(), fx);
         }
@@ -338,7 +333,8 @@ impl Controller {
         }
         if input >= self.own {
             let port = Port(input as u16);
-            self.cable(port).free(port, entry.charge, free_at, fx);
+            let link = &mut self.cable(port).link;
+            link.free_later(entry.charge, free_at, &mut At::new(fx, port));
         } else {
             let space = entry.frame.space();
             fx.send(Port(input as u16), Frame::ReturnedSpace(space), length);

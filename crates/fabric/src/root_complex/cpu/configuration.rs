@@ -1,7 +1,7 @@
 //! The CPU's accesses to configuration spaces: one at a time, sent as packets below the root ports.
 
 use kernel::{Effects, Port, Span, Time};
-use link::LinkCommand;
+use link::{At, LinkCommand};
 use packet::{Observation, PacketId, Packets, Refusal, Stamp};
 use protocol::{Completion, CompletionTimeout, ConfigRequest, FunctionId, Kind, Status, Tag};
 use transaction::{
@@ -229,7 +229,8 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Gives the end of the link at `port` a command from outside the fabric.
     pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
-        self.ports.command_link(port, command, fx);
+        let link = self.ports.link(port);
+        link.command_later(command, &mut At::new(fx, port));
     }
 
     /// Takes the result of the access to a configuration space that was begun from outside: the value, or none if no function served

@@ -75,7 +75,7 @@ const CPU_WINDOW: usize = 16;
 pub(super) struct RequestWindow {
     count: usize,
     /// A store of a program that waits for its place in the window.
-    waiting: Option<PacketId>,
+    pub(super) waiting: Option<PacketId>,
 }
 
 impl RequestWindow {
@@ -90,20 +90,5 @@ impl RequestWindow {
 
     pub(super) fn leave(&mut self) {
         self.count -= 1;
-    }
-
-    /// Whether a store of a program waits for its place in the window.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.waiting.is_some()
-    }
-
-    /// Lets a store of a program wait for its place in the window.
-    pub(super) fn block(&mut self, store: PacketId) {
-        self.waiting = Some(store);
-    }
-
-    /// The store of a program that has waited for its place.
-    pub(super) fn unblock(&mut self) -> Option<PacketId> {
-        self.waiting.take()
     }
 }

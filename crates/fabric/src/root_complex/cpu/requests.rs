@@ -25,8 +25,10 @@ impl<C: Cpu> RootComplex<C> {
             self.record_timeout(address, fx);
             fx.observe(Observation::gave_up(bytes));
         }
-        if self.requests.is_blocked() && self.requests.is_open() {
-            self.send_waiting(fx);
+        if self.requests.is_open()
+            && let Some(store) = self.requests.waiting.take()
+        {
+            self.send(store, fx);
         }
         while self.requests.is_open() {
             let now = fx.now();
@@ -49,23 +51,16 @@ impl<C: Cpu> RootComplex<C> {
         self.run_programs(fx);
     }
 
-    /// Sends the store that has waited for its place in the window of requests.
-    fn send_waiting(&mut self, fx: &mut Effects<'_, Self>) {
-        if let Some(store) = self.requests.unblock() {
-            self.send(store, fx);
-        }
-    }
-
     /// Runs programs while the window of requests is full. These requests may wait for ever, if the far end of a link receives nothing;
     /// software must still access configuration spaces, to reset the link.
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while !self.requests.is_blocked() {
+        while self.requests.waiting.is_none() {
             match self
                 .cpu
                 .next_of_programs(now, fx.store(), self.memory.ram())
             {
-                Next::Packet(store) => self.requests.block(store),
+                Next::Packet(store) => self.requests.waiting = Some(store),
                 Next::Report(what) => fx.observe(what),
                 Next::NotBefore(time) => {
                     return self.wake_cpu(time, fx);

@@ -117,23 +117,20 @@ pub(super) type Needed = (AddressSpace, u64, Purpose);
 
 /// The translation that a request needs. Interrupts are not memory accesses and need none.
 pub(super) fn needed_translation(header: &Header) -> Option<Needed> {
-    match &header.kind {
-        Kind::MemoryRead(request) if request.address_type() == AddressType::Untranslated => {
-            let who = AddressSpace::of(request.requester, header);
-            Some((who, request.address(), Purpose::Read))
-        }
-        Kind::MemoryWrite(request)
-            if request.address_type() == AddressType::Untranslated && !is_interrupt(request) =>
+    let (address, purpose) = match &header.kind {
+        Kind::MemoryRead(request) | Kind::MemoryWrite(request)
+            if request.address_type() != AddressType::Untranslated =>
         {
-            let who = AddressSpace::of(request.requester, header);
-            Some((who, request.address(), Purpose::Write))
+            return None;
         }
-        Kind::Atomic(request) => {
-            let who = AddressSpace::of(request.requester, header);
-            Some((who, request.address(), Purpose::Write))
-        }
-        _ => None,
-    }
+        Kind::MemoryRead(request) => (request.address(), Purpose::Read),
+        Kind::MemoryWrite(request) if is_interrupt(request) => return None,
+        Kind::MemoryWrite(request) => (request.address(), Purpose::Write),
+        Kind::Atomic(request) => (request.address(), Purpose::Write),
+        _ => return None,
+    };
+    let who = AddressSpace::of(header.requester(), header);
+    Some((who, address, purpose))
 }
 
 /// Bytes that a request reads or writes.
@@ -147,23 +144,18 @@ pub(super) fn accessed_bytes(header: &Header) -> u64 {
 
 /// The header with its address translated by `mapping`. The physical address is in no address space of a process.
 fn translated(header: &Header, mapping: &Mapping) -> Header {
-    let kind = match header.kind {
-        Kind::MemoryRead(request) => {
-            Kind::MemoryRead(request.in_page(mapping.translate(request.address())))
-        }
-        Kind::MemoryWrite(request) => {
-            Kind::MemoryWrite(request.in_page(mapping.translate(request.address())))
-        }
-        Kind::Atomic(request) => {
-            Kind::Atomic(request.in_page(mapping.translate(request.address())))
-        }
-        other => other,
-    };
-    Header {
-        kind,
+    let mut header = Header {
         pasid: None,
         ..*header
+    };
+    match &mut header.kind {
+        Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+            *request = request.in_page(mapping.translate(request.address()));
+        }
+        Kind::Atomic(request) => *request = request.in_page(mapping.translate(request.address())),
+        _ => {}
     }
+    header
 }
 
 #[cfg(test)]

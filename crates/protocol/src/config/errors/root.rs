@@ -84,11 +84,9 @@ impl ConfigSpace {
 mod tests {
     use super::*;
     use crate::config::PortType;
-    use crate::config::errors::{AER_BYTES, ID};
 
     fn root_port() -> ConfigSpace {
         let mut space = ConfigSpace::empty();
-        space.declare_extended(None, AER_BYTES, ID, 2);
         space.declare_errors(PortType::RootPort, false);
         space.declare_bridge();
         space

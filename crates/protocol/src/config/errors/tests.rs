@@ -4,7 +4,6 @@ use super::*;
 
 fn space() -> ConfigSpace {
     let mut space = ConfigSpace::empty();
-    space.declare_extended(None, AER_BYTES, ID, 2);
     space.declare_errors(PortType::Endpoint, false);
     space
 }
@@ -142,7 +141,6 @@ fn an_error_of_the_device_itself_has_the_severity_that_the_device_says_and_a_mas
 fn a_virtual_function_records_under_the_control_of_its_physical_function() {
     let mut physical = space();
     let mut own = ConfigSpace::empty();
-    own.declare_extended(None, AER_BYTES, ID, 2);
     own.declare_virtual_errors();
     own.write(UNCORRECTABLE_MASK, u32::MAX, 0xf);
     let unsupported = record(UncorrectableError::UnsupportedRequest, false, 1);
