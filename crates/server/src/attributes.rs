@@ -78,8 +78,8 @@ impl Server {
         self.pass(self.thread.costs().system_call, watch);
         let name = &self.cards[object.card].place.name;
         let card = self.simulation.card(name);
-        let clock = card.map_err(|_| Failure::Exception)?.clock(slot);
-        Ok(clock.ok_or(Failure::NotFound)?.0)
+        let slots = card.map_err(|_| Failure::Exception)?.slots();
+        Ok(slots.get(slot).ok_or(Failure::NotFound)?.clock.0)
     }
 
     fn load_register(&mut self, address: u64, watch: Watch<'_>) -> Result<u64, Failure> {

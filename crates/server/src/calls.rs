@@ -222,7 +222,7 @@ impl Server {
         self.pass(self.thread.costs().system_call, watch);
         let clock = Frequency(hertz);
         let card = self.simulation.card(&name).ok();
-        let limit = card.and_then(|card| card.made_for(slot));
+        let limit = card.and_then(|card| card.slots().get(slot)?.made_for);
         if let Some(limit) = limit.filter(|limit| *limit < clock) {
             let [clock, limit] = [clock, limit].map(|one| one.0 as f64 / 1e6);
             let _ = writeln!(
@@ -230,8 +230,9 @@ impl Server {
                 "peerlane: the user clock of {name} is set to {clock} MHz, but the bitstream was made for {limit} MHz; the circuit may fail at this clock, the model does not"
             );
         }
-        let set = self.simulation.set_user_clock(&name, slot, clock);
-        set.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+        let slot = self.simulation.slot(&name, slot);
+        slot.map_err(|_| Failure::Exception)?.clock = clock;
+        Ok(Reply::Done)
     }
 
     /// Stores bytes at an address, as a core of the host does.

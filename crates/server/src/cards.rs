@@ -87,7 +87,7 @@ impl Card {
         };
         let accelerators = (0..place.slots.len()).map(|slot| {
             let afu = simulation.card(&place.name).ok();
-            let afu = afu.and_then(|card| card.afu_id(slot));
+            let afu = afu.and_then(|card| card.slots().get(slot)?.afu_id());
             Object {
                 kind: Kind::Accelerator,
                 parent: Some(first),
@@ -208,11 +208,12 @@ pub(crate) fn configure(
     let Some(clock) = loaded.clock else {
         return Ok(());
     };
-    simulation.set_made_for(card, slot, clock)?;
-    if keeps_clock {
-        return Ok(());
+    let slot = simulation.slot(card, slot)?;
+    slot.made_for = Some(clock);
+    if !keeps_clock {
+        slot.clock = clock;
     }
-    simulation.set_user_clock(card, slot, clock)
+    Ok(())
 }
 
 /// The bytes of a UUID, in the order of its text.

@@ -35,7 +35,7 @@ mod slot;
 mod streaming;
 mod words;
 
-use kernel::{Bytes, Effects, Frequency, Span, Time};
+use kernel::{Bytes, Effects, Span, Time};
 use packet::{Incident, Observation, Site};
 use peerlane_device::Failure;
 use protocol::{Bar, Identity};
@@ -47,7 +47,7 @@ use host_interface::{HostInterface, Outgoing, Purpose, Read};
 use management::Management;
 use performance::Event;
 use port::{PortRegisters, ResetChange};
-use slot::{Slot, Unit};
+use slot::Unit;
 
 pub use afu::{Afu, MMIO_SIZE};
 pub use afu_id::{AfuId, NotAnAfuId};
@@ -58,6 +58,7 @@ pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
 pub use misuse::Misuse;
 pub use parameters::FpgaCardParameters;
+pub use slot::Slot;
 
 /// An FPGA card.
 #[derive(Debug)]
@@ -229,41 +230,19 @@ impl FpgaCard {
         }
     }
 
-    /// Number of slots.
-    pub fn slots(&self) -> usize {
-        self.slots.len()
+    /// The slots, by number.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// A slot, if there is one of this number.
+    pub fn slot_mut(&mut self, slot: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(slot)
     }
 
     /// The card's own memory.
     pub fn memory(&self) -> &LocalMemory {
         &self.memory
-    }
-
-    /// The ID of the unit in a slot.
-    pub fn afu_id(&self, slot: usize) -> Option<AfuId> {
-        self.slots.get(slot)?.unit.id
-    }
-
-    /// The clock of the unit in a slot.
-    pub fn clock(&self, slot: usize) -> Option<Frequency> {
-        Some(self.slots.get(slot)?.clock)
-    }
-
-    /// Sets the user clock of a slot, which is the clock of its unit from now on. False if there is no such slot.
-    pub fn set_clock(&mut self, slot: usize, clock: Frequency) -> bool {
-        let slot = self.slots.get_mut(slot);
-        slot.map(|slot| slot.clock = clock).is_some()
-    }
-
-    /// The clock that the unit in a slot was built for, if its bitstream says so.
-    pub fn made_for(&self, slot: usize) -> Option<Frequency> {
-        self.slots.get(slot)?.made_for
-    }
-
-    /// Notes the clock that the unit in a slot was built for. False if there is no such slot.
-    pub fn set_made_for(&mut self, slot: usize, clock: Frequency) -> bool {
-        let slot = self.slots.get_mut(slot);
-        slot.map(|slot| slot.made_for = Some(clock)).is_some()
     }
 
     /// Number of violations of the ports' rules, by units in their slots or by software.

@@ -11,19 +11,24 @@ use super::{Afu, AfuId};
 
 /// A slot of a card.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub struct Slot {
     pub(super) port: PortRegisters,
     pub(super) host: HostInterface,
     pub(super) unit: Unit,
-    /// The clock of the unit.
-    pub(super) clock: Frequency,
+    /// The user clock: the clock of the unit in this slot.
+    pub clock: Frequency,
     /// The clock that the unit was built for, if its bitstream says so.
-    pub(super) made_for: Option<Frequency>,
+    pub made_for: Option<Frequency>,
     /// Number of the slot's last write, counted over the writes of all units of the card.
     pub(super) last_posted: u64,
 }
 
 impl Slot {
+    /// The ID of the unit, if the slot is not empty.
+    pub fn afu_id(&self) -> Option<AfuId> {
+        self.unit.id
+    }
+
     /// Whether there may be something to send, or to tell the unit, before its alarm.
     pub(super) fn has_work(&self) -> bool {
         self.host.has_work() || self.port.errors.is_alerting

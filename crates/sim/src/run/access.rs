@@ -1,8 +1,9 @@
 //! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
+use device::fpga_card::Slot;
 use device::{Afu, FpgaCard};
 use host::Host;
-use kernel::{Frequency, Span, Time};
+use kernel::{Span, Time};
 use packet::{FlowId, Refusal};
 use protocol::Status;
 use thiserror::Error;
@@ -413,44 +414,22 @@ impl Simulation {
         Ok(())
     }
 
-    /// Sets the user clock of a slot of the FPGA card `device`: the clock of the unit in it from now on.
-    pub fn set_user_clock(
-        &mut self,
-        device: &str,
-        slot: usize,
-        clock: Frequency,
-    ) -> Result<(), AccessError> {
-        self.engine.keep_to_one_thread();
-        self.card_with(device, slot)?.set_clock(slot, clock);
-        Ok(())
-    }
-
-    /// Notes the clock that the unit in a slot of the FPGA card `device` was built for.
-    pub fn set_made_for(
-        &mut self,
-        device: &str,
-        slot: usize,
-        clock: Frequency,
-    ) -> Result<(), AccessError> {
-        self.engine.keep_to_one_thread();
-        self.card_with(device, slot)?.set_made_for(slot, clock);
-        Ok(())
-    }
-
     fn check_slot(&self, device: &str, slot: usize) -> Result<(), AccessError> {
-        let slots = self.card(device)?.slots();
+        let slots = self.card(device)?.slots().len();
         if slot < slots {
             return Ok(());
         }
         Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
     }
 
-    /// The FPGA card `device`, which must have this slot.
-    fn card_with(&mut self, device: &str, slot: usize) -> Result<&mut FpgaCard, AccessError> {
+    /// A slot of the FPGA card `device`, of which the clocks may be set.
+    pub fn slot(&mut self, device: &str, slot: usize) -> Result<&mut Slot, AccessError> {
+        self.engine.keep_to_one_thread();
         self.check_slot(device, slot)?;
         let node = self.node(device)?;
         let card = self.model_mut(node).device_mut::<FpgaCard>();
-        card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
+        card.and_then(|card| card.slot_mut(slot))
+            .ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 
     /// The FPGA card `device`.

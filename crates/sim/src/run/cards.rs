@@ -77,11 +77,11 @@ impl Simulation {
         let space = functions.space(FunctionPlace::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));
         let model = self.model(number).device::<FpgaCard>()?;
-        let slots = (0..model.slots()).map(|slot| {
-            let port = port + slot as u64 * registers::PORT_DISTANCE;
+        let slots = model.slots().iter().zip(0..).map(|(slot, number)| {
+            let port = port + number * registers::PORT_DISTANCE;
             SlotPlace {
-                afu: model.afu_id(slot),
-                clock: model.clock(slot).unwrap_or(card.afu_clock),
+                afu: slot.afu_id(),
+                clock: slot.clock,
                 registers: port + registers::AFU,
                 port,
             }

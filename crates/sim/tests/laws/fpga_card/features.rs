@@ -69,7 +69,10 @@ fn every_unit_is_found_by_its_id() {
     for (name, afu) in BuiltInAfu::NAMES {
         let mut machine = machine(&format!("afu = \"{name}\""));
         assert_eq!(
-            machine.simulation.card("card").map(|card| card.afu_id(0)),
+            machine
+                .simulation
+                .card("card")
+                .map(|card| card.slots()[0].afu_id()),
             Ok(afu.id())
         );
         let (high, low) = (machine.get(0x10), machine.get(0x08));

@@ -154,7 +154,7 @@ fn a_single_line_takes_at_least_a_cycle_of_the_unit() {
 fn cycles_at(megahertz: u64, mode: u32) -> u64 {
     let mut machine = machine("afu = \"nlb_mode_3\"");
     let clock = Frequency::mhz(megahertz);
-    machine.simulation.set_user_clock("card", 0, clock).unwrap();
+    machine.simulation.slot("card", 0).unwrap().clock = clock;
     start(&mut machine, 1024, mode << 2 | 3 << 5);
     machine.pass(Span::from_us(1000));
     let status = status(&machine);

@@ -170,7 +170,10 @@ fn what_another_unit_has_asked_for_is_answered_to_nobody() {
     machine.pass(Span::from_us(20));
     assert_eq!(machine.get(0x40), 0);
     assert_eq!(
-        machine.simulation.card("card").map(|card| card.afu_id(0)),
+        machine
+            .simulation
+            .card("card")
+            .map(|card| card.slots()[0].afu_id()),
         Ok(Some(AfuId(7)))
     );
     machine.rests();
@@ -213,7 +216,10 @@ fn units_may_be_changed_at_any_time() {
         let afu = next.make().expect("the slot is not emptied");
         assert_eq!(machine.simulation.load_afu("card", 0, afu), Ok(()));
         assert_eq!(
-            machine.simulation.card("card").map(|card| card.afu_id(0)),
+            machine
+                .simulation
+                .card("card")
+                .map(|card| card.slots()[0].afu_id()),
             Ok(next.id())
         );
         assert_eq!(machine.get(0x08), next.id().map_or(0, AfuId::low));

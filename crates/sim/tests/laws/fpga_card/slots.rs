@@ -78,7 +78,7 @@ fn each_slot_has_a_port_and_a_unit_that_software_finds() {
         let low = machine.load(2, offset + AFU + 8, 8);
         assert_eq!(low, id.map_or(u64::MAX, sim::AfuId::low));
         let card = machine.simulation.card("card").unwrap();
-        assert_eq!(card.afu_id(slot as usize), id);
+        assert_eq!(card.slots()[slot as usize].afu_id(), id);
     }
 }
 
@@ -135,8 +135,8 @@ fn reset_and_reconfiguration_of_a_slot_leave_the_other_one_alone() {
                 BuiltInAfu::NlbMode3.id()
             }
         };
-        assert_eq!(card.afu_id(0), id(BuiltInAfu::Dma));
-        assert_eq!(card.afu_id(1), BuiltInAfu::NlbMode3.id());
+        assert_eq!(card.slots()[0].afu_id(), id(BuiltInAfu::Dma));
+        assert_eq!(card.slots()[1].afu_id(), BuiltInAfu::NlbMode3.id());
         machine.rests();
     }
 }
@@ -173,10 +173,7 @@ fn each_slot_has_interrupts_of_its_own() {
 #[test]
 fn each_slot_has_its_own_clock() {
     let mut machine = two();
-    machine
-        .simulation
-        .set_user_clock("card", 1, Frequency::mhz(50))
-        .unwrap();
+    machine.simulation.slot("card", 1).unwrap().clock = Frequency::mhz(50);
     for slot in 0..2 {
         machine.start_in(slot, 256, 2 << 2 | 3 << 5);
     }
