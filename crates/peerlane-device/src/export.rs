@@ -379,21 +379,15 @@ unsafe extern "C" fn completed<M: Declare>(
 }
 
 unsafe extern "C" fn sent<M: Declare>(model: *mut c_void, tag: u64, shell: *const RawShell) {
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.sent(tag, shell);
     // SAFETY: as in `reset`.
-    unsafe {
-        call_device(model, shell, (), |model: &mut M, shell| {
-            model.sent(tag, shell)
-        })
-    }
+    unsafe { call_device(model, shell, (), work) }
 }
 
 unsafe extern "C" fn expired<M: Declare>(model: *mut c_void, timer: u64, shell: *const RawShell) {
+    let work = |model: &mut M, shell: &mut Shell<'_>| model.expired(timer, shell);
     // SAFETY: as in `reset`.
-    unsafe {
-        call_device(model, shell, (), |model: &mut M, shell| {
-            model.expired(timer, shell)
-        })
-    }
+    unsafe { call_device(model, shell, (), work) }
 }
 
 #[cfg(test)]

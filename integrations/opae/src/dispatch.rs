@@ -35,14 +35,14 @@ impl Bus for Locked {
 
     fn load(&self, address: usize, bytes: &mut [u8]) -> bool {
         with_register(address, bytes.len(), |state, register| {
-            state.load_or_ones(register, bytes)
+            state.load_or_ones(register, bytes);
         })
     }
 
     fn store(&self, address: usize, bytes: &[u8]) -> bool {
         // The loss of a posted write is not reported.
         with_register(address, bytes.len(), |state, register| {
-            _ = state.store(register, bytes)
+            _ = state.store(register, bytes);
         })
     }
 }

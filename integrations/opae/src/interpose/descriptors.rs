@@ -138,7 +138,7 @@ pub fn wait_for(descriptor: c_int) {
     let forever = -1;
     wait(
         || true,
-        || milliseconds(forever),
+        || Ok(milliseconds(forever)),
         |real| {
             // SAFETY: the array has one element.
             unsafe { real::poll(&raw mut one, 1, real.milliseconds(forever)) }
@@ -147,8 +147,8 @@ pub fn wait_for(descriptor: c_int) {
 }
 
 /// The nanoseconds of a time limit in milliseconds; none without a limit.
-fn milliseconds(timeout: c_int) -> Result<Option<u64>, c_int> {
-    Ok(u64::try_from(timeout).ok().map(|span| span * MILLISECOND))
+fn milliseconds(timeout: c_int) -> Option<u64> {
+    u64::try_from(timeout).ok().map(|span| span * MILLISECOND)
 }
 
 /// The nanoseconds of a time limit; none without a limit. An invalid limit is an error.
@@ -191,7 +191,7 @@ fn with_descriptors(descriptors: impl Iterator<Item = c_int>) -> bool {
 unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     wait(
         || any_is_event(all, count),
-        || milliseconds(timeout),
+        || Ok(milliseconds(timeout)),
         |real| {
             // SAFETY: the caller guarantees valid arguments.
             unsafe { real::poll(all, count, real.milliseconds(timeout)) }
@@ -365,7 +365,7 @@ unsafe extern "C" fn epoll_pwait(
 ) -> c_int {
     wait(
         is_any_subscribed,
-        || milliseconds(timeout),
+        || Ok(milliseconds(timeout)),
         |real| {
             let timeout = real.milliseconds(timeout);
             // SAFETY: the caller guarantees valid arguments.

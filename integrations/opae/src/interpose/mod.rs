@@ -31,7 +31,7 @@ fn charge_system_call(state: &mut State) -> u64 {
         link.charge(
             |work| &mut work.system_calls,
             link.welcome.costs.system_call,
-        )
+        );
     })
 }
 

@@ -125,6 +125,15 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_polls_once_in_a_round() {
+        let mut faults = Faults::new();
+        for closing in 1..=3 {
+            assert_eq!(round(&mut faults, closing, &[64]), closing == 3);
+        }
+        assert!(!round(&mut faults, 3, &[64]));
+    }
+
+    #[test]
     fn a_thread_for_which_time_has_passed_otherwise_does_not_poll() {
         let mut faults = Faults::new();
         round(&mut faults, 1, &[64]);

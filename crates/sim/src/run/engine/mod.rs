@@ -164,9 +164,7 @@ impl Engine {
     ) -> bool {
         let counts =
             |what: &Occurrence<Frame>| counts(&self.models[what.target().0 as usize], what);
-        self.fold(false, |any, world| {
-            any || world.has_event_by(limit, &counts)
-        })
+        self.fold(false, |any, world| any || world.has_event_by(limit, counts))
     }
 
     /// The time of the next event that is due by `limit`, as [`World::next_due`] says.
