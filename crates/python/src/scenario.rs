@@ -58,7 +58,9 @@ impl Scenario {
 
     fn set(&mut self, path: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = content(path, value)?;
-        self.0.set(path, value.as_ref()).map_err(ScenarioError::new_err)
+        self.0
+            .set(path, value.as_ref())
+            .map_err(ScenarioError::new_err)
     }
 
     fn update(&mut self, settings: &Bound<'_, PyDict>) -> PyResult<()> {

@@ -22,7 +22,7 @@ use ::scenario::{Row, SectionForm, Shape};
 use kernel::{Declaration, Parameters};
 
 pub(crate) use crate::scenario::Wrong;
-use crate::scenario::entries::{of_form, structure};
+use crate::scenario::entries::of_form;
 
 pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
@@ -136,7 +136,7 @@ pub(crate) const FORM: SectionForm = SectionForm {
     inner: &[],
 };
 
-structure! {
+::plan::structure! {
     /// The keys for the structure of an incident.
     const FORMS;
     "incidents": {
