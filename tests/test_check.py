@@ -17,7 +17,7 @@ def test_a_scenario_without_fault_has_its_counts(peerlane: Run, scenario: Write)
     checked = peerlane("check", scenario())
     assert checked.status == 0
     assert checked.err == ""
-    assert checked.out == "pair: 4 nodes, 1 workloads, 0 warnings\n"
+    assert checked.out == "pair: 4 nodes, 1 workload, 0 warnings\n"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import ast
 import json
 import math
 import operator
-import tomllib
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -17,8 +16,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from peerlane import _core
-from peerlane.reproduction.calibration import quantity, setting
-from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
+from peerlane._core import ScenarioError
+from peerlane.figures.quantities import Quantity
+from peerlane.reproduction.catalogue import folder_of, systems
 from peerlane.reproduction.claims import STATUSES, ClaimEntry, ClaimList, Claims, claims_of
 from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.machine import machine_of
@@ -98,11 +98,14 @@ def constant(system: str, where: str) -> tuple[Any, str]:
 
     `profile:plx.latency` is a setting of a shipped profile.
     """
+    found: object
     module, _, name = where.rpartition(".")
     if module.startswith("profile:"):
-        return quantity(shipped()[module.removeprefix("profile:")][name])
-    found = getattr(machine_of(system).constants, name)
-    return quantity(found) if isinstance(found, str) else (found, "")
+        found = shipped()[module.removeprefix("profile:")][name]
+    else:
+        found = getattr(machine_of(system).constants, name)
+    quantity = Quantity.read(found) if isinstance(found, str) else None
+    return (found, "") if quantity is None else (float(quantity.number), quantity.unit)
 
 
 @cache
@@ -112,11 +115,6 @@ def shipped() -> dict[str, dict[str, str]]:
         profile["name"]: {one["key"]: one["value"] for one in profile["settings"]}
         for profile in json.loads(_core.catalogue())["profiles"]
     }
-
-
-@cache
-def scenario(system: str) -> dict[str, Any]:
-    return tomllib.loads(scenario_text(system))
 
 
 def values(claim: ClaimEntry) -> tuple[object, ...]:
@@ -132,8 +130,8 @@ def places(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow]) -> Iter
         if ":" in where or where.startswith("constants."):
             yield constant(system, where)
         else:
-            number, unit = quantity(setting(scenario(system), where))
-            yield number, ("" if unit == "1" else unit)
+            found = machine_of(system).quantity(where)
+            yield float(found.number), found.unit
 
 
 def contradictions(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow]) -> list[str]:
@@ -152,7 +150,7 @@ def contradictions(system: str, claim: ClaimEntry, rows: dict[str, ExpectedRow])
     wrong = [f"{row.id} is {row.kind}" for row in held if row.kind != claim.status]
     try:
         found = list(places(system, claim, rows))
-    except (KeyError, AttributeError) as error:
+    except (AttributeError, KeyError, ScenarioError) as error:
         return [*wrong, f"there is no {error}"]
     stated = values(claim)
     if found and len(stated) not in {1, len(found)}:

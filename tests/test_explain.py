@@ -21,7 +21,7 @@ from peerlane.results.waits import Cause, Kind
 
 if TYPE_CHECKING:
     from conftest import Run, Write
-    from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf
+    from peerlane.results.explanation import Explanation, FlowExplanation, Value, WhatIf
 
 Settings = dict[str, Any]
 
@@ -549,6 +549,60 @@ def test_every_kind_of_limit_is_lifted_by_a_key_of_the_catalogue() -> None:
     limits = {row["lifts"] for row in catalogue()["parameters"] if row["lifts"] is not None}
     kinds = {limit.partition(" ")[0] for limit in limits}
     assert kinds == set(get_args(Kind)) - {"arbitration", "other"}
+
+
+def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
+    """The values that a limit is lifted by, by their keys."""
+    present = Present(parsed(fabric.to_toml(), "tried"), fabric.tree())
+    found = liftings(present, "up", Cause(*limit))
+    return {", ".join(one.keys): tuple(value[0] for value in one.values) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit", "values"),
+    [
+        ({"tags": 32}, ("tags", "a", None, None), {"devices.a.tags": (256, 768)}),
+        ({"tags": 512}, ("tags", "a", None, None), {"devices.a.tags": (768,)}),
+        ({"tags": 768}, ("tags", "a", None, None), {"devices.a.tags": ()}),
+        (
+            {"datapath": "8 B", "request_interval": "2 ns", "store_and_forward": "1 GB/s"},
+            ("datapath", "a", None, "keeps packets in its receive buffer"),
+            {
+                "devices.a.request_interval": ("0 ns",),
+                "devices.a.datapath": ("0 B",),
+                "devices.a.store_and_forward": ("16 GB/s", "256 GB/s", "4096 GB/s"),
+                "devices.a.clock": ("4000 MHz", "64000 MHz", "1024000 MHz"),
+                "devices.a.send_queue": (128, 2048, 32768),
+            },
+        ),
+        (
+            {"replay_buffer": "4 KiB"},
+            ("replay-buffer", "h-a", "up", None),
+            {"devices.a.replay_buffer": ("64 KiB", "1024 KiB", "16384 KiB")},
+        ),
+        ({}, ("replay-buffer", "h-a", "up", None), {"devices.a.replay_buffer": ("1 MiB",)}),
+        (
+            {"posted_headers": 4, "posted_data": "16 KiB"},
+            ("credit", "h-a", "down", "posted headers"),
+            {
+                "devices.a.posted_headers": (64, 0),
+                "devices.a.posted_headers, devices.a.posted_data": (0,),
+            },
+        ),
+        (
+            {"posted_headers": 100, "posted_data": "16 KiB"},
+            ("credit", "h-a", "down", "posted data"),
+            {
+                "devices.a.posted_data": ("32752 B", "0 B"),
+                "devices.a.posted_headers, devices.a.posted_data": (0,),
+            },
+        ),
+    ],
+)
+def test_the_values_that_are_tried_are_more_or_no_limit(
+    settings: Settings, limit: tuple[Any, ...], values: dict[str, tuple[Value, ...]]
+) -> None:
+    assert tried(at_the_host(device=settings), *limit) == values
 
 
 class Slow(Device):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from importlib import import_module
@@ -17,7 +16,6 @@ from rich.console import Console
 from peerlane.cli.tables.report import report as report_table
 from peerlane.cli.tables.report import summary
 from peerlane.documents import ReportRow
-from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, larger, run
@@ -211,19 +209,24 @@ def test_a_calibrated_row_names_what_came_from_it() -> None:
         expected({"kind": "calibrated"})
 
 
-def test_a_quantity_is_a_number_and_a_unit() -> None:
-    assert quantity("166 ns") == (166, "ns")
-    assert quantity(0.5) == (0.5, "1")
+def test_a_quantity_of_a_machine_is_a_number_and_a_unit() -> None:
+    machine = machine_of("rosta")
+    assert machine.value("profiles.virtex7.receive_latency") > 0
+    for key, value in (("links.delay", "166 ns"), ("links.bit_error_rate", 0.5)):
+        found = machine.moved(key, value).quantity(key)
+        assert f"{float(found.number):g} {found.unit}".strip() == str(value)
+    with pytest.raises(ValueError, match=r"profiles\.virtex7\.clocks = None is not a number"):
+        machine.value("profiles.virtex7.clocks")
 
 
 @pytest.mark.parametrize("name", systems())
 def test_every_calibration_stands_in_the_scenario(name: str) -> None:
     folder = files("peerlane.systems") / name
-    scenario = tomllib.loads((folder / "scenario.toml").read_text(encoding="utf-8"))
+    machine = machine_of(name)
     for entry in Expected.load(folder).calibration:
-        values = [quantity(setting(scenario, where)) for where in entry.where]
-        assert all(number > 0 for number, _ in values)
-        assert len({unit for _, unit in values}) == 1
+        values = [machine.quantity(where) for where in entry.where]
+        assert all(one.number > 0 for one in values)
+        assert len({one.unit for one in values}) == 1
 
 
 def test_rosta_has_every_published_row() -> None:

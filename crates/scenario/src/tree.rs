@@ -249,7 +249,8 @@ impl fmt::Display for Content<'_> {
     }
 }
 
-/// A table is serialized as a map from its keys to their values, with the tables last, as they stand in a text.
+/// A table is serialized as a map from its keys to their values, with the tables last, because a writer of TOML moves the text of
+/// tables for each key behind them.
 impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (tables, values): (Vec<_>, Vec<_>) = self.iter().partition(|(_, one)| one.is_tables());

@@ -34,8 +34,8 @@ def check(
         warn(risk)
     result = simulation.result()
     work = sum(len(rows) for rows in result.workloads.values())
-    count = f"{len(found)} warning{'' if len(found) == 1 else 's'}"
+    counts = {"node": len(simulation.tree().nodes), "workload": work, "warning": len(found)}
+    told = ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
     document = head("check", scenario_digest=simulation.scenario_digest)
     document |= {"name": result.name, "warnings": found}
-    nodes = len(simulation.tree().nodes)
-    emit(document, f"{result.name}: {nodes} nodes, {work} workloads, {count}", json_to)
+    emit(document, f"{result.name}: {told}", json_to)

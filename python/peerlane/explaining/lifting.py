@@ -132,21 +132,25 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
 def _values(
     before: Value, factors: Iterable[int], most: str | None, to: Iterable[str]
 ) -> list[Value]:
-    """The values that are more than the one before, or no limit."""
-    had = amount_of(before)
-    grown = [times(before, factor) for factor in factors] if had else []
+    """The values from the one before on, each more than the last, or no limit."""
+    last = amount_of(before)
+    grown = [times(before, factor) for factor in factors] if last else []
     if most is not None:
         greatest: Value = read_value(most)
         grown = [min(one, greatest, key=lambda each: amount_of(each) or 0.0) for one in grown]
-    values: list[Value] = [*grown, *map(read_value, to)]
-    return [one for one in dict.fromkeys(values) if _is_more(one, before, had)]
+    values: list[Value] = []
+    for one in (*grown, *map(read_value, to)):
+        if _is_more(one, before, last):
+            values.append(one)
+            last = amount_of(one) or last
+    return values
 
 
-def _is_more(value: Value, before: Value, had: float | None) -> bool:
+def _is_more(value: Value, before: Value, last: float | None) -> bool:
     if isinstance(value, bool):
         return value is not before
     amount = amount_of(value)
-    return amount is None or had is None or amount > had or (amount == 0 != had)
+    return amount is None or last is None or amount > last or (amount == 0 != last)
 
 
 def times(value: Value, factor: int) -> Value:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import tomli_w
 
 from peerlane.building.builder import Fabric
+from peerlane.dotted import join_path
 from peerlane.fabric.variant import parsed
-from peerlane.reproduction.calibration import quantity, setting
+from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.catalogue import scenario_text
 from peerlane.reproduction.inputs import CONSTANT, DEFAULT, PROFILE, used
 
@@ -82,17 +83,31 @@ class Machine(Generic[Constants]):
 
     def value(self, where: str) -> float:
         """The number at a key of the scenario, in the unit that it has there."""
-        return quantity(self.setting(where))[0]
+        return float(self.quantity(where).number)
+
+    def quantity(self, where: str) -> Quantity:
+        """The number at a key of the scenario, with its unit.
+
+        Raises:
+            ValueError: There is no number.
+        """
+        value = self.setting(where)
+        if (found := Quantity.read(str(value))) is None:
+            raise ValueError(f"{where} = {value!r} is not a number with a unit")
+        return found
 
     def setting(self, where: str) -> Any:  # noqa: ANN401 - whatever TOML has
         """The value of a key of the scenario."""
-        return setting(tomllib.loads(self.scenario), where)
+        return self._parsed().get(where)
 
     @property
     def runs_circuits(self) -> bool:
         """Whether a device of the scenario is a circuit in the place of a model."""
-        devices = tomllib.loads(self.scenario).get("devices", {})
-        return any(device.get("implementation") == "rtl" for device in devices.values())
+        scenario = self._parsed()
+        keys = (
+            join_path(("devices", one, "implementation")) for one in scenario.members("devices")
+        )
+        return any(scenario.get(key) == "rtl" for key in keys)
 
     def completed(self, text: str) -> str:
         """The text of a scenario, with the moved defaults and settings of profiles written in."""
@@ -105,6 +120,9 @@ class Machine(Generic[Constants]):
             if use.input.name in self.unwritten:
                 use.table[use.key] = self.unwritten[use.input.name]
         return tomli_w.dumps(scenario) if self.unwritten else text
+
+    def _parsed(self) -> Scenario:
+        return parsed(self.scenario, f"{self.system}/scenario.toml")
 
     def _whole(self) -> Fabric:
         return Fabric.from_toml(self.scenario, source=f"{self.system}/scenario.toml")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from peerlane._core import advice
 from peerlane.fabric.variant import parsed, variant
-from peerlane.reproduction.calibration import quantity
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.jobs import OUTCOMES, Job, Outcome, about, has_outcomes, run
@@ -210,7 +209,8 @@ def _calibration(
     machine = machine_of(system, settings)
     entries = []
     for entry in expected.calibration:
-        value, unit = quantity(machine.setting(entry.where[0]))
+        found = machine.quantity(entry.where[0])
+        value, unit = float(found.number), found.unit or "1"
         origin = ", ".join(entry.origin)
         outcome = outcomes.get(entry.name)
         entries.append(CalibrationEntry(entry.name, value, unit, entry.meaning, origin, outcome))

@@ -64,8 +64,8 @@ macro_rules! structure {
             ),
         )+)+];
     };
-    (@kind) => { kernel::Kind::Text };
-    (@kind $kind:ident) => { kernel::Kind::$kind };
+    (@kind) => { ::kernel::Kind::Text };
+    (@kind $kind:ident) => { ::kernel::Kind::$kind };
 }
 
 /// The keys for the structure of a fabric.

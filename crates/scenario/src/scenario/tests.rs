@@ -1,4 +1,4 @@
-use kernel::{Declaration, Kind};
+use kernel::{Declaration, Kind, Lift};
 
 use super::*;
 use crate::form::{InnerForm, Row};
@@ -38,8 +38,42 @@ fn form() -> Arc<Form> {
         source: "",
         lifts: None,
     };
+    let lifting = |key, default: &str, kind, limit| Declaration {
+        lifts: Some(Lift::of(limit, kind)),
+        ..declared(key, default, kind)
+    };
     let rows = [
         ("the scenario", None, declared("seed", "1", Kind::Count)),
+        (
+            "hosts",
+            None,
+            lifting("iommu", "true", Kind::Flag, "memory walks"),
+        ),
+        (
+            "hosts",
+            None,
+            lifting("walkers", "8", Kind::Count, "memory walks"),
+        ),
+        (
+            "hosts",
+            None,
+            lifting("bandwidth", "1 GB/s", Kind::Bandwidth, "memory"),
+        ),
+        (
+            "devices",
+            None,
+            lifting("buffer", "1 KiB", Kind::Size, "datapath"),
+        ),
+        (
+            "devices",
+            None,
+            lifting("pause", "1 ns", Kind::Time, "datapath"),
+        ),
+        (
+            "devices",
+            Some("router"),
+            lifting("fifo", "1 KiB", Kind::Size, "datapath"),
+        ),
         (
             "links, upstream, cables",
             None,
@@ -201,6 +235,39 @@ fn a_value_is_written_or_of_a_profile_or_the_default() {
         (shown(found.value).as_str(), found.origin, found.line),
         ("8", Origin::Written, None)
     );
+}
+
+#[test]
+fn a_limit_is_lifted_by_keys_for_its_detail_and_by_those_of_the_model_first() {
+    let scenario = scenario(PAIR);
+    for (path, kind, detail, keys) in [
+        (
+            "hosts.h0",
+            "memory",
+            Some("walks"),
+            &["walkers", "iommu"][..],
+        ),
+        ("hosts.h0", "memory", Some("a bank"), &["bandwidth"]),
+        ("hosts.h0", "memory", None, &["bandwidth"]),
+        ("devices.a", "datapath", None, &["pause", "buffer"]),
+        (
+            "devices.\"b.c\"",
+            "datapath",
+            None,
+            &["pause", "fifo", "buffer"],
+        ),
+        (
+            "networks.t.routers",
+            "datapath",
+            None,
+            &["pause", "fifo", "buffer"],
+        ),
+        ("devices.a", "memory", None, &[]),
+    ] {
+        let found = scenario.lifts(path, kind, detail).expect(path);
+        let found: Vec<&str> = found.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(found, keys, "{path}: {kind}");
+    }
 }
 
 #[test]
