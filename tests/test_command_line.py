@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
+from typer import BadParameter
 
 from conftest import PAIR, needs_cocotbext, wait_until, without_progress
-from peerlane import RunResult, Simulation
+from peerlane import RunResult, ScenarioError, Simulation
+from peerlane.cli.options import wrong_use
 from peerlane.cli.tables.run import run as table
 
 if TYPE_CHECKING:
@@ -430,6 +432,14 @@ def test_a_process_ends_with_the_status_of_its_command(
     assert ended.status == status
     assert (ended.err == "") == (status == 0)
     assert (ended.out == "") == (status == 2)
+
+
+def test_a_wrong_scenario_is_no_wrong_use_of_an_option() -> None:
+    with pytest.raises(ScenarioError), wrong_use("--size"):
+        Simulation("")
+    with pytest.raises(BadParameter, match="too small") as told, wrong_use("--size"):
+        raise ValueError("too small")
+    assert told.value.param_hint == "--size"
 
 
 ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')

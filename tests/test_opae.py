@@ -38,6 +38,9 @@ def test_a_program_runs_with_addresses_checked(programs: Programs, name: str) ->
     done = programs.run([str(checked), *arguments], afu)
     assert done.status == 0, done.err
     assert "AddressSanitizer" not in done.err
+    if name in ("hello_nlb", "dma_sweep", "streaming"):  # These print times.
+        assert re.search(r"\d+ (ns|bytes)", done.out)
+        assert done.out == programs.run([str(programs.program(name)), *arguments], afu).out
 
 
 def test_a_program_with_threads_runs_with_its_threads_checked(programs: Programs) -> None:

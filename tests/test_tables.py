@@ -6,7 +6,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -18,11 +18,16 @@ from conftest import figure
 from peerlane import Simulation, _core
 from peerlane.cli.list import COLUMNS
 from peerlane.cli.tables.catalogue import catalogue
+from peerlane.cli.tables.cells import cell
 from peerlane.cli.tables.fabric import tree as drawing
 from peerlane.cli.tables.report import report, summary
 from peerlane.cli.tables.run import MOST_FLOWS
 from peerlane.cli.tables.run import run as tables
 from peerlane.cli.tables.sheet import Sheet
+from peerlane.report.table import cells
+from peerlane.results.flows import LinkResult
+from peerlane.results.networks import FibreResult
+from peerlane.results.run import InterruptResult, IommuResult
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,6 +37,25 @@ if TYPE_CHECKING:
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.toml"))
 NAMES = [path.stem for path in SCENARIOS]
+
+ROWS = {
+    IommuResult("h", 8, 3, 5, 4, 9, 2, 1, 120.0, 4500.0): (
+        "I/O MMU of h; requests 8; hits % 37.5; walks 4; reads 9; "
+        "invalidations 2; faults 1; wait mean 120 ns; longest 4.5 us"
+    ),
+    InterruptResult("d", 1, 2, 30, 4, 5, 6): (
+        "interrupts of d; function 1; vector 2; sent 30; held 4; withdrawn 5; dropped 6"
+    ),
+    LinkResult("l", "up", 0.25, 9, 2048, 300, 40, 50, 64, 72, 3, 120.0): (
+        "link l; direction up; used % 25.0; payload 2 KiB; overhead 300 B; "
+        "DLLPs 64 B; ordered sets 72 B; replays 3; stalled 120 ns"
+    ),
+    FibreResult("f", "a", "b", 0.25, 9, 2048, 300, 40, 64, 3, 120.0): (
+        "fibre f; from a; to b; used % 25.0; frames 9; payload 2 KiB; "
+        "overhead 300 B; control 64 B; replays 3; stalled 120 ns"
+    ),
+}
+"""Rows of results, and the titles and the cells of their columns."""
 
 
 @cache
@@ -175,6 +199,15 @@ def test_a_heading_that_is_a_path_is_on_several_lines() -> None:
     ]
     assert set(rule) == {"─"}
     assert row.split() == ["8", "1.5e9", "0.9"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
+def test_a_terminal_and_a_page_show_each_number_of_a_row(row: Any) -> None:
+    titles = [one.title for one in row.COLUMNS]
+    shown = [cell(one.value(row), one.unit) for one in row.COLUMNS]
+    page = [text.removesuffix(" %").replace("µ", "u") for text in cells(row.COLUMNS, row)]
+    for of_row in (shown, page):
+        assert "; ".join(map(" ".join, zip(titles, of_row, strict=True))) == ROWS[row]
 
 
 def test_both_directions_of_a_flow_have_rows_of_their_own() -> None:
