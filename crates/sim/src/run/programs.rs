@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use device::{Endpoint, HasEndpoint, Nic, VectorCounts};
-use host::queue_pair::{ENTRIES, QueuePairPlace, area};
+use host::queue_pair::{QueuePairPlace, area};
 use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
 use kernel::Time;
@@ -181,32 +181,9 @@ impl Simulation {
             .ok_or_else(|| AccessError::NoWindow(from.to_owned(), to.to_owned()))
     }
 
-    /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
-    /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
-    pub fn open_pair(
-        &mut self,
-        nic: &str,
-        pair: (u8, u8),
-        key: u16,
-    ) -> Result<QueuePairPlace, AccessError> {
-        self.open_wide_pair(nic, pair, key, ENTRIES)
-    }
-
-    /// Opens queue pair `pair` of each of `nics` with the key `key`. Programs on their hosts are the ranks of one job, in this order.
+    /// Opens the given queue pair of each network interface controller, all with the key `key`, for the ranks of one job in this order.
     /// Gives the place of each rank.
-    pub fn open_ranks(
-        &mut self,
-        nics: &[&str],
-        pair: (u8, u8),
-        key: u16,
-        parameters: &RankParameters,
-    ) -> Result<Vec<RankConfig>, AccessError> {
-        let pairs: Vec<_> = nics.iter().map(|nic| (*nic, pair)).collect();
-        self.open_rank_pairs(&pairs, key, parameters)
-    }
-
-    /// Opens the given queue pair of each network interface controller for the ranks of one job.
-    pub(crate) fn open_rank_pairs(
+    pub fn open_rank_pairs(
         &mut self,
         pairs: &[(&str, (u8, u8))],
         key: u16,
@@ -214,7 +191,7 @@ impl Simulation {
     ) -> Result<Vec<RankConfig>, AccessError> {
         self.check_ways(pairs)?;
         let buffers = ranks::entries(pairs.len(), parameters);
-        let open = |(nic, pair): &(&str, _)| self.open_wide_pair(nic, *pair, key, buffers);
+        let open = |(nic, pair): &(&str, _)| self.open_pair(nic, *pair, key, buffers);
         let places: Vec<QueuePairPlace> = pairs.iter().map(open).collect::<Result<_, _>>()?;
         let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
         let configs = places.into_iter().enumerate();
@@ -260,8 +237,9 @@ impl Simulation {
         Ok(self.plan().nodes[root].name.clone())
     }
 
-    /// Opens a queue pair with a number of buffers that is a multiple of 16.
-    fn open_wide_pair(
+    /// Opens a queue pair of a network interface controller with the key `key`, as the driver of its host does: with descriptors, rings and
+    /// `entries` buffers, a multiple of 16, in the memory of that host. A pair is the number of a function (0..=7) and a number (0..=3).
+    pub fn open_pair(
         &mut self,
         nic: &str,
         pair: (u8, u8),
@@ -277,17 +255,8 @@ impl Simulation {
         Ok(place)
     }
 
-    /// The place of a queue pair that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for 64 buffers.
-    pub fn place_of_pair(
-        &mut self,
-        nic: &str,
-        pair: (u8, u8),
-        key: u16,
-    ) -> Result<QueuePairPlace, AccessError> {
-        self.place(nic, pair, key, ENTRIES)
-    }
-
-    fn place(
+    /// The place of a queue pair that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for `entries` buffers.
+    pub fn place(
         &mut self,
         nic: &str,
         (function, pair): (u8, u8),

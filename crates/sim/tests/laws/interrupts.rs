@@ -1,5 +1,6 @@
 //! Interrupts by MSI-X over a fabric: tables that hosts write, masks, pending bits, and drivers that are told their vectors.
 
+use host::queue_pair::ENTRIES;
 use std::collections::{BTreeMap, BTreeSet};
 
 use device::VectorCounts;
@@ -545,9 +546,15 @@ const NICS: &str = "msix_vectors = 4\nmsix_bar = 4";
 #[test]
 fn a_function_of_a_controller_signals_what_arrives_by_the_vector_that_its_owner_chose() {
     let mut simulation = simulation(&nic::hosts(2, "", NICS));
-    let from = simulation.open_pair("n0", (1, 0), 7).expect("it is there");
-    let other = simulation.open_pair("n0", (1, 1), 7).expect("it is there");
-    let to = simulation.open_pair("n1", (1, 2), 7).expect("it is there");
+    let from = simulation
+        .open_pair("n0", (1, 0), 7, ENTRIES)
+        .expect("it is there");
+    let other = simulation
+        .open_pair("n0", (1, 1), 7, ENTRIES)
+        .expect("it is there");
+    let to = simulation
+        .open_pair("n1", (1, 2), 7, ENTRIES)
+        .expect("it is there");
     let vector = simulation.vector("n1", 3, 1).expect("it is there");
     let entry = [0xfee0_0000, u64::from(vector.message)].map(u64::to_le_bytes);
     simulation
@@ -599,7 +606,9 @@ fn a_function_of_a_controller_signals_what_arrives_by_the_vector_that_its_owner_
 #[test]
 fn a_vector_beyond_the_table_is_a_fault_of_the_owner() {
     let mut simulation = simulation(&nic::hosts(2, "", NICS));
-    let to = simulation.open_pair("n1", (1, 2), 7).expect("it is there");
+    let to = simulation
+        .open_pair("n1", (1, 2), 7, ENTRIES)
+        .expect("it is there");
     let interrupt = to.page + register(2, nic_offset::INTERRUPT);
     for (vector, faults) in [(3_u64, 0), (4, 1)] {
         let wanted = (1 | vector << 16).to_le_bytes().to_vec();

@@ -351,17 +351,17 @@ fn the_catalogue_names_every_parameter_with_help_and_source() {
     );
     for entry in &catalogue.parameters {
         assert!(
-            !entry.help.is_empty() && !entry.source.is_empty(),
+            !entry.declaration.help.is_empty() && !entry.declaration.source.is_empty(),
             "{entry:?}"
         );
     }
     let lanes = catalogue
         .parameters
         .iter()
-        .find(|entry| entry.key == "lanes")
+        .find(|entry| entry.declaration.key == "lanes")
         .unwrap();
     assert_eq!(
-        (lanes.place.as_str(), lanes.default.as_str()),
+        (lanes.place().as_str(), lanes.declaration.default.as_str()),
         ("links, upstream", "16")
     );
 }

@@ -1,5 +1,6 @@
 //! Any messages between any queue pairs: every byte is where it should be, once, and events tell of them in order.
 
+use host::queue_pair::ENTRIES;
 use std::collections::BTreeMap;
 
 use device::nic::event::EventKind;
@@ -191,7 +192,7 @@ fn any_messages(seed: u64) {
             }) {
                 continue;
             }
-            let place = simulation.open_pair(&format!("n{host}"), number, 0xabc);
+            let place = simulation.open_pair(&format!("n{host}"), number, 0xabc, ENTRIES);
             sides.push(Side {
                 host,
                 place: place.expect("it is there"),

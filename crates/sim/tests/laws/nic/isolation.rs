@@ -3,6 +3,7 @@
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, offset, register};
+use host::queue_pair::ENTRIES;
 use packet::Fault;
 use proptest::prelude::*;
 
@@ -28,7 +29,7 @@ fn store(simulation: &mut Simulation, host: &str, place: QueuePairPlace, stores:
 fn goes_on(simulation: &mut Simulation, function: u8) -> bool {
     let mut open = |nic| {
         simulation
-            .open_pair(nic, (function, 3), 9)
+            .open_pair(nic, (function, 3), 9, ENTRIES)
             .expect("it is there")
     };
     let (from, to) = (open("n0"), open("n1"));
@@ -130,7 +131,9 @@ fn a_nap_whose_pair_gets_another_owner_does_not_arrive() {
             ..to
         };
         let arrived = receive(&mut simulation, "h1", to);
-        let from = simulation.open_pair("n0", (2, 0), 8).expect("it is there");
+        let from = simulation
+            .open_pair("n0", (2, 0), 8, ENTRIES)
+            .expect("it is there");
         let nap = Body::NapImmediate(vec![1; 10]);
         send(&mut simulation, "h0", from, vec![descriptor(&to, 5, nap)]);
         pass(&mut simulation, 50);
@@ -196,7 +199,9 @@ fn who_asks_for_what_cannot_be_had_is_told() {
     let asked = vec![get(7, 3, 0x30_0000_0000), get(8, 4, 0)];
     let sent = send(&mut simulation, "h0", from, asked);
     let arrived = receive(&mut simulation, "h0", from);
-    let other = simulation.open_pair("n0", (0, 1), 8).expect("it is there");
+    let other = simulation
+        .open_pair("n0", (0, 1), 8, ENTRIES)
+        .expect("it is there");
     send(&mut simulation, "h0", other, vec![get(8, 5, 0)]);
     let elsewhere = receive(&mut simulation, "h0", other);
     pass(&mut simulation, 100);
@@ -225,7 +230,11 @@ fn who_asks_for_what_cannot_be_had_is_told() {
 /// PUTs or GETs of 4 KiB that function 1 of `n0` and function 1 of `n1` come to the end of in 400 us, beside what `other` does.
 fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> usize {
     let mut simulation = simulation(&hosts(count, "virtual_channels = 3", ""));
-    let mut open = |nic| simulation.open_pair(nic, (1, 0), 7).expect("it is there");
+    let mut open = |nic| {
+        simulation
+            .open_pair(nic, (1, 0), 7, ENTRIES)
+            .expect("it is there")
+    };
     let (from, to) = (open("n0"), open("n1"));
     let mut room = |host| simulation.allocate(host, 4096).expect("there is room");
     let (here, there) = (room("h0"), room("h1"));
@@ -268,8 +277,12 @@ fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> us
 
 /// Requests of function 0 of `from`, as many as a function may have under way.
 fn flood(simulation: &mut Simulation, from: &str, host: &str, body: impl Fn(u64, u64) -> Body) {
-    let here = simulation.open_pair(from, (0, 0), 7).expect("it is there");
-    let there = simulation.open_pair("n1", (0, 0), 7).expect("it is there");
+    let here = simulation
+        .open_pair(from, (0, 0), 7, ENTRIES)
+        .expect("it is there");
+    let there = simulation
+        .open_pair("n1", (0, 0), 7, ENTRIES)
+        .expect("it is there");
     let mut room = |host| simulation.allocate(host, 1 << 20).expect("there is room");
     let (own, other) = (room(host), room("h1"));
     let one = Descriptor {
@@ -341,7 +354,11 @@ fn a_function_that_is_asked_for_all_it_has_leaves_others_their_share() {
 fn few_doorbells_are_enough_for_the_library() {
     let text = hosts(2, "", "doorbell_fifo = 2");
     let mut simulation = simulation(&text);
-    let mut open = |nic| simulation.open_pair(nic, (0, 0), 7).expect("it is there");
+    let mut open = |nic| {
+        simulation
+            .open_pair(nic, (0, 0), 7, ENTRIES)
+            .expect("it is there")
+    };
     let (from, to) = (open("n0"), open("n1"));
     receive(&mut simulation, "h1", to);
     let costs = costs(&simulation, "h0");

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use host::DriverParameters;
-use host::queue_pair::{QueuePair, QueuePairPlace};
+use host::queue_pair::{ENTRIES, QueuePair, QueuePairPlace};
 use kernel::{Span, Time};
 use sim::Simulation;
 
@@ -162,8 +162,12 @@ pub fn pass(simulation: &mut Simulation, us: u64) {
 /// Two hosts, an open queue pair of each with the key 7, and the time at which they are.
 pub fn two(crossbar: &str, nic: &str) -> (Simulation, QueuePairPlace, QueuePairPlace) {
     let mut simulation = simulation(&hosts(2, crossbar, nic));
-    let from = simulation.open_pair("n0", (0, 0), 7).expect("it is there");
-    let to = simulation.open_pair("n1", (0, 0), 7).expect("it is there");
+    let from = simulation
+        .open_pair("n0", (0, 0), 7, ENTRIES)
+        .expect("it is there");
+    let to = simulation
+        .open_pair("n1", (0, 0), 7, ENTRIES)
+        .expect("it is there");
     pass(&mut simulation, 5);
     assert!(simulation.now() > Time::ZERO);
     (simulation, from, to)

@@ -1,6 +1,7 @@
 //! Queue pairs that programs open and close by themselves.
 
 use device::nic::event::EventKind;
+use host::queue_pair::ENTRIES;
 use packet::Fault;
 
 use super::window::play;
@@ -24,7 +25,7 @@ impl Two {
         let mut simulation = simulation(&hosts(2, "", ""));
         let mut place = |nic| {
             simulation
-                .place_of_pair(nic, (0, 0), 7)
+                .place(nic, (0, 0), 7, ENTRIES)
                 .expect("it is there")
         };
         let places = [place("n0"), place("n1")];

@@ -2,6 +2,7 @@
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, FAULTS, NAP_BUFFER, PAGE, offset, register};
+use host::queue_pair::ENTRIES;
 use packet::Fault;
 use protocol::QueuePairId;
 
@@ -38,7 +39,11 @@ impl Pair {
                 (host, page)
             };
             fences.push(fence(&mut simulation));
-            places.push(simulation.open_pair(nic, (0, 0), 7).expect("it is there"));
+            places.push(
+                simulation
+                    .open_pair(nic, (0, 0), 7, ENTRIES)
+                    .expect("it is there"),
+            );
             fences.push(fence(&mut simulation));
         }
         pass(&mut simulation, 5);
@@ -143,7 +148,7 @@ impl Pair {
 
     /// A good message after all that still arrives.
     fn goes_on(&mut self) {
-        let place = self.simulation.open_pair("n0", (5, 1), 7);
+        let place = self.simulation.open_pair("n0", (5, 1), 7, ENTRIES);
         let place = place.expect("another queue pair");
         let good = Descriptor {
             tell_receiver: false,
@@ -246,7 +251,7 @@ fn a_source_that_cannot_be_read_ends_its_message() {
     assert!(all(&arrived).is_empty());
     // The buffer of the NAP that was given up is there for the next.
     let nap = descriptor(&pair.to, 4, Body::NapImmediate(vec![7; 10]));
-    let place = pair.simulation.open_pair("n0", (1, 0), 7);
+    let place = pair.simulation.open_pair("n0", (1, 0), 7, ENTRIES);
     send(
         &mut pair.simulation,
         "h0",
@@ -304,7 +309,7 @@ fn a_get_of_more_ranges_than_a_packet_carries_is_told_to_its_owner() {
 fn a_store_that_is_no_doorbell_is_stopped_for_the_function_of_its_page() {
     let mut pair = Pair::new("", "");
     let page = pair.from.page;
-    let third = pair.simulation.open_pair("n0", (3, 0), 7);
+    let third = pair.simulation.open_pair("n0", (3, 0), 7, ENTRIES);
     let third = third.expect("another queue pair");
     let eight = vec![0xff; 8];
     pair.store(vec![
@@ -446,7 +451,7 @@ fn a_function_with_long_messages_takes_no_more_than_its_share_where_they_share_b
 fn a_function_that_rings_for_nothing_takes_little_from_others() {
     let alone = shares("message", "1 MiB");
     let mut pair = Pair::new("", "");
-    let place = pair.simulation.open_pair("n0", (1, 0), 7);
+    let place = pair.simulation.open_pair("n0", (1, 0), 7, ENTRIES);
     let place = place.expect("another queue pair");
     let junk = Doorbell {
         address: pair.source,

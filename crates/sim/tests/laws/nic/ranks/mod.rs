@@ -28,8 +28,8 @@ impl Job {
     fn over(text: &str, size: usize, parameters: &RankParameters) -> Self {
         let mut simulation = simulation(text);
         let nics: Vec<String> = (0..size).map(|rank| format!("n{rank}")).collect();
-        let nics: Vec<&str> = nics.iter().map(String::as_str).collect();
-        let configs = simulation.open_ranks(&nics, (0, 1), 9, parameters);
+        let pairs: Vec<_> = nics.iter().map(|nic| (nic.as_str(), (0, 1))).collect();
+        let configs = simulation.open_rank_pairs(&pairs, 9, parameters);
         let arena = |rank| simulation.allocate(&format!("h{rank}"), ARENA);
         Self {
             arenas: (0..size)
