@@ -13,10 +13,15 @@ use crate::nic::registers::FUNCTIONS;
 /// The messages in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Messages {
-    /// Queues that take turns, with the oldest message first: one for each function, or one for all if a message follows the other.
-    queues: Box<[VecDeque<Job>]>,
-    /// The queues that are not empty, one bit each. Searches look at no other queue.
+    /// Queues that take turns: one for each function, or one for all if a message follows the other.
+    queues: Box<[Queue]>,
+    /// The queues that are not empty, one bit each. Of these and the next ones, searches look at no message.
     busy: u32,
+    /// The queues with data that is not requested, those whose oldest message can be continued as far as it alone decides, and those whose
+    /// oldest message may request a packet in any case.
+    wanting: u32,
+    ready: u32,
+    short: u32,
     /// Most messages in a queue.
     most: usize,
     /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet.
@@ -27,6 +32,24 @@ pub(super) struct Messages {
     read_last: usize,
 }
 
+/// The messages of a queue, the oldest first, with what every search would otherwise count anew.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// The number of its first messages whose data is requested.
+    asked: usize,
+    /// Requests with bytes that are not packed, of all messages.
+    held: u64,
+}
+
+impl Queue {
+    /// Counts the first messages whose data is requested.
+    fn count_asked(&mut self) {
+        let rest = self.jobs.iter().skip(self.asked);
+        self.asked += rest.take_while(|job| job.stream.is_asked()).count();
+    }
+}
+
 impl Messages {
     pub(super) fn is_empty(&self) -> bool {
         self.busy == 0
@@ -34,7 +57,7 @@ impl Messages {
 
     /// Whether a message of a flow has bytes that are not packed.
     pub(super) fn are_of_flows(&self) -> bool {
-        let mut first = self.queues.iter().filter_map(VecDeque::front);
+        let mut first = self.queues.iter().filter_map(|queue| queue.jobs.front());
         first.any(|job| job.address.probe.flow.is_some())
     }
 
@@ -44,8 +67,11 @@ impl Messages {
             Sharing::Packet => FUNCTIONS,
         };
         Self {
-            queues: vec![VecDeque::new(); queues].into(),
+            queues: vec![Queue::default(); queues].into(),
             busy: 0,
+            wanting: 0,
+            ready: 0,
+            short: 0,
             most: parameters.messages as usize,
             packet: parameters.network_payload.0,
             buffer: parameters.reorder_buffer.0,
@@ -56,78 +82,128 @@ impl Messages {
 
     /// Whether another message of a function may begin.
     pub(super) fn has_room(&self, function: u8) -> bool {
-        self.queues[self.queue_of(function.into())].len() < self.most
+        let queue = &self.queues[self.queue_of(function.into())];
+        queue.jobs.len() < self.most
     }
 
     pub(super) fn push(&mut self, job: Job) {
         let number = self.queue_of(job.function());
-        self.queues[number].push_back(job);
-        self.busy |= 1 << number;
+        let queue = &mut self.queues[number];
+        queue.held += job.stream.held();
+        queue.jobs.push_back(job);
+        self.mark(number);
+    }
+
+    /// Marks what a queue can do, after any change of its messages.
+    fn mark(&mut self, number: usize) {
+        self.queues[number].count_asked();
+        let abilities = self.abilities(number);
+        let marks = [
+            &mut self.busy,
+            &mut self.wanting,
+            &mut self.ready,
+            &mut self.short,
+        ];
+        let bit = 1 << number;
+        for (marks, is_set) in marks.into_iter().zip(abilities) {
+            *marks = if is_set { *marks | bit } else { *marks & !bit };
+        }
+    }
+
+    /// Whether a queue is busy, wanting, ready and short.
+    fn abilities(&self, number: usize) -> [bool; 4] {
+        let queue = &self.queues[number];
+        let first = queue.jobs.front();
+        let can_go_on = |job: &Job| job.is_lost() || job.has(job.next_len(self.packet as u32));
+        let is_short = |job: &Job| job.stream.coming() < self.packet;
+        [
+            first.is_some(),
+            queue.asked < queue.jobs.len(),
+            first.is_some_and(can_go_on),
+            first.is_some_and(is_short),
+        ]
+    }
+
+    /// Whether counts and marks are what a look at every message finds.
+    fn is_up_to_date(&self) -> bool {
+        self.queues.iter().enumerate().all(|(number, queue)| {
+            let asked = queue.jobs.iter().take_while(|job| job.stream.is_asked());
+            let held = queue.jobs.iter().map(|job| job.stream.held());
+            let marks = [self.busy, self.wanting, self.ready, self.short];
+            queue.asked == asked.count()
+                && queue.held == held.sum()
+                && marks.map(|marks| marks >> number & 1 != 0) == self.abilities(number)
+        })
     }
 
     /// The oldest message of a queue that is not empty.
     pub(super) fn oldest(&self, queue: usize) -> &Job {
-        &self.queues[queue][0]
+        &self.queues[queue].jobs[0]
     }
 
     pub(super) fn remove_oldest(&mut self, number: usize) -> Option<Job> {
         let queue = &mut self.queues[number];
-        let job = queue.pop_front();
-        if queue.is_empty() {
-            self.busy &= !(1 << number);
-        }
-        job
+        let job = queue.jobs.pop_front()?;
+        queue.held -= job.stream.held();
+        queue.asked = queue.asked.saturating_sub(1);
+        self.mark(number);
+        Some(job)
     }
 
     /// The next queue in round-robin order whose oldest message `may` be continued, of those whose next packet has all its data, or some
     /// data that cannot be read.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
-        let can_go_on = |job: &Job| job.is_lost() || job.has(job.next_len(self.packet as u32));
-        let mut in_turn = in_turn(self.busy, self.packed_last);
-        in_turn.find(|queue| {
-            let job = self.oldest(*queue);
-            can_go_on(job) && may(job)
-        })
+        debug_assert!(self.is_up_to_date());
+        let mut in_turn = in_turn(self.ready, self.packed_last);
+        in_turn.find(|queue| may(&self.queues[*queue].jobs[0]))
     }
 
     /// Lets the oldest message of a queue that is not empty `make` the next packet.
     pub(super) fn begin_packet<T>(&mut self, number: usize, make: impl FnOnce(&mut Job) -> T) -> T {
         self.packed_last = number;
-        make(&mut self.queues[number][0])
+        let queue = &mut self.queues[number];
+        let job = &mut queue.jobs[0];
+        let held = job.stream.held();
+        let packed = make(job);
+        queue.held -= held - job.stream.held();
+        self.mark(number);
+        packed
     }
 
     /// The next read request for data, with at most `largest` bytes.
     pub(super) fn next_read(&mut self, largest: u32) -> Option<Read> {
-        let (number, place) = self.next_to_read(largest)?;
+        let number = self.next_to_read(largest)?;
         self.read_last = number;
-        let job = &mut self.queues[number][place];
+        let queue = &mut self.queues[number];
+        let job = &mut queue.jobs[queue.asked];
         let (range, slot) = job.stream.ask(largest);
+        queue.held += 1;
+        let owner = job.address.source;
         let purpose = Purpose::Stream {
             number: job.number,
             slot,
             is_data: !matches!(job.transfer, Transfer::Nap { is_immediate: true }),
         };
+        self.mark(number);
         Some(Read {
-            owner: job.address.source,
+            owner,
             range,
             purpose,
         })
     }
 
-    /// The queue and the place in it of the message with the next read request for data, if the buffer has space: the first message that
-    /// needs data of the queue that is next. Where functions take turns, each has a share of the buffer unless it is alone, because
+    /// The queue of the message with the next read request for data, if the buffer has space: the first message that needs data of the
+    /// queue that is next. Where functions take turns, each has a share of the buffer unless it is alone, because
     /// reads of others wait behind the data that it holds. The oldest message may request a packet in any case.
-    fn next_to_read(&self, largest: u32) -> Option<(usize, usize)> {
+    fn next_to_read(&self, largest: u32) -> Option<usize> {
+        debug_assert!(self.is_up_to_date());
         let is_alone = self.busy.count_ones() < 2;
         let shares = if is_alone { 1 } else { self.queues.len() };
         let buffer = self.buffer / shares as u64;
-        in_turn(self.busy, self.read_last).find_map(|number| {
-            let queue = &self.queues[number];
-            let place = queue.iter().position(|job| !job.stream.is_asked())?;
-            let is_short = place == 0 && queue[0].stream.coming() < self.packet;
-            let held: u64 = queue.iter().map(|job| job.stream.held()).sum();
-            let may = is_short || (held + 1) * u64::from(largest) <= buffer;
-            may.then_some((number, place))
+        in_turn(self.wanting, self.read_last).find(|number| {
+            let queue = &self.queues[*number];
+            let is_short = queue.asked == 0 && self.short >> number & 1 != 0;
+            is_short || (queue.held + 1) * u64::from(largest) <= buffer
         })
     }
 
@@ -139,15 +215,19 @@ impl Messages {
     /// not in progress.
     pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) -> bool {
         let found = in_turn(self.busy, self.packed_last).find_map(|queue| {
-            let place = self.queues[queue]
-                .iter()
-                .position(|job| job.number == number)?;
-            Some((queue, place))
+            let mut jobs = self.queues[queue].jobs.iter();
+            Some((queue, jobs.position(|job| job.number == number)?))
         });
-        if let Some((queue, place)) = found {
-            self.queues[queue][place].stream.arrive(slot, bytes, lost);
+        let Some((queue, place)) = found else {
+            return false;
+        };
+        let stream = &mut self.queues[queue].jobs[place].stream;
+        stream.arrive(slot, bytes, lost);
+        // Of later messages nothing is marked but what is left to request.
+        if place == 0 || lost > 0 {
+            self.mark(queue);
         }
-        found.is_some()
+        true
     }
 }
 
@@ -162,6 +242,8 @@ fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use kernel::Time;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
     use protocol::QueuePairId;
 
     use super::*;
@@ -196,45 +278,61 @@ mod tests {
         }
     }
 
-    /// The functions whose data is requested, in order, until the buffer is full.
-    fn read_until_full(messages: &mut Messages) -> Vec<u8> {
-        let next = std::iter::from_fn(|| messages.next_read(512));
-        next.map(|read| read.owner.function()).collect()
-    }
-
-    #[test]
-    fn a_function_alone_has_the_whole_buffer_and_several_take_turns_with_equal_shares() {
-        let parameters = NicParameters::default();
-        let mut messages = Messages::new(&parameters);
-        messages.push(job(1, 0, &[(0, 1 << 20)]));
-        assert_eq!(read_until_full(&mut messages), vec![0; 64]);
-
-        let mut messages = Messages::new(&parameters);
-        messages.push(job(1, 1, &[(0, 1 << 20)]));
-        messages.push(job(2, 3, &[(0, 1 << 20)]));
-        let share = 64 / FUNCTIONS;
-        assert_eq!(read_until_full(&mut messages), [1, 3].repeat(share));
-        // What has arrived is packed, which makes space for as much again.
-        assert!(messages.arrive(2, 0, &[0; 512], 0) && !messages.arrive(3, 0, &[], 0));
-        assert_eq!(messages.next_to_pack(|_| true), Some(3));
-    }
-
-    #[test]
-    fn a_message_with_lost_data_is_continued_and_its_successor_is_read() {
-        let mut messages = Messages::new(&NicParameters::default());
-        messages.push(job(1, 2, &[(0, 100)]));
-        messages.push(job(2, 2, &[(0x2000, 100)]));
-        let numbers = [(); 3].map(|()| {
-            let read = messages.next_read(512)?;
-            Some(read.range.address)
+    /// Packs the next packet of a queue, or removes its message if that has no more, or is lost.
+    fn pack(messages: &mut Messages, queue: usize, largest: u32) {
+        let is_over = messages.begin_packet(queue, |job| {
+            if !job.is_lost() {
+                let len = job.next_len(largest);
+                job.stream.take(&mut vec![0; len as usize]);
+                job.left -= u64::from(len);
+            }
+            job.left == 0 || job.is_lost()
         });
-        assert_eq!(numbers, [Some(0), Some(0x2000), None]);
-        assert!(messages.next_to_pack(|_| true).is_none());
-        assert!(messages.arrive(1, 0, &[], 100));
-        assert_eq!(messages.next_to_pack(|_| true), Some(2));
-        assert!(messages.remove_oldest(2).is_some_and(|job| job.number == 1));
-        assert!(messages.arrive(2, 0, &[0; 100], 0) && !messages.is_empty());
-        assert_eq!(messages.next_to_pack(Job::is_nap), Some(2));
-        assert!(messages.remove_oldest(2).is_some() && messages.is_empty());
+        if is_over {
+            messages.remove_oldest(queue);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_what_a_look_at_every_message_finds(
+            takes_turns: bool,
+            steps in prop::collection::vec(
+                (0..8_u8, any::<Index>(), prop::collection::vec((0..5000_u64, 1..600_u32), 1..3)),
+                1..200,
+            ),
+        ) {
+            let sharing = if takes_turns { Sharing::Packet } else { Sharing::Message };
+            let mut messages = Messages::new(&NicParameters { sharing, ..NicParameters::default() });
+            let largest = messages.packet as u32;
+            let mut open = Vec::new();
+            for (number, (step, pick, ranges)) in (0..).zip(steps) {
+                match step {
+                    0 | 1 => {
+                        let function = pick.index(FUNCTIONS) as u8;
+                        if messages.has_room(function) {
+                            messages.push(job(number, function, &ranges));
+                        }
+                    }
+                    2 | 3 => open.extend(messages.next_read(64)),
+                    4..=6 if !open.is_empty() => {
+                        let read: Read = open.swap_remove(pick.index(open.len()));
+                        let Purpose::Stream { number, slot, .. } = read.purpose else {
+                            unreachable!("messages read for their streams");
+                        };
+                        let is_lost = step == 6 && ranges.len() == 1;
+                        let lost = if is_lost { read.range.len } else { 0 };
+                        let bytes = vec![0; (read.range.len - lost) as usize];
+                        messages.arrive(number, slot, &bytes, lost);
+                    }
+                    _ => {
+                        if let Some(queue) = messages.next_to_pack(|_| true) {
+                            pack(&mut messages, queue, largest);
+                        }
+                    }
+                }
+                prop_assert!(messages.is_up_to_date(), "{messages:?}");
+            }
+        }
     }
 }
