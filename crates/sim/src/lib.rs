@@ -6,14 +6,13 @@ pub mod incident;
 mod meters;
 mod model;
 mod observe;
-pub mod plan;
-mod registry;
 pub mod result;
 mod run;
-pub mod scenario;
 pub mod setup;
 pub mod workload;
 
+pub use ::plan;
+pub use capture::{Filter, FilterError, FilterOptions};
 pub use device::fpga_card::{
     Afu, AfuId, BITSTREAM_ID, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, Misuse,
     NoSuchMemory, NotAnAfuId, Shell, first_vector, management_alert, port_alert,
@@ -21,7 +20,7 @@ pub use device::fpga_card::{
 };
 pub use device::{Failure, ForeignModel, Maker, read_setting};
 pub use meters::latency::{Latency, LatencyHistogram};
-pub use observe::capture::{Filter, FilterError, FilterOptions};
+pub use plan::scenario::{self, Models};
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::Shares;
 pub use run::access::{AccessError, Outcome};
@@ -30,6 +29,5 @@ pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
 pub use run::probing::CaptureFormat;
 pub use run::simulation::{ModelFailure, Simulation};
-pub use scenario::Models;
 pub use setup::{Plan, Scenario, Tree};
 pub use transaction::{Backing, Memory, MemoryPage, Pattern, set_page_source};

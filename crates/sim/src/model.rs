@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use capture::Links;
 use device::{AnyLeaf, Leaf};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, Port, Span, Time, World};
@@ -9,7 +10,7 @@ use link::{LinkCommand, LinkEnd, LinkTimer};
 use packet::{FlowId, Frame, Packets, Pcie, Why};
 use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
 
-use crate::registry::registry;
+use plan::registry;
 
 macro_rules! models {
     (
@@ -137,26 +138,10 @@ impl Model {
         }
     }
 
-    /// Calls `visit` with each port that has a link end, and the link end.
-    pub fn each_link(&self, mut visit: impl FnMut(usize, &LinkEnd)) {
-        let mut visit = |(port, link)| visit(port, link);
-        match self {
-            Model::Host(host) => host.links().enumerate().for_each(visit),
-            Model::IoPort(port) => visit((0, port.link())),
-            Model::Switch(switch) => switch.links().enumerate().for_each(visit),
-            Model::Controller(controller) => controller.links().for_each(visit),
-            _ => {
-                if let Some(leaf) = self.leaf() {
-                    visit((0, leaf.endpoint().link()));
-                }
-            }
-        }
-    }
-
     /// The time of the shortest frame at a port from which frames follow each other, which is one of a PCI Express link. None at other ports.
     pub fn shortest_frame(&self, port: u32) -> Option<Span> {
         let mut shortest = None;
-        self.each_link(|own, link| {
+        self.each_link(&mut |own, link| {
             if own == port as usize {
                 shortest = Some(link.timing().shortest_frame());
             }
@@ -170,7 +155,7 @@ impl Model {
             return false;
         };
         let mut only = false;
-        self.each_link(|port, link| {
+        self.each_link(&mut |port, link| {
             let wire = each!(self, model => wire_timer(model, port));
             only |= wire == timer && link.only_refreshes(now);
         });
@@ -366,4 +351,25 @@ where
 {
     let port = C::Port::from_number(port as u32);
     C::Timer::from((port, LinkTimer::Wire)).number()
+}
+
+impl Links for Model {
+    fn each_link(&self, visit: &mut dyn FnMut(usize, &LinkEnd)) {
+        let mut visit = |(port, link)| visit(port, link);
+        match self {
+            Model::Host(host) => host.links().enumerate().for_each(visit),
+            Model::IoPort(port) => visit((0, port.link())),
+            Model::Switch(switch) => switch.links().enumerate().for_each(visit),
+            Model::Controller(controller) => controller.links().for_each(visit),
+            _ => {
+                if let Some(leaf) = self.leaf() {
+                    visit((0, leaf.endpoint().link()));
+                }
+            }
+        }
+    }
+
+    fn link(&self, index: usize) -> Option<&LinkEnd> {
+        Model::link(self, index)
+    }
 }

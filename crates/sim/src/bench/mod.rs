@@ -3,6 +3,7 @@
 
 mod shape;
 
+use capture::Links;
 use std::fmt::Write;
 
 use kernel::Time;
@@ -178,7 +179,7 @@ pub fn all_to_all(hosts: usize, ports: usize, size: u64) -> Simulation {
 pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
     let mut ends = Vec::new();
     for model in simulation.models() {
-        model.each_link(|_, end| ends.push(end.clone()));
+        model.each_link(&mut |_, end| ends.push(end.clone()));
     }
     ends
 }

@@ -3,8 +3,8 @@
 use device::{EndpointConfig, Foreign};
 
 use crate::model::Model;
-use crate::registry::registry;
 use crate::scenario::DeviceParameters;
+use plan::registry;
 
 use super::{LeafContext, controller, network, replies, sharing};
 

@@ -23,6 +23,7 @@ use packet::Pcie;
 use transaction::{FunctionPlace, Marks, Pattern};
 
 use crate::model::Model;
+use crate::plan::ports::{cable_end, ends, fibre_port};
 use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan};
 use crate::scenario::{LinkParameters, NodeKind};
 
@@ -73,19 +74,8 @@ pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie
     (models.chain(controllers).collect(), world)
 }
 
-/// The component and the port number at the end of a cable.
-pub fn cable_end(plan: &FabricPlan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
-    let id = plan.nodes.len() + controller;
-    (ComponentId(id as u32), port.into())
-}
-
 /// The port of a network interface controller, or of an I/O port, that leads to its crossbar.
 const BUS: u32 = 1;
-
-/// The port number of a router's fibre; port 0 is the PCI Express port.
-pub fn fibre_port(fibre: u8) -> u32 {
-    u32::from(fibre) + 1
-}
 
 /// The delays of the wire of a link, down and up.
 pub fn delays(plan: &FabricPlan, link: &LinkPlan) -> [Span; 2] {
@@ -93,21 +83,6 @@ pub fn delays(plan: &FabricPlan, link: &LinkPlan) -> [Span; 2] {
     let [above, below] = [link.upstream.0, link.downstream.0]
         .map(|node| Pipeline::of_node(&plan.nodes[node], parameters.generation.0));
     above.delays(below, parameters.delay)
-}
-
-/// The component and the port number at both ends of a link, the upper end first.
-pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
-    let (node, number) = link.upstream;
-    let position = plan.nodes[node]
-        .downstream
-        .iter()
-        .position(|port| port.number == number);
-    let position = position.expect("a link hangs on a downstream port of its upper node");
-    let port = position + usize::from(matches!(plan.nodes[node].kind, NodeKind::Switch(_)));
-    (
-        (ComponentId(node as u32), port as u32),
-        (ComponentId(link.downstream.0 as u32), 0),
-    )
 }
 
 /// Builds the component at a node; `fibres` are the ends of fibres at a router.

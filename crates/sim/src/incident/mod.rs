@@ -21,7 +21,7 @@ use std::sync::Arc;
 use kernel::{Declaration, Parameters};
 
 pub(crate) use crate::scenario::Wrong;
-use crate::scenario::entries::{ParameterEntry, structure};
+use crate::scenario::entries::ParameterEntry;
 
 pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
@@ -124,7 +124,7 @@ pub(crate) fn parameters() -> impl Iterator<Item = ParameterEntry> {
     })
 }
 
-structure! {
+::plan::structure! {
     /// The keys for the structure of an incident.
     const FORMS;
     "incidents": {

@@ -10,9 +10,9 @@ use packet::{Observation, Pcie};
 use protocol::FunctionId;
 use transaction::FunctionPlace;
 
-use crate::build::ends;
 use crate::build::errors::{drivers_below, drivers_of, saved, saved_below};
 use crate::model::Model;
+use crate::plan::ports::ends;
 use crate::plan::{FabricPlan, NodePlan};
 
 /// A fabric at the time of an incident.

@@ -5,9 +5,8 @@ use kernel::{ComponentId, Time};
 use link::optical::{OpticalCounters, OpticalEnd};
 use link::{ChannelCounters, Counters, LinkEnd};
 
-use crate::build;
 use crate::model::Model;
-use crate::plan::{FabricPlan, FibrePlan};
+use crate::plan::{FabricPlan, FibrePlan, ports};
 
 /// The counters of all wires at one time, in the order of [`link_ends`] and [`fibre_ends`].
 #[derive(Clone, Debug)]
@@ -62,11 +61,11 @@ pub fn link_ends<'a>(
     models: &'a [Model],
 ) -> impl Iterator<Item = SendingEnd<'a>> {
     let links = plan.links.iter().flat_map(|link| {
-        let (upstream, downstream) = build::ends(plan, link);
+        let (upstream, downstream) = ports::ends(plan, link);
         [(&link.id, "down", upstream), (&link.id, "up", downstream)]
     });
     let cables = plan.cables.iter().flat_map(|cable| {
-        let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+        let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
         [(&cable.id, "forth", one), (&cable.id, "back", other)]
     });
     let end = |(id, direction, (node, port)): (&'a String, _, (ComponentId, u32))| {

@@ -5,9 +5,9 @@ use protocol::{FunctionId, Severity};
 use serde::Serialize;
 use transaction::FunctionPlace;
 
-use crate::build;
 use crate::observe::incidents::{Entry, Log};
 use crate::plan::FabricPlan;
+use crate::plan::ports;
 
 /// An incident: an error that a function or link has detected, or another rare event. Equal errors of a function are one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,7 +95,7 @@ fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
         Site::Virtual(number) => format!("{name} VF {number}"),
         Site::Port(port) => {
             let below = plan.links.iter().find(|link| {
-                let (upper, _) = build::ends(plan, link);
+                let (upper, _) = ports::ends(plan, link);
                 (upper.0.0 as usize, upper.1) == (node, u32::from(port))
             });
             match below {

@@ -7,8 +7,8 @@ use kernel::Time;
 use protocol::{ConfigRequest, ConfigSpace, FunctionId};
 use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
-use crate::build::ends;
 use crate::model::Model;
+use crate::plan::ports::ends;
 use crate::run::simulation::Halt;
 use crate::setup::Plan;
 use crate::{AccessError, Simulation};

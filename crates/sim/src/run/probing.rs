@@ -8,14 +8,10 @@ use kernel::Span;
 use super::simulation::Simulation;
 use crate::meters::coherence::{self, Incoherence, Watch};
 use crate::model::Model;
-use crate::observe::capture::{Captures, Filter, FilterError, FilterOptions, Format};
-use crate::observe::pcap::Pcap;
-use crate::observe::perfetto::Perfetto;
 use crate::observe::series::{Sample, Series};
-use crate::observe::trace::Trace;
-use crate::observe::vcd::Vcd;
 use crate::observe::waits::Waits;
 use crate::setup::Plan;
+use capture::{Captures, Filter, FilterError, FilterOptions, Format, Pcap, Perfetto, Trace, Vcd};
 
 /// A format of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +78,11 @@ impl Simulation {
     fn captures(&mut self) -> &mut Captures {
         let plan = &self.plan;
         let captures = &mut self.probes.captures;
-        captures.get_or_insert_with(|| Box::new(Captures::new(plan)))
+        captures.get_or_insert_with(|| {
+            let all = plan.workloads.iter();
+            let parts = all.flat_map(|one| vec![one.id().to_owned(); one.own.parts.len()]);
+            Box::new(Captures::new(plan, parts.collect()))
+        })
     }
 
     /// Writes the records of all captures so far to their files. The captures go on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::claims::Claims;
-use crate::plan::fabric::Attached;
+use crate::plan::fabric_plan::Attached;
 use crate::plan::memory::Memories;
 use crate::plan::network::Networks;
 use crate::plan::queue_pairs::QueuePairs;

@@ -9,8 +9,8 @@ use link::{Concern, LinkEnd};
 use packet::{FlowId, Why};
 use protocol::Class;
 
-use crate::build;
 use crate::model::Model;
+use crate::plan::ports;
 
 use super::super::stores::Stores;
 use super::path::{End, RootEntries, Station, Wire, Wires};
@@ -186,7 +186,7 @@ impl Moment<'_> {
     fn in_router(&self, route: &Route, node: usize) -> Option<Cause> {
         let router: &Router = self.models[node].device()?;
         let (fibre, why) = router.why(route.part, self.now, self.stores.of(node))?;
-        let port = fibre.map(|fibre| build::fibre_port(fibre as u8) as usize);
+        let port = fibre.map(|fibre| ports::fibre_port(fibre as u8) as usize);
         let why = route.own_wire(why);
         Some(Cause { why, node, port })
     }

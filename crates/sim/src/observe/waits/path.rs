@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fabric::{RootEnd, RootWay};
 use kernel::Port;
 
-use crate::build;
 use crate::plan::FabricPlan;
+use crate::plan::ports;
 use crate::scenario::NodeKind;
 use crate::workload::flow::FlowPlan;
 use crate::workload::flow::section::Direction;
@@ -54,9 +54,9 @@ pub(super) struct Wires {
 impl Wires {
     pub(super) fn of(plan: &FabricPlan) -> Self {
         let ends = |(id, port): (kernel::ComponentId, u32)| (id.0 as usize, port as usize);
-        let links = plan.links.iter().map(|link| build::ends(plan, link));
+        let links = plan.links.iter().map(|link| ports::ends(plan, link));
         let cables = plan.cables.iter().map(|cable| {
-            let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+            let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
             (one, other)
         });
         let both = links.chain(cables).flat_map(|(one, other)| {
@@ -99,7 +99,7 @@ impl Wires {
     fn up(&self, plan: &FabricPlan, mut node: usize) -> Vec<Wire> {
         let mut all = Vec::new();
         while let Some(link) = plan.nodes[node].upstream {
-            let (above, below) = build::ends(plan, &plan.links[link]);
+            let (above, below) = ports::ends(plan, &plan.links[link]);
             all.extend(self.at((below.0.0 as usize, below.1 as usize)));
             node = above.0.0 as usize;
         }

@@ -7,8 +7,8 @@ use packet::{FlowId, Why};
 use protocol::Class;
 use serde::Serialize;
 
-use crate::build;
 use crate::observe::reading::socket_link;
+use crate::plan::ports;
 use crate::setup::Plan;
 use crate::workload::flow::section::Clock;
 
@@ -170,19 +170,19 @@ impl Transmitters {
         };
         let end = |(id, number): (kernel::ComponentId, u32)| (id.0 as usize, number as usize);
         for link in &plan.links {
-            let (above, below) = build::ends(plan, link);
+            let (above, below) = ports::ends(plan, link);
             name(end(above), &link.id, "down");
             name(end(below), &link.id, "up");
         }
         for fibre in &plan.fibres {
             let [one, other] = fibre
                 .ends
-                .map(|(node, number)| (node, build::fibre_port(number) as usize));
+                .map(|(node, number)| (node, ports::fibre_port(number) as usize));
             name(one, &fibre.id, "forth");
             name(other, &fibre.id, "back");
         }
         for cable in &plan.cables {
-            let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+            let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
             name(end(one), &cable.id, "forth");
             name(end(other), &cable.id, "back");
         }

@@ -5,6 +5,7 @@ use kernel::{Span, Time};
 use crate::build;
 use crate::incident::{Presence, Scene, Started};
 use crate::model::Model;
+use crate::plan::ports;
 use crate::run::engine::Engine;
 use crate::setup::Plan;
 
@@ -65,7 +66,7 @@ impl Incidents {
                 continue;
             };
             let link = &plan.links[link];
-            let ((upper, port), (lower, _)) = build::ends(plan, link);
+            let ((upper, port), (lower, _)) = ports::ends(plan, link);
             let [_, upwards] = build::delays(plan, link);
             let cut = Time::ZERO + up + one.at;
             models[lower.0 as usize].expect_cut(0, cut);

@@ -7,7 +7,6 @@ use packet::Observation;
 
 use crate::meters::coherence::Watch;
 use crate::meters::meter::Meter;
-use crate::observe::capture::Captures;
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::series::Series;
@@ -15,6 +14,7 @@ use crate::observe::waits::Waits;
 use crate::result::Refusals;
 use crate::setup::Plan;
 use crate::workload::Watchers;
+use capture::Captures;
 
 /// Observations between the one whose meter begins to load and the one that is taken in.
 const METERS_AHEAD: usize = 3;

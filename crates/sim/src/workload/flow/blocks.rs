@@ -6,8 +6,8 @@ use kernel::Bytes;
 use nvme::NvmeParameters;
 
 use crate::model::Model;
+use crate::plan::FabricPlan;
 use crate::plan::address::show;
-use crate::plan::{FabricPlan, NodePlan};
 use crate::scenario::ScenarioError;
 use crate::workload::flow::section::{Direction, Flow};
 use crate::workload::planner::Planner;
@@ -71,13 +71,6 @@ impl BlocksPlan {
             pattern.fill(at, &mut bytes[..here]);
             drive.fill(first + at, &bytes[..here]);
         }
-    }
-}
-
-impl NodePlan {
-    /// The parameters of the NVM Express drive, if the node is one.
-    pub fn drive(&self) -> Option<&NvmeParameters> {
-        self.kind.device()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::flow::section::{Direction, Flow};
 
 use crate::plan::address::show;
-use crate::plan::fabric::window;
+use crate::plan::fabric_plan::window;
 use crate::plan::network::port_to;
 use crate::plan::{NodePlan, Region};
 use crate::workload::planner::Planner;

@@ -2,7 +2,7 @@
 
 use crate::plan::Region;
 use crate::plan::address::show;
-use crate::plan::fabric::window;
+use crate::plan::fabric_plan::window;
 use crate::scenario::ScenarioError;
 use crate::workload::flow::section::Flow;
 use crate::workload::planner::Planner;

@@ -1,0 +1,139 @@
+//! The fabric of a plan: its nodes, and the links, fibres and buses between them.
+
+use std::collections::BTreeMap;
+
+use fabric::Owned;
+use kernel::Time;
+use transaction::Pattern;
+
+use super::address::Region;
+use super::address_maps::AddressMaps;
+use super::buffers::BufferPlan;
+use super::controllers::{Attachment, CablePlan, ControllerPlan};
+use super::network::{FibrePlan, NetworkPlan};
+use super::node::{LinkPlan, NodePlan};
+
+/// A fabric ready to be built.
+#[derive(Clone, Debug)]
+pub struct FabricPlan {
+    /// The scenario's name.
+    pub name: String,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// The part of the run in which steady rates are measured.
+    pub measure: Option<(Time, Time)>,
+    /// Hosts, then I/O ports, then switches, then devices, each as written.
+    pub nodes: Vec<NodePlan>,
+    /// Links top down and depth first: in the order of their bus numbers.
+    pub links: Vec<LinkPlan>,
+    /// Crossbars that join hosts.
+    pub controllers: Vec<ControllerPlan>,
+    /// I/O ports of controllers, for endpoints whose functions belong to several hosts.
+    pub io_ports: Vec<IoPortPlan>,
+    /// Links between controllers.
+    pub cables: Vec<CablePlan>,
+    /// Networks of routers.
+    pub networks: Vec<NetworkPlan>,
+    /// The fibres of all networks.
+    pub fibres: Vec<FibrePlan>,
+    /// Buffers in the memories of hosts, as written.
+    pub buffers: Vec<BufferPlan>,
+    /// The page tables of each node; only a host with devices that use virtual addresses has them.
+    pub page_tables: Vec<Option<Region>>,
+    /// The mappings of each host, for the requests from below whose addresses it translates.
+    pub identities: Vec<AddressMaps>,
+    /// The memory of each host that no flow uses.
+    pub spare: Vec<Option<Region>>,
+    /// Warnings, each as `FILE:LINE: problem; safe alternative`.
+    pub warnings: Vec<String>,
+}
+
+impl FabricPlan {
+    /// The data pattern with this number.
+    pub fn pattern(&self, number: u32) -> Pattern {
+        Pattern::new(self.seed, number)
+    }
+
+    /// The address at which a window of `from` to the address space of another host, `to`, begins, and the controller between.
+    pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
+        let attached = Attached::of(&self.nodes);
+        window(&self.nodes, &attached, &self.controllers, from, to)
+    }
+
+    /// The node above `node`, and the position of the port to it among that node's ports.
+    pub fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
+        let link = self.nodes[node].upstream?;
+        let above = &self.nodes[self.links[link].upstream.0];
+        let port = above.downstream.iter().position(|port| port.link == link)?;
+        Some((above, port))
+    }
+
+    /// The node and all nodes below it, the upper ones first.
+    pub fn nodes_below(&self, node: usize) -> Vec<usize> {
+        let mut nodes = vec![node];
+        let mut next = 0;
+        while let Some(node) = nodes.get(next).copied() {
+            let below = self.nodes[node].downstream.iter();
+            nodes.extend(below.map(|port| self.links[port.link].downstream.0));
+            next += 1;
+        }
+        nodes
+    }
+}
+
+/// The plan of an I/O port.
+#[derive(Clone, Debug)]
+pub struct IoPortPlan {
+    /// The node of the I/O port.
+    pub node: usize,
+    /// The endpoint below the I/O port.
+    pub endpoint: usize,
+    /// The hosts that own the endpoint's functions, by function number.
+    pub owners: Vec<usize>,
+    /// The endpoint's functions and their owners, as the I/O port is configured with them.
+    pub owned: Vec<Owned>,
+}
+
+/// The network interface controllers in each tree, by its root, in the order of their nodes.
+pub struct Attached(BTreeMap<usize, Vec<(usize, Attachment)>>);
+
+impl Attached {
+    /// The network interface controllers among `nodes`.
+    pub fn of(nodes: &[NodePlan]) -> Self {
+        let mut all: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(attachment) = node.attachment {
+                all.entry(node.root).or_default().push((index, attachment));
+            }
+        }
+        Self(all)
+    }
+
+    fn below(&self, root: usize) -> &[(usize, Attachment)] {
+        self.0.get(&root).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller of `from` that leads
+/// there: by network interface controllers of one controller, or of joined ones.
+pub fn window(
+    nodes: &[NodePlan],
+    attached: &Attached,
+    controllers: &[ControllerPlan],
+    from: usize,
+    to: usize,
+) -> Option<(u64, usize)> {
+    let beside = |node: usize| attached.below(nodes[node].root).iter().copied();
+    beside(from).find_map(|(entry, own)| {
+        let others = beside(to)
+            .map(|(_, there)| there)
+            .chain(nodes[nodes[to].root].io_port);
+        let controller = &controllers[own.controller];
+        let mut reached = others
+            .into_iter()
+            .filter(|there| controller.port_to(there.processor).is_some());
+        let there = reached.next()?;
+        let base = controller.base(there.processor);
+        Some((nodes[entry].bars[2]?.base + base, own.controller))
+    })
+}
