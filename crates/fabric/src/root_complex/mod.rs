@@ -183,13 +183,12 @@ impl<C: Cpu> RootComplex<C> {
     /// A root complex in its initial state.
     pub fn new(config: RootComplexConfig<C>) -> Self {
         // A home agent uses its memory at once.
-        let (parameters, lead) = match config.coherence {
-            Some(_) => (config.parameters, Span::ZERO),
-            None => {
-                let parameters = config.parameters.behind_ports();
-                let lead = parameters.latency;
-                (parameters, lead)
-            }
+        let (parameters, lead) = if config.coherence.is_some() {
+            (config.parameters, Span::ZERO)
+        } else {
+            let parameters = config.parameters.behind_ports();
+            let lead = parameters.latency;
+            (parameters, lead)
         };
         let mut memory = MemoryController::new(&parameters, config.jitter);
         let translation = config.translation;
