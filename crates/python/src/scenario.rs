@@ -185,10 +185,6 @@ pub fn split_path<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyTup
 
 /// Returns the path of some parts.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "Python gives a list of its own"
-)]
 pub fn join_path(parts: Vec<String>) -> String {
     path::join(parts)
 }

@@ -3,6 +3,26 @@ use kernel::{Declaration, Kind, Lift};
 use super::*;
 use crate::form::{InnerForm, Row};
 
+fn declared(key: &'static str, default: &str, kind: Kind) -> Declaration {
+    Declaration {
+        key,
+        kind,
+        choices: Vec::new(),
+        unit: "",
+        default: default.to_owned(),
+        help: "",
+        source: "",
+        lifts: None,
+    }
+}
+
+fn lifting(key: &'static str, default: &str, kind: Kind, limit: &'static str) -> Declaration {
+    Declaration {
+        lifts: Some(Lift::of(limit, kind)),
+        ..declared(key, default, kind)
+    }
+}
+
 /// A form of scenarios with a few sections and keys.
 fn form() -> Arc<Form> {
     const UPSTREAM: InnerForm = InnerForm {
@@ -28,20 +48,6 @@ fn form() -> Arc<Form> {
         section("flows", Shape::List("flow"), &[]),
         section("cables", Shape::Joined, &[]),
     ];
-    let declared = |key, default: &str, kind| Declaration {
-        key,
-        kind,
-        choices: Vec::new(),
-        unit: "",
-        default: default.to_owned(),
-        help: "",
-        source: "",
-        lifts: None,
-    };
-    let lifting = |key, default: &str, kind, limit| Declaration {
-        lifts: Some(Lift::of(limit, kind)),
-        ..declared(key, default, kind)
-    };
     let rows = [
         ("the scenario", None, declared("seed", "1", Kind::Count)),
         (
