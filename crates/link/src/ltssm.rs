@@ -488,3 +488,59 @@ impl Ltssm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Offer = Offer {
+        generation: Generation::Gen3,
+        lanes: 4,
+    };
+
+    fn end() -> Ltssm {
+        let times = TrainingTimes {
+            training: Span::from_us(1),
+            recovery: None,
+            speed_change: Span::from_us(1),
+            l1_exit: Span::from_us(1),
+        };
+        Ltssm::new(FULL, times)
+    }
+
+    fn set(kind: OrderedSetKind) -> OrderedSet {
+        let Offer { generation, lanes } = FULL;
+        OrderedSet {
+            kind,
+            is_numbered: false,
+            generation,
+            lanes,
+        }
+    }
+
+    #[test]
+    fn an_end_that_has_disabled_its_link_is_not_held_by_the_far_end() {
+        let mut end = end();
+        end.command(LinkCommand::Disable);
+        let step = end.receive(set(OrderedSetKind::HotReset));
+        assert_eq!((end.state(), step.transition), (LinkState::Disabled, None));
+        end.receive(set(OrderedSetKind::ElectricalIdle));
+        assert_eq!(end.state(), LinkState::Disabled);
+    }
+
+    #[test]
+    fn an_end_that_the_far_end_holds_goes_where_that_one_wants_and_trains_once_it_may() {
+        let mut end = end();
+        let step = end.receive(set(OrderedSetKind::HotReset));
+        let down = Transition::Down(DownCause::HotReset);
+        assert_eq!(
+            (end.state(), step.transition),
+            (LinkState::HotReset, Some(down))
+        );
+        let step = end.receive(set(OrderedSetKind::DisableLink));
+        assert_eq!((end.state(), step.transition), (LinkState::Disabled, None));
+        let step = end.receive(set(OrderedSetKind::Ts1));
+        assert_eq!(end.state(), LinkState::Training);
+        assert_eq!(step.send, Some(set(OrderedSetKind::Ts1)));
+    }
+}

@@ -498,7 +498,6 @@ mod tests {
     use super::*;
     use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
 
-    /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
     #[test]
     fn data_begin_at_the_first_byte_and_an_error_completion_has_none() {
         let mut packets = Packets::default();
@@ -515,6 +514,7 @@ mod tests {
         assert!(packets[made].payload().is_empty());
     }
 
+    /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
     #[test]
     fn a_digest_covers_all_but_the_variant_bits() {
         let request = |kind| {

@@ -507,3 +507,42 @@ fn failed(
         .expect("a load is a non-posted request");
     packets.make(header, stamp, &[])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CompletionBuffer;
+
+    #[test]
+    fn a_load_uses_its_buffer_space_until_its_last_part_is_requested() {
+        let mut packets = Packets::default();
+        let mut bridge = Bridge::new(BridgeConfig {
+            processor: 1,
+            space: 1 << 40,
+            words: 64,
+            cycle: Span::from_ns(1),
+            loads: OutstandingLimits {
+                tags: 32,
+                completion_timeout: Span::from_ms(10),
+                tag_quarantine: Span::ZERO,
+                completion_buffer: CompletionBuffer::default(),
+            },
+        });
+        let load = Header::memory_read(FunctionId(9), Tag(3), 0x1000, 256).expect("a legal read");
+        let frame = BusFrame {
+            packet: packets.make(load, Stamp::default(), &[]),
+            cycles: 2,
+            channel: BusFrame::IO + 1,
+        };
+        let side = BridgeSide {
+            id: FunctionId(8),
+            max_payload: 128,
+        };
+        let due = Time::from_ns(5);
+        let is_free = bridge.receive(frame, (side, due), &mut packets);
+        assert_eq!(is_free, Ok(false));
+        assert!(bridge.next_load(Time::ZERO, 128).is_none(), "it is not due");
+        let part = bridge.next_load(due, 128).expect("it is due");
+        assert_eq!((part.address, part.len, part.space), (0x1000, 128, None));
+    }
+}

@@ -69,3 +69,41 @@ impl<S: Default> Works<S> {
         (number, one, measured.is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use transaction::AccessKind;
+
+    use super::*;
+
+    #[test]
+    fn an_access_is_of_a_sequence_if_its_kind_and_size_are_those_of_the_sequence() {
+        let mut works = Works::<()>::default();
+        let sequence = works.add(Accesses {
+            address: 0x1000,
+            region: 0x1000,
+            size: 64,
+            count: 3,
+            warm_up: 0,
+            ..Accesses::unmeasured()
+        });
+        let sequence = sequence as usize - 1;
+        let mut begin = |address, len, sequence| {
+            let command = Command {
+                kind: AccessKind::Read,
+                address,
+                card: 0,
+                len,
+                sequence,
+            };
+            let (number, one, is_unmeasured) = works.begin_commanded(&command, Time::ZERO);
+            (number, one.offset, is_unmeasured)
+        };
+        assert_eq!(begin(0x1040, 64, Some(sequence)), (sequence, 0x40, false));
+        let (other, offset, is_unmeasured) = begin(0x1040, 32, Some(sequence));
+        assert_ne!(other, sequence);
+        assert_eq!((offset, is_unmeasured), (0x1040, true));
+        assert_eq!(begin(0x2000, 64, None), (other, 0x2000, true));
+        assert_eq!(works.all.len(), 2);
+    }
+}
