@@ -118,7 +118,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=_sessions_folder()) as folder:
         socket = str(Path(folder) / "session")
         topology = Path(folder) / "topology.xml"
-        if ledger.host in {node.name for node in simulation.tree().nodes}:
+        if ledger.host in {one.name for one in simulation.tree().nodes if one.kind == "host"}:
             topology.write_bytes(hwloc_xml(simulation, ledger.host))
         clocks = time.time_ns(), time.monotonic_ns()
         session = simulation.session(host, socket, clocks, load, wall=wall)
