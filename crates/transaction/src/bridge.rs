@@ -523,7 +523,7 @@ mod tests {
             cycle: Span::from_ns(1),
             loads: OutstandingLimits {
                 tags: 32,
-                completion_timeout: Span::from_ms(10),
+                completion_timeout: Span::from_us(10_000),
                 tag_quarantine: Span::ZERO,
                 completion_buffer: CompletionBuffer::default(),
             },
@@ -538,7 +538,7 @@ mod tests {
             id: FunctionId(8),
             max_payload: 128,
         };
-        let due = Time::from_ns(5);
+        let due = Time::ZERO + Span::from_ns(5);
         let is_free = bridge.receive(frame, (side, due), &mut packets);
         assert_eq!(is_free, Ok(false));
         assert!(bridge.next_load(Time::ZERO, 128).is_none(), "it is not due");
