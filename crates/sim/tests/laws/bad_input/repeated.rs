@@ -79,7 +79,7 @@ fn each_belongs_to_tables_that_can_be_repeated() {
     let refused = refusal(&format!("{RACK}[links]\neach = \"i = 0..3\"\n"));
     assert!(
         refused.starts_with(
-            "bad.toml:9: unknown key \"each\" in links; it is a key of profiles, hosts,"
+            "bad.toml:9: unknown key \"each\" in links; it is a key of hosts, switches,"
         ),
         "{refused}"
     );
