@@ -69,7 +69,7 @@ pub enum Kind {
     Ratio,
     /// True or false.
     Flag,
-    /// One of several names.
+    /// A choice among the names that the key permits.
     Choice,
     /// A text.
     Text,

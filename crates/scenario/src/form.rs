@@ -216,5 +216,5 @@ impl Form {
     }
 }
 
-/// What rows call the top level of a scenario.
+/// Name of the top level of a scenario in rows.
 pub const TOP: &str = "the scenario";

@@ -19,7 +19,7 @@ const VECTOR_BITS: u32 = 64;
 const VECTOR_SIZE: u32 = VECTOR_BITS << 8;
 
 enumerated! {
-    /// One of the Access Control Services; its number is its bit in ACS Capability and in ACS Control.
+    /// An Access Control Service, by the number of its bit in ACS Capability and in ACS Control.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AccessService {
         /// A request whose requester is on none of the buses below the port is an ACS Violation.

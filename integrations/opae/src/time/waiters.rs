@@ -26,7 +26,7 @@ pub struct May {
     pub is_sure: bool,
 }
 
-/// What a waiting thread does next.
+/// The next action of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Its limit has come.
