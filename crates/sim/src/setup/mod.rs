@@ -10,4 +10,4 @@ pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
 pub use plan::Plan;
 pub use scenario::{Scenario, written};
 pub use schema::schema;
-pub use tree::Tree;
+pub use tree::tree;
