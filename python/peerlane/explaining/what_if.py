@@ -88,14 +88,16 @@ class Case:
     def _what_if(self, flow: FlowExplanation) -> FlowExplanation:
         if flow.limit is None:
             return flow
-        shorter = shortcuts(self._present, flow.id)
+        freer = [
+            *shortcuts(self._present, flow.id),
+            *without_order(self._present, flow.id, flow.limit),
+        ]
         tried: list[WhatIf] = []
         refused: list[str] = []
         for lifting in (
-            *shorter,
+            *freer,
             *without_errors(self._present, flow.limit),
             *liftings(self._present, flow.id, flow.limit),
-            *without_order(self._present, flow.id, flow.limit),
         ):
             try:
                 tried.append(self._lift(flow, lifting))
@@ -103,7 +105,7 @@ class Case:
                 refused.append(str(error).partition(" with ")[2] or str(error))
                 continue
             is_enough = tried[-1].next != flow.limit and _is_faster(tried[-1])
-            if is_enough and lifting not in shorter:  # a detour says nothing of the limit itself
+            if is_enough and lifting not in freer:  # they leave the limit itself as it is
                 break
         if flow.limit.kind == "arbitration":
             alone = self._alone(flow)
