@@ -337,7 +337,7 @@ def in_a_card(unit: Afu) -> tuple[Simulation, Accelerator]:
     text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     simulation = Simulation(text)
     image = _core.write_bitstream("unit", unit.uuid, "unit.py")
-    simulation.load_image("card", image, lambda _: unit)
+    _core.load_image(simulation.core, "card", image, lambda _: unit)
     (accelerator,) = accelerators(simulation)
     return simulation, accelerator
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import get_overloads
+from typing import Any, get_overloads
 
 import pytest
 
@@ -65,8 +65,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from peerlane.fabric.settings import Setting
+    from typing import Literal
+
+    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Size, Text
 '''
+
+TYPES = {
+    "count": "Count",
+    "flag": "Flag",
+    "ratio": "Ratio",
+    "size": "Size",
+    "bandwidth": "Rate",
+    "text": "Text",
+}
+"""The types of the keys of each kind; those of all other kinds are numbers with a unit."""
 
 CATALOGUE = json.loads(_core.catalogue())
 MODELS = [model["name"] for model in CATALOGUE["models"]]
@@ -98,11 +110,14 @@ def made() -> str:
         }
         keys[name] = inherited | set(found)
         parts.append(declared(name, bases or ("TypedDict",), places, found))
-    return "\n\n".join(parts)
+    text = "\n\n".join(parts)
+    settings = str(FILE.parents[3] / "pyproject.toml")
+    ruff = (sys.executable, "-m", "ruff", "format", "--config", settings, "-")
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def declared(
-    name: str, bases: tuple[str, ...], places: tuple[str, ...], found: dict[str, dict[str, str]]
+    name: str, bases: tuple[str, ...], places: tuple[str, ...], found: dict[str, dict[str, Any]]
 ) -> str:
     """The class with these keys."""
     lines = [f"class {name}({', '.join(bases)}, total=False):"]
@@ -112,13 +127,23 @@ def declared(
     )
     lines += [f'    """Keys of {keys_of}."""', ""]
     for key, parameter in found.items():
-        lines.append(f"    {key}: Setting")
+        lines.append(f"    {key}: {kind_of(parameter)}")
         unit = f"{parameter['unit']}; " if parameter["unit"] else ""
         text = f"{parameter['help']} ({unit}default {parameter['default']})"
         shown = textwrap.wrap(text.replace('"', "'"), 88)
         lines += [f'    """{shown[0]}', *(f"    {line}" for line in shown[1:])]
         lines[-1] += '"""'
     return "\n".join(lines).rstrip() + "\n"
+
+
+def kind_of(parameter: dict[str, Any]) -> str:
+    """The type of the values of a key."""
+    choices = parameter["choices"]
+    if parameter["kind"] != "choice":
+        return TYPES.get(parameter["kind"], "Quantity")
+    if choices[0][0].isdigit():
+        return "Size"
+    return f"Literal[{', '.join(map(json.dumps, choices))}] | None"
 
 
 def overload_of(number: int, model: str) -> str:
@@ -159,7 +184,7 @@ def test_every_model_has_an_overload() -> None:
 RIGHT = """
 from peerlane import Fabric
 fabric = Fabric().links(lanes=8).host("h0", memory="1 GiB").switch("s0", "h0", lanes=4)
-fabric.device("a", "h0", tags=16, bar="1 MiB", generation=3)
+fabric.device("a", "h0", tags=16, bar=1 << 20, generation=3)
 fabric.device("n", "h0", model="nic", virtual_functions=3, controller="c", bit_error_rate=1e-9)
 fabric.flow("a", "h0", size="1 MiB", request_size="4 KiB").buffer("b", "h0", page="2 MiB")
 """
@@ -171,6 +196,9 @@ WRONG = [
     'fabric.device("b", "h0", model="dna")',
     'fabric.host("h1", memori="1 MiB")',
     'fabric.flow("a", "h0", sise="1 MiB")',
+    'fabric.flow("a", "h0", direction="rite")',
+    'fabric.host("h2", iommu="yes")',
+    "fabric.links(delay=10)",
 ]
 
 

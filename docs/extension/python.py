@@ -11,6 +11,8 @@ SECTIONS = {
     "fabric": "Simulations",
     "results": "Results",
     "varying": "Sweeps of any keys",
+    "figures": "Figures",
+    "progress": "Progress",
     "network": "Networks under load",
     "programs": "Programs on simulated hosts",
     "ranks": "Parallel programs",

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Traffic as Traffic
     from peerlane.fabric.tree import Tree as Tree
     from peerlane.fabric.tree import Upstream as Upstream
+    from peerlane.figures.figure import Figure as Figure
+    from peerlane.figures.figure import PlotError as PlotError
     from peerlane.models.device import Bar as Bar
     from peerlane.models.device import Device as Device
     from peerlane.models.device import Malformed as Malformed
@@ -50,11 +52,12 @@ if TYPE_CHECKING:
     from peerlane.models.registry import registered_models as registered_models
     from peerlane.network.bounds import Bounds as Bounds
     from peerlane.network.sweep import LoadPoint as LoadPoint
-    from peerlane.network.sweep import Sweep as Sweep
-    from peerlane.network.sweep import sweep as sweep
+    from peerlane.network.sweep import LoadSweep as LoadSweep
+    from peerlane.network.sweep import sweep_loads as sweep_loads
     from peerlane.programs.access import Access as Access
     from peerlane.programs.host_thread import HostThread as HostThread
     from peerlane.programs.host_thread import run_programs as run_programs
+    from peerlane.progress import Progress as Progress
     from peerlane.ranks.rank import Message as Message
     from peerlane.ranks.rank import Rank as Rank
     from peerlane.ranks.rank import Window as Window
@@ -84,7 +87,7 @@ if TYPE_CHECKING:
     from peerlane.results.series import Series as Series
     from peerlane.topology.draw import Drawing as Drawing
     from peerlane.topology.draw import draw as draw
-    from peerlane.varying.sweep import Points as Points
+    from peerlane.varying.sweep import Sweep as Sweep
     from peerlane.varying.work import SweepPoint as SweepPoint
 
 _MODULES = {
@@ -96,6 +99,7 @@ _MODULES = {
     "peerlane.fabric.scenario_warning": "ScenarioWarning",
     "peerlane.fabric.simulation": "Simulation",
     "peerlane.fabric.tree": "Fibre Network Node Region Traffic Tree Upstream",
+    "peerlane.figures.figure": "Figure PlotError",
     "peerlane.models.device": "Bar Device Malformed",
     "peerlane.models.engine": "RequestError Signal Task",
     "peerlane.models.loading": "Library",
@@ -103,9 +107,10 @@ _MODULES = {
     "peerlane.models.parameter": "Parameter",
     "peerlane.models.registry": "registered_models",
     "peerlane.network.bounds": "Bounds",
-    "peerlane.network.sweep": "LoadPoint Sweep sweep",
+    "peerlane.network.sweep": "LoadPoint LoadSweep sweep_loads",
     "peerlane.programs.access": "Access",
     "peerlane.programs.host_thread": "HostThread run_programs",
+    "peerlane.progress": "Progress",
     "peerlane.ranks.rank": "Message Rank Window",
     "peerlane.ranks.run": "Deadlock RankRun run_ranks",
     "peerlane.reproduction.reproduce": "reproduce",
@@ -117,7 +122,7 @@ _MODULES = {
     "peerlane.results.run": "Fault IncidentResult InterruptResult IommuResult RunResult",
     "peerlane.results.series": "FibreSeries FlowSeries LinkSeries Series",
     "peerlane.topology.draw": "Drawing draw",
-    "peerlane.varying.sweep": "Points",
+    "peerlane.varying.sweep": "Sweep",
     "peerlane.varying.work": "SweepPoint",
 }
 """The public names, by their modules, which are imported when a name is first used."""

@@ -100,7 +100,7 @@ def _rates(file: str | None) -> Mapping[str, float]:
     if not places(Simulation(text, source=source)):
         fabric = Fabric.from_toml(text, source=source)
         with progress(f"measuring {source}") as bar:
-            result = fabric.run(progress=lambda share: bar(f"measuring {source}", share))
+            result = fabric.run(progress=bar)
         known = {
             flow.id: flow.steady_bytes_per_second or flow.bytes_per_second for flow in result.flows
         }

@@ -13,6 +13,7 @@ from peerlane.fabric import settings
 from peerlane.fabric.variant import variant
 from peerlane.figures.table import check_ending, write_table
 from peerlane.network.bounds import Bounds, bounds
+from peerlane.progress import Progress
 from peerlane.results import markup
 from peerlane.results.brief import Brief
 from peerlane.results.collection import Collection
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from os import PathLike
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from peerlane.building.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
+    from peerlane.figures.figure import Figure
 
 SHORTFALL = 0.05
 """A network is saturated if it accepts less than it is offered by this share, not by chance."""
@@ -61,7 +62,7 @@ class LoadPoint(Brief):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep(Brief):
+class LoadSweep(Brief):
     """A workload at several loads, in their order, and what its network could carry at most."""
 
     name: str
@@ -104,7 +105,6 @@ class Sweep(Brief):
 
         Raises:
             PlotError: There is no such field.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         return plot_document(self.to_json(), x, [y])
 
@@ -143,7 +143,7 @@ class Sweep(Brief):
         return self.points.to_pandas()
 
 
-def sweep(  # noqa: PLR0913 - each says one thing of a sweep
+def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
     fabric: Fabric,
     loads: Iterable[str | float],
     traffic: str | None = None,
@@ -151,8 +151,8 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     seed: int | None = None,
     scheduler: str | None = None,
     executor: Executor | None = None,
-    progress: Callable[[float], object] | None = None,
-) -> Sweep:
+    progress: Callable[[Progress], object] | None = None,
+) -> LoadSweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
 
     A run measures within `[measure]` and ends shortly after it. Without one, it measures the last
@@ -165,7 +165,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         seed: Of all random streams; replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears the fraction of the runs that are done.
+        progress: Called after each load with the share that is done.
 
     Raises:
         ScenarioError: The fabric cannot be built, has no such workload, or has a `[measure]` that
@@ -189,8 +189,8 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         for number, point in workers.each(_point, study, rates, _lost):
             points[rates[number]] = point
             if progress is not None:
-                progress(len(points) / len(rates))
-    return Sweep(
+                progress(Progress.of(len(points), len(rates), "loads"))
+    return LoadSweep(
         name=tree.name,
         traffic=workload.id,
         network=workload.network,
@@ -198,6 +198,10 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         bounds=bounds(tree, workload),
         points=Collection((points[rate] for rate in rates), key="offered_bytes_per_second"),
     )
+
+
+sweep = sweep_loads
+"""The name that experiments of published systems have for it."""
 
 
 def the_workload(tree: Tree, traffic: str | None) -> Traffic:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.variant import parsed, variant
 from peerlane.figures.intervals import CONFIDENCE, Interval
+from peerlane.progress import Progress
 from peerlane.results.brief import Brief
 from peerlane.varying.crew import crew
 from peerlane.varying.work import Point, Study, lost_point, run_point
@@ -59,7 +60,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
     settings: Mapping[str, Any] | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Repeated:
     """Runs a scenario with `count` seeds, one after the other from its own, on every processor.
 
@@ -70,7 +71,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         settings: Keys that are set in all runs.
         seed: The first seed, instead of the scenario's own.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears how many runs are done, and how many there are.
+        progress: Called after each run with the share that is done.
 
     Raises:
         ScenarioError: The scenario cannot be built.
@@ -85,7 +86,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         for number, outcome in workers.each(run_point, study, points, lost_point):
             done[number] = outcome
             if progress is not None:
-                progress(len(done), count)
+                progress(Progress.of(len(done), count, "runs"))
     runs = tuple(done[number] for number in range(count))
     return Repeated(first.name, runs, _intervals(runs))
 

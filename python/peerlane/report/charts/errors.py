@@ -6,9 +6,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.scales import SIGNED
 from peerlane.report.charts.published import shapes, sizes_of_marks
-from peerlane.report.charts.scales import SIGNED
 from peerlane.report.words import percent
 
 if TYPE_CHECKING:

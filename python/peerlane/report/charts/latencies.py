@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import MOST, Axis, Line, lines
-from peerlane.report.charts.names import short_names
-from peerlane.report.charts.scales import round_values
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.lines import MOST, Axis, Line, lines
+from peerlane.charts.names import short_names
+from peerlane.charts.scales import round_values
 from peerlane.report.words import duration
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import Axis, Line, lines
-from peerlane.report.charts.names import short_names, wire_name
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.lines import Axis, Line, lines
+from peerlane.charts.names import short_names, wire_name
 from peerlane.report.words import duration
 
 if TYPE_CHECKING:

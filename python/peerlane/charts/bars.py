@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Panel, Spec
+from peerlane.charts.chart import Panel, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

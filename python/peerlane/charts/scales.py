@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from peerlane.report.charts.chart import Spec
+    from peerlane.charts.chart import Spec
 
 BYTES = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '.4~g') + ' GiB' :"
