@@ -139,9 +139,9 @@ def test_a_notebook_runs(path: Path) -> None:
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
     kinds = {kind for out in outputs for kind in out.get("data", {})}
-    assert {"text/html", "image/png"} <= kinds
+    assert "text/html" in kinds
     assert not [out.text for out in outputs if out.get("name") == "stderr"]
     drawn = [out.data["text/html"] for out in outputs if "<svg" in str(out.get("data"))]
-    assert len(drawn) == 2
+    assert len(drawn) == 3
     for html in drawn:
         Page(html)

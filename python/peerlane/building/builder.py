@@ -589,6 +589,6 @@ class Fabric(Workloads):
 
 def _stated_at(path: str, value: Setting) -> Setting:
     """The value of the key at a path, with the unit of a plain number."""
-    section, *_, key = split_path(path)
-    found: Setting = with_unit(section, key, value)
+    parts = split_path(path)
+    found: Setting = with_unit(parts[0], parts[-1], value)
     return found

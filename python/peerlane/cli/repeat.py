@@ -33,9 +33,8 @@ def run_repeated(request: RunRequest) -> None:
                 progress=bar,
             )
     except KeyboardInterrupt:
-        if not bar.share:
-            raise
-        raise InterruptedWorkError(f"interrupted after {bar.now}") from None
+        done = bar.now if bar.share else f"0 of {count} runs"
+        raise InterruptedWorkError(f"interrupted after {done}") from None
     document = head("repeat", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, table(outcome), request.outputs.json_to)
     if wrong := outcome.wrong:

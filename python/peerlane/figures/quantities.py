@@ -98,8 +98,9 @@ def nanoseconds(time: str | float) -> float:
     Raises:
         ValueError: The text is not a time.
     """
-    found = in_unit(time, "ns") if isinstance(time, str) else time
-    if found is None:
+    if not isinstance(time, str):
+        return time
+    if (found := in_unit(time, "ns")) is None:
         right = 'write one like "10 us", or a number of nanoseconds'
         raise ValueError(f"{time!r} is not a time; {right}")
     return found
