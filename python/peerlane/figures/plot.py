@@ -8,7 +8,8 @@ from peerlane import _core
 from peerlane.charts.chart import Chart, Panel
 from peerlane.charts.lines import Axis, Line, lines
 from peerlane.charts.names import short_names
-from peerlane.charts.scales import letters
+from peerlane.charts.scales import beside
+from peerlane.charts.scales import rows as rows_of
 from peerlane.figures.figure import Figure, PlotError
 from peerlane.figures.intervals import Interval
 from peerlane.figures.quantities import in_unit, unit_of
@@ -107,19 +108,17 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
     bars = [
         {"of": label, "value": factor * row[value]} for label, row in zip(names, shown, strict=True)
     ]
-    extent = letters(names)
-    named: Spec = {"title": None, "minExtent": extent, "maxExtent": extent, "labelLimit": extent}
     spec: Spec = {
         "data": {"values": bars},
         "height": _BAR * len(bars),
         "mark": {"type": "bar", "color": "var(--c1)"},
         "encoding": {
-            "y": {"field": "of", "type": "nominal", "sort": names, "axis": named},
+            "y": rows_of("of", names, "band", 0.1),
             "x": {"field": "value", "type": "quantitative", "axis": {"title": axis.words}},
             "tooltip": [{"field": "of"}, {"field": "value", "title": axis.words}],
         },
     }
-    return _figure(f"{value} of each {name}", Panel(title, spec))
+    return _figure(f"{value} of each {name}", Panel(title, spec, beside(names)))
 
 
 def _figure(what: str, panel: Panel) -> Figure:
