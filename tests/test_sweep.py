@@ -23,6 +23,7 @@ from peerlane.fabric.simulation import Simulation
 from peerlane.figures.metrics import UnknownMetricError, check, numbers, values_at
 from peerlane.figures.quantities import in_unit
 from peerlane.progress import Progress
+from peerlane.reproduction.reproduce import reproduce
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -274,6 +275,10 @@ def test_another_executor_changes_no_result() -> None:
         found = fabric.sweep(tags, executor=processes)
         assert (found, found.workers) == (fabric.sweep(tags), 2)
         assert fabric.explain(executor=processes) == fabric.explain()
+        shares: list[Progress] = []
+        known = reproduce("rosta", only="latency", executor=processes, progress=shares.append)
+        assert known == reproduce("rosta", only="latency")
+        assert float(shares[-1]) == 1
     with pytest.raises(ValueError, match="scheduler and executor exclude each other"):
         fabric.sweep(tags, executor=processes, scheduler="tcp://127.0.0.1:1")
 
