@@ -1,4 +1,4 @@
-"""The keys of every section and device model as types, and the overloads of `Fabric.device`."""
+"""The keys of every section and device model as types, and `Fabric.device` with those of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from typing import Any, get_overloads
 import pytest
 
 from peerlane import _core
-from peerlane.building import builder
 from peerlane.fabric import typed_keys
 
 FILE = Path(typed_keys.__file__)
-BUILDER = Path(builder.__file__)
 
 PORTS = "hosts, io_ports, switches, devices"
 NODES = (PORTS, "hosts, switches, devices")
@@ -62,12 +60,14 @@ long, because nobody writes or reads it as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Literal, Unpack
 
-    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Size, Text
+    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
+    from peerlane.models.device import Device as Model
+    from peerlane.models.loading import Library
 '''
 
 TYPES = {
@@ -110,7 +110,9 @@ def made() -> str:
         }
         keys[name] = inherited | set(found)
         parts.append(declared(name, bases or ("TypedDict",), places, found))
-    text = "\n\n".join(parts)
+    overloads = [overload_of(number, model) for number, model in enumerate(MODELS)]
+    overloads.append(OVERLOAD.format("type[Model] | Model | Library", "Setting"))
+    text = "\n\n".join([*parts, "".join([OVERLOADS, *overloads])])
     settings = str(FILE.parents[3] / "pyproject.toml")
     ruff = (sys.executable, "-m", "ruff", "format", "--config", settings, "-")
     return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
@@ -148,37 +150,26 @@ def kind_of(parameter: dict[str, Any]) -> str:
 
 def overload_of(number: int, model: str) -> str:
     """The overload of `Fabric.device` for a model; the first one is that of devices without one."""
-    arguments = [
-        "self",
-        "name: str",
-        "to: str",
-        "*",
-        f'model: Literal["{model}"]' + (" | None = None" if number == 0 else ""),
-        f"**settings: Unpack[typed_keys.{type_of(model)}]",
-    ]
-    line = " " * 8 + ", ".join(arguments)
-    if len(line) > WIDTH:
-        line = "\n".join(f"        {one}," for one in arguments)
-    return f"    @overload\n    def device(\n{line}\n    ) -> Self: ...\n"
+    usual = " | None = None" * (number == 0)
+    return OVERLOAD.format(f'Literal["{model}"]{usual}', f"Unpack[{type_of(model)}]")
 
 
-WIDTH = 100
-"""The longest line."""
+OVERLOAD = """
+    @overload
+    def __call__(self, name: str, to: str, *, model: {}, **settings: {}) -> Built_co: ...
+"""
 
-BEGIN = "    # Written by `make generate`: an overload for each model of ours.\n"
-END = "    # End of what is written.\n"
+OVERLOADS = '''
+Built_co = TypeVar("Built_co", covariant=True)
 
 
-def overloaded() -> str:
-    """The text of the builder with the overloads of all models."""
-    text = BUILDER.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    overloads = (overload_of(number, model) for number, model in enumerate(MODELS))
-    return "".join((before, BEGIN, *overloads, END, rest.partition(END)[2]))
+class AddDevice(Protocol[Built_co]):
+    """`Fabric.device`, with the keys of each model."""
+'''
 
 
 def test_every_model_has_an_overload() -> None:
-    assert len(get_overloads(builder.Fabric.device)) == len(MODELS) + 1
+    assert len(get_overloads(typed_keys.AddDevice.__call__)) == len(MODELS) + 1
 
 
 RIGHT = """

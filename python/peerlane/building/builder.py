@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from peerlane._core import Scenario, ScenarioError, advice
 from peerlane.building.sections import stated
@@ -168,129 +168,46 @@ class Fabric(Workloads):
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
-    # Written by `make generate`: an overload for each model of ours.
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["dma"] | None = None,
-        **settings: Unpack[typed_keys.DmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["block-dma"],
-        **settings: Unpack[typed_keys.BlockDmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["sg-dma"],
-        **settings: Unpack[typed_keys.SgDmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["fpga-card"],
-        **settings: Unpack[typed_keys.FpgaCardDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["router"],
-        **settings: Unpack[typed_keys.RouterDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[typed_keys.NicDevice]
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["accelerator"],
-        **settings: Unpack[typed_keys.AcceleratorDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["nvme"],
-        **settings: Unpack[typed_keys.NvmeDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["reflector"],
-        **settings: Unpack[typed_keys.ReflectorDevice],
-    ) -> Self: ...
-    # End of what is written.
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: type[Device] | Device | Library,
-        **settings: Setting,
-    ) -> Self: ...
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: str | type[Device] | Device | Library | None = None,
-        **settings: Setting,
-    ) -> Self:
-        """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+    if TYPE_CHECKING:
+        device: typed_keys.AddDevice[Self]
+    else:
 
-        Args:
-            name: Of the new device.
-            to: The node above.
-            model: The name of a built-in model, or a model of one's own: a class derived from
-                `peerlane.Device`, an object of it that is this device in each simulation of the
-                fabric, or a `peerlane.Library`.
-            settings: Parameters of the link, of the device, and of its model.
+        def device(
+            self,
+            name: str,
+            to: str,
+            *,
+            model: str | type[Device] | Device | Library | None = None,
+            **settings: Setting,
+        ) -> Self:
+            """Adds a device below `to`; `settings` as for `switch`, and those of its model.
 
-        Raises:
-            ScenarioError: As for `host`.
-            TypeError: `model` is no model, or the name of a file.
-            ValueError: The model is declared wrongly, or the object is another device already.
-        """
-        if model is None or isinstance(model, str):
-            refuse_file(model)
-            check_keys("devices", settings)
-            return self._add("devices", name, {"model": model} | attached(to, settings))
-        known = self._models
-        known_as, models = with_model(known, model)
-        if not isinstance(model, type | Library):
-            settings = {**settings_of(model), **settings}
-        with registered_models(models):
-            check_keys("devices", settings)
-        self._add("devices", name, {"model": known_as} | attached(to, settings))
-        self._models = models
-        return self
+            Args:
+                name: Of the new device.
+                to: The node above.
+                model: The name of a built-in model, or a model of one's own: a class derived from
+                    `peerlane.Device`, an object of it that is this device in each simulation of the
+                    fabric, or a `peerlane.Library`.
+                settings: Parameters of the link, of the device, and of its model.
+
+            Raises:
+                ScenarioError: As for `host`.
+                TypeError: `model` is no model, or the name of a file.
+                ValueError: The model is declared wrongly, or the object is another device already.
+            """
+            if model is None or isinstance(model, str):
+                refuse_file(model)
+                check_keys("devices", settings)
+                return self._add("devices", name, {"model": model} | attached(to, settings))
+            known = self._models
+            known_as, models = with_model(known, model)
+            if not isinstance(model, type | Library):
+                settings = {**settings_of(model), **settings}
+            with registered_models(models):
+                check_keys("devices", settings)
+            self._add("devices", name, {"model": known_as} | attached(to, settings))
+            self._models = models
+            return self
 
     def controller(self, name: str, **settings: Unpack[typed_keys.Controller]) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""

@@ -6,12 +6,14 @@ long, because nobody writes or reads it as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Literal, Unpack
 
-    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Size, Text
+    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
+    from peerlane.models.device import Device as Model
+    from peerlane.models.loading import Library
 
 
 class Links(TypedDict, total=False):
@@ -2224,3 +2226,75 @@ class NvmeDevice(Device, total=False):
 
 class ReflectorDevice(Device, total=False):
     """Keys of devices, model reflector."""
+
+
+Built_co = TypeVar("Built_co", covariant=True)
+
+
+class AddDevice(Protocol[Built_co]):
+    """`Fabric.device`, with the keys of each model."""
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["dma"] | None = None,
+        **settings: Unpack[DmaDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["block-dma"], **settings: Unpack[BlockDmaDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["sg-dma"], **settings: Unpack[SgDmaDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["fpga-card"], **settings: Unpack[FpgaCardDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["router"], **settings: Unpack[RouterDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[NicDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["accelerator"],
+        **settings: Unpack[AcceleratorDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["nvme"], **settings: Unpack[NvmeDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["reflector"],
+        **settings: Unpack[ReflectorDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: type[Model] | Model | Library, **settings: Setting
+    ) -> Built_co: ...
