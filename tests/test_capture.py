@@ -248,6 +248,8 @@ def test_a_capture_has_the_same_bytes_each_time_and_changes_no_result(tmp_path: 
         assert simulation.run().to_json() == plain.to_json()
         files.append((tmp_path / name).read_bytes())
     assert files[0] == files[1]
+    with pytest.raises(ValueError, match="'png' is no form of captures; write trace, perfetto, "):
+        Simulation(NOISY).capture("png", tmp_path / "x")  # type: ignore[arg-type]
 
 
 @needs_tshark

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
 from peerlane.fabric.filter import EVERYTHING, Filter
@@ -182,8 +182,11 @@ class Simulation:
 
         Raises:
             OSError: The file cannot be written.
-            ValueError: There is no such link, kind or flow, or no such range or window.
+            ValueError: There is no such form, link, kind or flow, or no such range or window.
         """
+        if form not in get_args(Capture):
+            right = f"write {', '.join(get_args(Capture))}"
+            raise ValueError(f"{form!r} is no form of captures; {right}")
         self._core.capture(form, str(path), only.parts())
 
     def sample(self, *, every: str | float) -> float:
