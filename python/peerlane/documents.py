@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from peerlane.figures.intervals import Interval
 from peerlane.figures.metrics import Scalar
-from peerlane.network.bounds import Bounds
-from peerlane.network.sweep import LoadPoint
 from peerlane.reproduction.expected import Kind
 from peerlane.reproduction.report import CalibrationEntry
 from peerlane.reproduction.tally import Count, Predictions
@@ -35,40 +32,6 @@ class Points(Document):
     keys: tuple[str, ...]
     metrics: tuple[str, ...]
     points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep(Document):
-    """A sweep of the load of a network."""
-
-    name: str
-    traffic: str
-    network: str
-    pattern: str
-    points: tuple[LoadPoint, ...]
-    saturation_bytes_per_second: float
-    saturated: bool
-    bounds_bytes_per_second: Bounds
-    binding: Literal["injection", "ejection", "bisection"]
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Document):
-    """One of several runs of a scenario."""
-
-    seed: int
-    status: Status
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated(Document):
-    """The intervals of the numbers of several runs of a scenario."""
-
-    name: str
-    confidence: float
-    runs: tuple[Run, ...]
-    values: dict[str, Interval]
 
 
 @dataclass(frozen=True, slots=True)
