@@ -93,26 +93,3 @@ class Reports(Document):
     """The reports on several systems."""
 
     systems: tuple[Report, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VideoUse(Document):
-    """The shares of measured rates that a video format needs."""
-
-    format: str
-    chroma: str
-    depth: int
-    frames_per_second: float
-    frame_bytes: int
-    bytes_per_second: float
-    percent: dict[str, float]
-    fits: bool
-    needed_times: int
-
-
-@dataclass(frozen=True, slots=True)
-class Video(Document):
-    """Video formats, and the rates that carry them."""
-
-    rates_bytes_per_second: dict[str, float]
-    videos: tuple[VideoUse, ...]

@@ -34,7 +34,7 @@ FORMS = {
     "reports": Form("peerlane reproduce", "peerlane.documents:Reports"),
     "claims": Form("peerlane reproduce --claims", "peerlane.reproduction.claims:ClaimList"),
     "fabric": Form("peerlane show", "peerlane.fabric.tree:Tree"),
-    "video": Form("peerlane plan video", "peerlane.documents:Video"),
+    "video": Form("peerlane plan video", "peerlane.planning.video:Uses"),
     "comparison": Form("peerlane compare", "peerlane.varying.comparison:Comparison"),
     "shapes": Form(
         "peerlane bench shapes", "peerlane.benchmark.shapes.baseline:Shapes", option="--save"
