@@ -242,6 +242,6 @@ def test_valgrind_counts_the_same_each_time() -> None:
     first, second = (measure("endpoint", 1, divisor=16, valgrind=True).valgrind for _ in range(2))
     assert first is not None
     assert second is not None
-    assert second["instructions"] == pytest.approx(first["instructions"], rel=0.002)
-    assert 1000 < first["instructions"] < 10_000
-    assert first["l2_misses"] <= first["l1_misses"]
+    assert second.instructions == pytest.approx(first.instructions, rel=0.002)
+    assert 1000 < first.instructions < 10_000
+    assert first.l2_misses <= first.l1_misses
