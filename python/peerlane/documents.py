@@ -5,33 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerlane.figures.metrics import Scalar
 from peerlane.reproduction.expected import Kind
 from peerlane.reproduction.report import CalibrationEntry
 from peerlane.reproduction.tally import Count, Predictions
 from peerlane.results.document import Document, renamed
-from peerlane.varying.work import Status
-
-
-@dataclass(frozen=True, slots=True)
-class Point(Document):
-    """A run of a sweep over keys."""
-
-    settings: dict[str, Any]
-    seed: int | None
-    status: Status
-    error: str | None
-    metrics: dict[str, Scalar]
-
-
-@dataclass(frozen=True, slots=True)
-class Points(Document):
-    """A sweep over keys."""
-
-    name: str
-    keys: tuple[str, ...]
-    metrics: tuple[str, ...]
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True)

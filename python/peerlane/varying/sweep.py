@@ -17,8 +17,7 @@ from peerlane.figures.plot import plot_rows
 from peerlane.figures.table import check_ending, frame, write_table
 from peerlane.progress import Progress
 from peerlane.results import markup
-from peerlane.results.brief import Brief
-from peerlane.results.document import schema_of
+from peerlane.results.document import Document, schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
@@ -44,7 +43,7 @@ _UNKNOWN_KEY = "unknown key"
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep(Brief):
+class Sweep(Document):
     """The points of a sweep in their order: the keys that were set, and what was measured.
 
     `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points
