@@ -230,7 +230,7 @@ class Fabric(Workloads):
         model: str | type[Device] | Device | Library | None = None,
         **settings: Setting,
     ) -> Self:
-        """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+        """Adds a device below `to`; `settings` as for `switch`, and the keys of its model.
 
         Args:
             name: Of the new device.
@@ -272,7 +272,7 @@ class Fabric(Workloads):
         Args:
             name: Of the port.
             owners: The hosts that the functions of the endpoint belong to: that of its physical
-                function, then those of its virtual ones.
+                function, then the classes of its virtual ones.
             settings: `controller`, `processor`, `loads`, `tags` and so on.
         """
         if isinstance(owners, str):
@@ -303,8 +303,8 @@ class Fabric(Workloads):
             shape: "ring", "mesh" or "torus".
             size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
             hosts: Parameters of every host.
-            routers: Parameters of every router; those of links, as for `switch`, are of the link
-                from a router to its host.
+            routers: Parameters of every router; parameters of links, as for `switch`, are of the
+                link from a router to its host.
             settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
                 `severed_at`.
         """
@@ -330,7 +330,7 @@ class Fabric(Workloads):
         to_port: int | None = None,
         **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
-        """Joins two routers, or tells what is different about a fibre of a network.
+        """Joins two routers, or sets what is different about a fibre of a network.
 
         Args:
             a: A router: a device with model "router", or one of a network.
@@ -435,7 +435,7 @@ class Fabric(Workloads):
             pcap: A file for a capture in pcapng, as `Simulation.pcap_to` writes it.
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
-            progress: Hears the fraction done, 0 to 1.
+            progress: Called with the fraction done, 0 to 1.
             threads: The number of threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
@@ -488,7 +488,7 @@ class Fabric(Workloads):
             out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
                 its points are in a journal beside it.
             resume: Whether to go on with the journal of an interrupted sweep.
-            progress: Hears how many points are done, and how many there are.
+            progress: Called with how many points are done, and how many there are.
 
         Raises:
             ScenarioError: The fabric cannot be built, or has none of the keys.

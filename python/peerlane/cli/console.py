@@ -129,7 +129,7 @@ def progress(what: str) -> Iterator[Bar]:
 
 
 class _Work:
-    """What is being done, and how far it was when it was last heard of."""
+    """What is being done, and how far it was at the last report."""
 
     def __init__(self, what: str) -> None:
         self.now = what

@@ -163,7 +163,7 @@ class Simulation:
 
         Each line is a JSON object, and `docs/reference/trace.md` lists its fields. `ns` is the time
         of the first bit on the wire, of an arrival that of the last bit; `length_ns` is the time on
-        the wire, and `length` the bytes that a request carries or asks for. What leaves in one
+        the wire, and `length` the bytes that a request carries or reads. What leaves in one
         direction of one link is in the order of time, and so is what arrives; lines of different
         links interleave. The trace goes on from run to run, and is in the file after each.
 
@@ -217,7 +217,7 @@ class Simulation:
         """Does nothing if the files of all captures have taken everything.
 
         A file that takes no more, because the disk is full, has whole records until then and is
-        incomplete. Each is told once, here or at the end of a run.
+        incomplete. Each is returned once, here or at the end of a run.
 
         Raises:
             OSError: A file is incomplete.
@@ -246,7 +246,7 @@ class Simulation:
         """Checks all caches after every `every` events from now on.
 
         A cache that may write a line must hold it alone; caches that may read a line must have the
-        same bytes, and those of memory if no cache has written them. A violation is among the
+        same bytes, and the bytes of memory if no cache has written them. A violation is among the
         `failures` of the result. Slow: each check goes through every line of every cache.
 
         Raises:
@@ -273,8 +273,8 @@ class Simulation:
             progress: Called from time to time with the share done.
             threads: The number of threads; one, if absent; with "auto", as many as there are
                 processors, eight at most, if the plan shows that this saves time. The results are
-                those of one thread. A run that cannot be divided into so many regions, or is very
-                short, has fewer: `fewer_threads` has the reason. What an access or a program
+                the same as on one thread. A run that cannot be divided into so many regions, or is
+                very short, has fewer: `fewer_threads` has the reason. What an access or a program
                 causes after a run on several threads is handled on one.
 
         Raises:

@@ -27,7 +27,7 @@ FORMATS = (".svg", ".png", ".pdf")
 
 _ENDS = {"seed", "status", "error"}
 _MOST_SERIES = 20
-"""Lines of one figure; more cannot be told apart."""
+"""Lines of one figure; more cannot be distinguished."""
 _MOST_NAMES = 12
 """Columns that a message names."""
 _MARKED = 60

@@ -165,7 +165,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         seed: Of all random streams; replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears the fraction of the runs that are done.
+        progress: Called with the fraction of the runs that are done.
 
     Raises:
         ScenarioError: The fabric cannot be built, has no such workload, or has a `[measure]` that

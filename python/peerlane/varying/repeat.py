@@ -70,7 +70,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         settings: Keys that are set in all runs.
         seed: The first seed, instead of the scenario's own.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears how many runs are done, and how many there are.
+        progress: Called with how many runs are done, and how many there are.
 
     Raises:
         ScenarioError: The scenario cannot be built.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
 
 _ENDS = ("seed", "status", "error")
-"""Columns after those of the keys and metrics."""
+"""Columns after the columns of the keys and metrics."""
 
 _UNKNOWN_KEY = "unknown key"
 """The simulator says so of a key that no value makes right."""
@@ -188,7 +188,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
             points are in a journal beside it.
         resume: Whether to go on with the journal of an interrupted sweep, if there is one.
-        progress: Hears how many points are done, and how many there are.
+        progress: Called with how many points are done, and how many there are.
 
     Raises:
         CompleteError: The sweep to go on with has come to its end.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 170
 MOST = len(SERIES)
-"""Lines of one plot: more cannot be told apart."""
+"""Lines of one plot: more cannot be distinguished."""
 
 _MOST_POINTS = 2000
 """Points of one plot, so that pages stay small."""

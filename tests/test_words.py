@@ -1,0 +1,101 @@
+"""Pages, docstrings and messages are plain: no verbs of people for packets, no loose pronouns."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parent.parent
+
+WORDS = {
+    r"told|tells": "write: reports, says, notifies, is printed",
+    r"hears?|heard": "write: receives, is called with",
+    r"asks": "write: requests, requires, reads",
+    r"meets": "write: matches, reaches, arrives at",
+    r"those of": "name what is meant: the registers of, the packets of",
+    r"does so": "repeat the verb",
+    r"(?<!no )such(?! as\b| an?\b)": "name what is meant: these packets, packets of this kind",
+}
+"""Words that a reader of English as a second language stumbles over, and what to write instead."""
+
+NOT_OURS = re.compile(
+    r"CHANGELOG\.md|ARCHITECTURE\.md|CONTRIBUTING\.md|docs/decisions/"
+    r"|python/peerlane/fabric/typed_keys\.py"
+)
+"""Texts that are a record of their day, and the types made of helps in Rust."""
+
+
+def files(*patterns: str) -> list[str]:
+    """The files of the repository, or those that will be in it."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    found = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [name for name in found.splitlines() if not NOT_OURS.match(name)]
+
+
+def page_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a page without its blocks."""
+    text = re.sub(
+        r"^```.*?^```$",
+        lambda block: "\n" * block[0].count("\n"),
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    yield from enumerate(text.splitlines(), 1)
+
+
+def string_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of the docstrings, helps and messages of a module."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield from enumerate(node.value.splitlines(), node.lineno)
+
+
+def stumbles(lines: Iterator[tuple[int, str]]) -> Iterator[str]:
+    """What is wrong with lines, each with its number."""
+    for number, line in lines:
+        plain = re.sub(r"`[^`]*`", "", line)
+        for word, advice in WORDS.items():
+            if found := re.search(rf"\b(?:{word})\b", plain, re.IGNORECASE):
+                yield f"line {number}: {found[0]!r} in {line.strip()!r}; {advice}"
+
+
+def wrong(names: list[str], lines: Callable[[str], Iterator[tuple[int, str]]]) -> list[str]:
+    """What is wrong with files, of which `lines` takes the text that is read."""
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+    return [f"{name}: {one}" for name, text in texts.items() for one in stumbles(lines(text))]
+
+
+def test_pages_are_in_plain_words() -> None:
+    assert wrong(files("*.md", "docs/conformance/*.toml"), page_lines) == []
+
+
+def test_docstrings_and_messages_are_in_plain_words() -> None:
+    code = ("python/*.py", "python/*.pyi", "examples/*.py", "docs/*.py", "gateware/*.py")
+    assert wrong(files(*code), string_lines) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The probe is told of it.",
+        "A link hears of its end.",
+        "It asks for credit.",
+        "Those of a switch are larger.",
+        "Such packets wait.",
+    ],
+)
+def test_a_word_that_a_reader_stumbles_over_is_found(sentence: str) -> None:
+    assert list(stumbles(page_lines(sentence)))
+    assert list(stumbles(string_lines(f'"""{sentence}"""')))
+
+
+def test_an_example_and_code_may_have_any_word() -> None:
+    assert not list(stumbles(page_lines("A device such as `told`.\n```\nSuch output.\n```\n")))
