@@ -91,7 +91,7 @@ class Port(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Setting
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Setting
@@ -143,8 +143,8 @@ class Port(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Setting
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -313,8 +313,8 @@ class Host(Node, total=False):
     Violation. (default false)"""
     acs_translation_blocking: Setting
     """Whether root ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Setting
     """P2P Request Redirect in ACS Control of root ports. Requests between root ports always
     pass the IOMMU and peer_to_peer, so it changes only what egress control does: a request
@@ -329,8 +329,8 @@ class Host(Node, total=False):
     ari_forwarding: Setting
     """Whether root ports pass on configuration requests for all 256 functions of a device with
     ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then enables it above
-    such devices; without it, more than 7 virtual functions take a bus number of their own.
-    (default true)"""
+    devices with ARI; without it, more than 7 virtual functions take a bus number of their
+    own. (default true)"""
     tlp_prefixes: Setting
     """Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP
     Prefix Supported in Device Capabilities 2. Without it such a packet is malformed.
@@ -374,7 +374,8 @@ class Host(Node, total=False):
     served the device. Interrupts meanwhile come as one. (default false)"""
     interrupt_timeout: Setting
     """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
+    without one: an interrupt may have come before the data for which it was sent. (ns;
+    default 30 s)"""
     error_reporting: Setting
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -505,9 +506,9 @@ class Host(Node, total=False):
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
     invalidation_scope: Setting
-    """Translations that go after so many bytes: 'pages', those of the pages that the function
-    has used since the last time, or 'function', all of it, with the tables in the walk
-    cache. (default pages)"""
+    """Translations that go after so many bytes: 'pages', translations of the pages that the
+    function has used since the last time, or 'function', all of it, with the tables in the
+    walk cache. (default pages)"""
     invalidation_interval: Setting
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
@@ -556,8 +557,8 @@ class Switch(Node, Upstream, total=False):
     ACS Violation. (default false)"""
     acs_translation_blocking: Setting
     """Whether downstream ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Setting
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
@@ -569,8 +570,8 @@ class Switch(Node, Upstream, total=False):
     (default false)"""
     acs_upstream_forwarding: Setting
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
     acs_direct_translated: Setting
     """Whether requests with translated addresses go directly from one downstream port to
@@ -579,7 +580,7 @@ class Switch(Node, Upstream, total=False):
     ari_forwarding: Setting
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
     atomic_routing: Setting
     """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
@@ -674,7 +675,7 @@ class Device(Node, Upstream, total=False):
     implementation: Setting
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
-    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Setting
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
@@ -778,7 +779,7 @@ class Profile(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Setting
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Setting
@@ -830,8 +831,8 @@ class Profile(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Setting
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -990,8 +991,8 @@ class Profile(Repeated, total=False):
     ACS Violation. (default false)"""
     acs_translation_blocking: Setting
     """Whether downstream ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Setting
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
@@ -999,8 +1000,8 @@ class Profile(Repeated, total=False):
     false)"""
     acs_upstream_forwarding: Setting
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
     acs_direct_translated: Setting
     """Whether requests with translated addresses go directly from one downstream port to
@@ -1009,7 +1010,7 @@ class Profile(Repeated, total=False):
     ari_forwarding: Setting
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
     tlp_prefixes: Setting
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
@@ -1054,7 +1055,8 @@ class Profile(Repeated, total=False):
     served the device. Interrupts meanwhile come as one. (default false)"""
     interrupt_timeout: Setting
     """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
+    without one: an interrupt may have come before the data for which it was sent. (ns;
+    default 30 s)"""
     error_reporting: Setting
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -1185,9 +1187,9 @@ class Profile(Repeated, total=False):
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
     invalidation_scope: Setting
-    """Translations that go after so many bytes: 'pages', those of the pages that the function
-    has used since the last time, or 'function', all of it, with the tables in the walk
-    cache. (default pages)"""
+    """Translations that go after so many bytes: 'pages', translations of the pages that the
+    function has used since the last time, or 'function', all of it, with the tables in the
+    walk cache. (default pages)"""
     invalidation_interval: Setting
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
@@ -1291,7 +1293,7 @@ class Profile(Repeated, total=False):
     implementation: Setting
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
-    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Setting
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
@@ -1394,7 +1396,7 @@ class Controller(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Setting
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Setting
@@ -1446,8 +1448,8 @@ class Controller(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Setting
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Setting
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -1533,7 +1535,7 @@ class Incident(Repeated, total=False):
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
     drivers: Setting
-    """Whether the drivers of the devices below are told of the reset, and begin again.
+    """Whether the drivers of the devices below are notified of the reset, and begin again.
     (default false)"""
     generation: Setting
     """The highest rate that still works, as a generation or as a speed; none for the highest
@@ -1602,7 +1604,7 @@ class Flow(Repeated, total=False):
     """Messages of a nic that may be under way. (default none)"""
     smallest: Setting
     """Least size of messages of a nic, which are drawn evenly from this size to request_size;
-    none for request_size. With it, the bytes of the flow are those of count messages of
+    none for request_size. With it, the flow has the bytes of count messages of
     request_size, and the latency is not measured. (B; default none)"""
     function: Setting
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
@@ -1626,7 +1628,7 @@ class Flow(Repeated, total=False):
     the IOMMU of the host translates the addresses by the page table of the process.
     (default none)"""
     execute_requested: Setting
-    """Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
+    """Whether the PASID prefix of reads requests permission to execute: Execute Requested.
     (default false)"""
     privileged_requested: Setting
     """Whether the PASID prefix says that privileged software makes the requests: Privileged
@@ -1688,7 +1690,7 @@ class Buffer(Repeated, total=False):
     """Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
     (default 4 KiB)"""
     present: Setting
-    """Whether the pages are present before a device with virtual addresses asks for them
+    """Whether the pages are present before a device with virtual addresses requests them
     (PRI). (default true)"""
     in_system_cache: Setting
     """Whether the host's software wrote the buffer before the run: the system cache of the
