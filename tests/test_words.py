@@ -61,8 +61,9 @@ def stumbles(texts: Iterator[tuple[int, str]]) -> Iterator[str]:
     for number, text in texts:
         plain = " ".join(re.sub(r"`[^`]*`", "", text).split())
         for word, advice in WORDS.items():
-            if found := re.search(rf".{{,40}}\b({word})\b.{{,40}}", plain, re.IGNORECASE):
-                yield f"line {number}: {found[1]!r} in {found[0]!r}; {advice}"
+            if found := re.search(rf"\b(?:{word})\b", plain, re.IGNORECASE):
+                around = plain[max(found.start() - 40, 0) : found.end() + 40]
+                yield f"line {number}: {found[0]!r} in {around!r}; {advice}"
 
 
 def wrong(names: list[str], parts: Callable[[str], Iterator[tuple[int, str]]]) -> list[str]:
