@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from typer.main import get_command
 
 from peerlane.bundle import Manifest, file_name, open_bundle
@@ -89,12 +92,14 @@ def test_numbers_that_differ_are_named_and_end_with_1(peerlane: Run, archive: Pa
     assert one["before"] == 2 * one["after"]
 
 
-def change(archive: Path, edit: Callable[[dict[str, str]], object]) -> None:
+def change(
+    archive: Path, edit: Callable[[dict[str, str]], object], method: int = zipfile.ZIP_DEFLATED
+) -> None:
     """Writes an archive again with other texts."""
     with zipfile.ZipFile(archive) as old:
         texts = {name: old.read(name).decode() for name in old.namelist()}
     edit(texts)
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(archive, "w", method) as new:
         for name, text in texts.items():
             new.writestr(name, text)
 
@@ -137,6 +142,26 @@ def test_a_damaged_bundle_is_refused_in_one_line_and_nothing_runs(
     peerlane("bundle", "--check", "r.zip").refuses("r.zip", words)
     assert not (archive.parent / "ran").exists()
     assert not (archive.parent / "evil").exists()
+
+
+@given(data=st.data())
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_a_bundle_or_are_refused_with_the_name(
+    archive: Path, data: st.DataObject
+) -> None:
+    content = bytearray(archive.read_bytes())
+    for at in data.draw(st.lists(st.integers(-len(content), len(content) - 1), max_size=4)):
+        content[at] = data.draw(st.integers(0, 255))
+    damaged = archive.with_name("damaged.zip")
+    damaged.write_bytes(content[: data.draw(st.integers(0, 2 * len(content)))])
+    with suppress(FileError):
+        open_bundle(damaged)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_member_is_deflated(peerlane: Run, archive: Path, method: int) -> None:
+    change(archive, lambda _: None, method)
+    peerlane("bundle", "--check", "r.zip").refuses("r.zip", "deflate")
 
 
 def test_damaged_bytes_are_refused(peerlane: Run, archive: Path) -> None:

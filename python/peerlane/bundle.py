@@ -7,6 +7,7 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane.fabric.simulation import digest_of
@@ -125,22 +126,39 @@ def file_name(path: str) -> str:
 
 def _members(path: str | PathLike[str]) -> dict[str, str]:
     """The texts of the members of an archive that a bundle has."""
-    texts = {}
+    with Path(path).open("rb") as file:
+        content = io.BytesIO(file.read(_MOST_BYTES))
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if sorted(names) != sorted((README, MANIFEST, SCENARIO, NUMBERS)):
-                wrong = set(names) ^ {README, MANIFEST, SCENARIO, NUMBERS}
-                raise FileError(f"{path} is no bundle: {_difference(names, wrong)}; {_ADVICE}")
-            for name in (MANIFEST, SCENARIO, NUMBERS):
-                with archive.open(name) as member:
-                    content = member.read(_MOST_BYTES + 1)
-                if len(content) > _MOST_BYTES:
-                    raise FileError(f"{path}: {name} is longer than {_MOST_BYTES >> 20} MiB")
-                texts[name] = decoded(content, f"{path}: {name}")
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        with zipfile.ZipFile(content) as archive:
+            return {name: _text(archive, name, path) for name in _checked(archive, path)}
+    except FileError:
+        raise
+    except _OF_ZIP as error:
         raise FileError(f"{path} is no ZIP archive, or is damaged: {error}; {_ADVICE}") from None
-    return texts
+
+
+_OF_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError)
+"""What the parts of a damaged archive raise."""
+
+
+def _checked(archive: zipfile.ZipFile, path: str | PathLike[str]) -> Sequence[str]:
+    """The members to be read of an archive that has what a bundle has, and no more."""
+    names = archive.namelist()
+    if sorted(names) != sorted((README, MANIFEST, SCENARIO, NUMBERS)):
+        wrong = set(names) ^ {README, MANIFEST, SCENARIO, NUMBERS}
+        raise FileError(f"{path} is no bundle: {_difference(names, wrong)}; {_ADVICE}")
+    return MANIFEST, SCENARIO, NUMBERS
+
+
+def _text(archive: zipfile.ZipFile, name: str, path: str | PathLike[str]) -> str:
+    """The text of a member, which is compressed as `Bundle.archive` does it, or not at all."""
+    if archive.getinfo(name).compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise FileError(f"{path}: {name} is compressed in another way than deflate; {_ADVICE}")
+    with archive.open(name) as member:
+        content = member.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise FileError(f"{path}: {name} is longer than {_MOST_BYTES >> 20} MiB")
+    return decoded(content, f"{path}: {name}")
 
 
 def _difference(names: Sequence[str], wrong: set[str]) -> str:
