@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
-"""Told in one message; the table and JSON have all."""
+"""Failures that one message names; the table and JSON have all."""
 
 
 @dataclass(frozen=True, slots=True)

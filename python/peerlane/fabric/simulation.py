@@ -217,7 +217,7 @@ class Simulation:
         """Checks all caches after every `every` events from now on.
 
         A cache that may write a line must hold it alone; caches that may read a line must have the
-        same bytes, and those of memory if no cache has written them. A violation is among the
+        same bytes, and the bytes of memory if no cache has written them. A violation is among the
         `failures` of the result. Slow: each check goes through every line of every cache.
 
         Raises:
@@ -244,8 +244,8 @@ class Simulation:
             progress: Called from time to time with the share done.
             threads: The number of threads; one, if absent; with "auto", as many as there are
                 processors, eight at most, if the plan shows that this saves time. The results are
-                those of one thread. A run that cannot be divided into so many regions, or is very
-                short, has fewer: `fewer_threads` has the reason. What an access or a program
+                the same as on one thread. A run that cannot be divided into so many regions, or is
+                very short, has fewer: `fewer_threads` has the reason. What an access or a program
                 causes after a run on several threads is handled on one.
 
         Raises:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Status = Literal["ok", "failed", "error"]
 
 _MOST_REASONS = 3
-"""Failures of one run that a point tells."""
+"""Failures of one run that a point names."""
 
 
 @dataclass(frozen=True, slots=True)
