@@ -23,7 +23,7 @@ impl<C: Cpu> RootComplex<C> {
             (Target::Cpu, Kind::MemoryWrite(request)) => self.interrupt(inbound, request, fx),
             (Target::Cpu, _) => self.complete(inbound, fx),
             (Target::RootComplex, Kind::Message(request)) => {
-                self.handle_message(inbound, request, fx)
+                self.handle_message(inbound, request, fx);
             }
             (Target::RootComplex, Kind::MemoryRead(request)) => {
                 self.begin_translation(inbound, request, fx);
