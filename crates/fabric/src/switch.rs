@@ -41,10 +41,10 @@ kernel::parameters! {
         acs_translation_blocking: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether requests from one downstream port to another are redirected to the root: P2P Request Redirect in ACS Control of the
         /// downstream ports. A switch above needs acs_upstream_forwarding for redirected requests between ports of this one.
-        acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        acs_redirect: bool = false, lifts "way", from "PCIe Base 6.12: off after reset";
         /// Whether completions from one downstream port to another go to the root, except those with Relaxed Ordering: P2P Completion
         /// Redirect in ACS Control of the downstream ports.
-        acs_completion_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        acs_completion_redirect: bool = false, lifts "way", from "PCIe Base 6.12: off after reset";
         /// Whether packets from below that are routed back to the downstream port that they came in by go upstream: Upstream
         /// Forwarding in ACS Control of the downstream ports. They were redirected by a switch below; without it requests end in
         /// Unsupported Request, and completions are unexpected.

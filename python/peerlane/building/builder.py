@@ -380,8 +380,8 @@ class Fabric(Workloads):
         return self
 
     def without_flows(self) -> Self:
-        """Takes all workloads away."""
-        for work in LISTS:
+        """Takes all workloads away, and what is expected of the run."""
+        for work in (*LISTS, "expect"):
             self._scenario.remove(work)
         return self
 

@@ -20,6 +20,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
         "explain": Command("peerlane.cli.explain", "explain"),
         "top": Command("peerlane.cli.top", "top"),
         "check": Command("peerlane.cli.check", "check"),
+        "fix": Command("peerlane.cli.fix", "fix"),
         "show": Command("peerlane.cli.show", "show"),
         "new": Command("peerlane.cli.new", "new"),
         "sweep": Command("peerlane.cli.sweep", "sweep"),

@@ -57,6 +57,7 @@ def explain(  # noqa: PLR0913 - each is an option
     simulation = variant(scenario, settings or {}, seed=seed)
     scenario.update(dict(settings or {}))
     scenario.write_out()
+    scenario.remove("expect")  # of the run as it is
     tree = simulation.tree()
     simulation.watch_waits()
     planned = simulation.result()

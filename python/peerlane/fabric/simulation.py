@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
 
 from peerlane import _core
+from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.tree import Tree
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from peerlane.models.loading import Source
+    from peerlane.results.expectations import Expectation
 
 
 LONGEST_NS = 1e13
@@ -89,6 +91,14 @@ class Simulation:
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
         self._attach(models or {})
+        self._expectations: tuple[Expectation, ...] = ()
+        if rows := self._core.expectations():
+            with_ = f" with {settings}" if settings else ""
+            self._expectations = tuple(
+                expected(
+                    rows, self.result(), lambda line: self._source + f":{line}" * (line > 0) + with_
+                )
+            )
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
@@ -282,7 +292,8 @@ class Simulation:
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
-        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
+        ran = self._core.run(progress, _number_of_threads(threads))
+        return judged(RunResult.from_json(ran), self._expectations)
 
     @property
     def fewer_threads(self) -> str | None:
@@ -569,7 +580,7 @@ class Simulation:
 
     def result(self) -> RunResult:
         """The measurements up to now."""
-        return RunResult.from_json(self._core.result())
+        return judged(RunResult.from_json(self._core.result()), self._expectations)
 
     def noticeable_incidents(self) -> list[IncidentResult]:
         """The incidents so far that a program may notice: all but those that links repair."""

@@ -71,8 +71,8 @@ def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str
     return found
 
 
-def check(document: Json, schema: Json, path: str) -> None:
-    """Refuses a path that results of this scenario cannot have.
+def check(document: Json, schema: Json, path: str) -> set[str]:
+    """The types that a value of results has, as the schema names them, such as "number".
 
     Args:
         document: A result of the scenario, perhaps of before the run, when much is `None`.
@@ -80,7 +80,7 @@ def check(document: Json, schema: Json, path: str) -> None:
         path: Of a metric.
 
     Raises:
-        UnknownMetricError: They cannot.
+        UnknownMetricError: Results of this scenario cannot have the path.
     """
     here: object = document
     kind: Json = schema
@@ -102,6 +102,7 @@ def check(document: Json, schema: Json, path: str) -> None:
     fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
     if here is None and fields:
         raise _group(path, parts, fields)
+    return {str(one.get("type")) for one in _kinds(schema, kind)}
 
 
 def numbers(document: Json) -> dict[str, Scalar]:
@@ -191,6 +192,9 @@ def _below(kinds: Sequence[Json], part: str) -> Json:
         if part in properties:
             found: Json = properties[part]
             return found
+        fixed: list[Json] = kind.get("prefixItems", [])
+        if part.isdigit() and int(part) < len(fixed):
+            return fixed[int(part)]
         if isinstance(kind.get("items"), dict):
             item: Json = kind["items"]
             return item

@@ -12,6 +12,7 @@ from peerlane.results import markup
 from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
+from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
@@ -170,6 +171,7 @@ class RunResult(Document):
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `standstill` has the programs and flows that had not ended when the run ended because it made no
     progress, each with the event that it waits for and since when; the run has failed then.
+    `expectations` has those of the scenario, each with the measured value and whether it is met.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
     """
 
@@ -203,6 +205,7 @@ class RunResult(Document):
         default_factory=lambda: Collection(key=("where", "what"))
     )
     incidents_left_out: int = 0
+    expectations: Collection[Expectation] = field(default_factory=Collection)
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
@@ -236,6 +239,7 @@ class RunResult(Document):
             "standstill",
             "incidents",
             "incidents_left_out",
+            "expectations",
         )
         optional: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document, own)]
         optional += [(link, ("channels",)) for link in document["links"]]
@@ -329,7 +333,7 @@ class RunResult(Document):
             )
             for one in self.waits
         ]
-        return Explanation(self.name, self.seed, Collection(flows), tuple(self.failures))
+        return Explanation(self.name, self.seed, Collection(flows), tuple(self.faults))
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.
@@ -360,7 +364,13 @@ class RunResult(Document):
 
     @property
     def failures(self) -> list[str]:
-        """The reasons why this run failed; empty if it succeeded."""
+        """The reasons why this run failed; empty if it succeeded and met its expectations."""
+        unmet = [f"{one.id}: {why}" for one in self.expectations if (why := one.failure())]
+        return self.faults + unmet
+
+    @property
+    def faults(self) -> list[str]:
+        """What went wrong in this run, whatever was expected of it."""
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]

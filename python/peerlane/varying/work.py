@@ -53,8 +53,9 @@ class SweepPoint(Brief):
     """One run of a sweep.
 
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
-    doubtful, or "error" when there is no result; `error` says why. A metric that was never observed
-    is `None`. `seconds` is the time that it took, on one processor.
+    doubtful, or did not meet an expectation of the scenario, or "error" when there is no result;
+    `error` says why. A metric that was never observed is `None`. `seconds` is the time that it
+    took, on one processor.
     """
 
     settings: Mapping[str, Any]

@@ -38,7 +38,7 @@ kernel::parameters! {
         ingest_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "memory", from "our choice: the memory is the limit";
         /// Number of writes of each socket that may be on their way from root ports to memory outside of the receive buffers; 0 for
         /// none, so that a write holds its receive buffer until it is in memory.
-        write_buffers: u32 = 0, within 0..=65536, lifts "memory", from "our choice: none";
+        write_buffers: u32 = 0, within 0..=65536, lifts "memory" times [16, 256] to ["256", "65536"], from "our choice: none";
         /// Number of writes to a line that one ownership of the line by a root port serves; 0 if writes need no ownership. A write
         /// is visible once its root port owns its lines, and after the earlier writes of its port.
         writes_per_ownership: u32 = 0, within 0..=64, lifts "memory" to ["0"], from "our choice: a cache takes writes from all root ports";

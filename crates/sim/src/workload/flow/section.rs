@@ -104,7 +104,7 @@ kernel::parameters! {
         /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(255), from "each flow has a queue pair of its own";
         /// Whether requests have the attribute Relaxed Ordering, with which they may pass earlier writes. The requester sets it while Enable Relaxed Ordering in its Device Control is set.
-        relaxed_ordering: bool = false, from "PCIe Base 2.2.6.4: the default ordering";
+        relaxed_ordering: bool = false, lifts "order" to ["true"], from "PCIe Base 2.2.6.4: the default ordering";
         /// Whether requests have the attribute ID-based Ordering, with which they may pass earlier writes of other requesters. The requester sets it while IDO Request Enable in its Device Control 2 is set.
         id_ordering: bool = false, from "PCIe Base 2.2.6.4: the default ordering";
         /// Whether requests have the attribute No Snoop: the requester needs no coherence. The requester sets it while Enable No Snoop in its Device Control is set.
