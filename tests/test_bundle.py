@@ -219,7 +219,16 @@ def test_options_of_the_other_form_are_refused(peerlane: Run) -> None:
 
 
 WITHOUT_EFFECT = {
-    "run": {"--json", "--parquet", "--report", "--threads", "--trace", "--pcap", "--perfetto"}
+    "run": {
+        "--json",
+        "--junit",
+        "--parquet",
+        "--report",
+        "--threads",
+        "--trace",
+        "--pcap",
+        "--perfetto",
+    }
     | {"--vcd", "--at", "--kind", "--flow", "--address", "--window", "--model"},
     "explain": {"--all", "--json", "--model"},
     "sweep": {"--out", "--resume", "--scheduler", "--all", "--json", "--report", "--model"},
