@@ -241,5 +241,5 @@ def test_the_program_of_a_shape_ends_with_the_one_that_has_started_it() -> None:
 def test_valgrind_counts_the_instructions_and_the_misses_of_a_unit() -> None:
     counted = measure("endpoint", 1, divisor=128, valgrind=True).valgrind
     assert counted is not None
-    assert 1000 < counted["instructions"] < 10_000
-    assert 0 < counted["l2_misses"] <= counted["l1_misses"] < counted["instructions"]
+    assert 1000 < counted.instructions < 10_000
+    assert 0 < counted.l2_misses <= counted.l1_misses < counted.instructions

@@ -46,7 +46,6 @@ def guide_file(page: Path, file: Path) -> str:
 PAGES = test_conformance_pages.FOLDER
 MADE: dict[Path, Callable[[], str]] = {
     test_typed_keys.FILE: test_typed_keys.made,
-    test_typed_keys.BUILDER: test_typed_keys.overloaded,
     test_result_schema.FILE: test_result_schema.schema,
     test_claims.FILE: test_claims.schema,
     ROOT / "docs" / "pictures" / "rosta.svg": drawn,

@@ -11,6 +11,7 @@ from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import MOST_RUNS, JsonTo, wrong_use
 from peerlane.formats import duration, size
+from peerlane.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -266,7 +267,7 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
         for name, measure in cases:
-            bar(name, len(runs) / len(cases))
+            bar(Progress(len(runs) / len(cases), name))
             with wrong_use():
                 runs.append(measure())
     return runs

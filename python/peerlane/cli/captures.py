@@ -148,15 +148,15 @@ class Captures:
         for option, path in self.files.items():
             if path is None:
                 continue
-            begin = getattr(simulation, f"{option.removeprefix('--')}_to")
+            form: Any = option.removeprefix("--")
             try:
-                begin(path, only=self.only)
+                simulation.capture(form, path, only=self.only)
             except ValueError as error:
                 raise typer.BadParameter(f"--{error}") from None
 
     def empty(self, simulation: Simulation) -> Iterator[str]:
         """A message for each capture in which the filter has left nothing."""
-        for path in simulation.empty_captures() if self.only else ():
+        for path in simulation.core.empty_captures() if self.only else ():
             yield f"{path} has no records: nothing that took a wire matches {self._parts()}"
 
 
@@ -173,7 +173,7 @@ def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterat
 def _failures(simulation: Simulation) -> Iterator[OSError]:
     while True:
         try:
-            simulation.capture_failure()
+            simulation.core.capture_failure()
         except OSError as error:
             yield error
         else:

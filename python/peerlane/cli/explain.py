@@ -65,8 +65,7 @@ def explain(
 
     keep_apart([scenario.file], {"--json": json_to})
     text, source = scenario_text(scenario.file)
-    explaining = f"explaining {Path(scenario.file).name}"
-    with progress(explaining) as bar:
+    with progress(f"explaining {Path(scenario.file).name}") as bar:
         found = find_out(
             text,
             source=source,
@@ -75,7 +74,7 @@ def explain(
             flow=flow,
             what_if=what_if,
             each=every or json_to is not None,
-            progress=lambda share: bar(explaining, share),
+            progress=bar,
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
     emit(document, tables(found, each=every), json_to)

@@ -38,7 +38,7 @@ def lspci(
     simulation = scenario.simulation()
     if after_run:
         with progress(scenario.running) as bar:
-            simulation.run(lambda share: bar(scenario.running, share))
+            simulation.run(bar)
     status = _lspci_on(simulation.lspci(), arguments or ["-tv"])
     if status:
         raise typer.Exit(status)

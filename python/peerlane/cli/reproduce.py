@@ -149,7 +149,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
             published_only=is_summary,
             sensitivity=sensitivity,
             settings=changed,
-            progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
+            progress=bar,
         )
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from math import isfinite
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.keys import is_of_link
+from peerlane.fabric.keys import is_of_link, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
+
+Quantity = str | None
+"""A number with its unit, such as "166 ns" or "250 MHz"."""
+Size = str | int | None
+"""A text such as "4 KiB", or a number of bytes."""
+Rate = str | float | None
+"""A text such as "1 GB/s", or a number of bytes a second."""
+Count = int | str | None
+"""A whole number; in a repeated table also an expression, such as "{i + 1}"."""
+Ratio = float | str | None
+"""A number without a unit; a text as for `Count`."""
+Text = str | int | None
+Flag = bool | None
 
 
 def rate(load: Setting) -> str:
@@ -23,6 +37,22 @@ def rate(load: Setting) -> str:
         right = 'write one like "1 GB/s", or a number of bytes a second'
         raise ScenarioError(f"load: {load!r} is not a bandwidth; {right}")
     return f"{round(load)} B/s"
+
+
+def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as it is given
+    """The value of a key with its unit: numbers are sizes in bytes, or bytes a second.
+
+    Args:
+        section: The section of the scenario, such as "devices".
+        key: The key, such as "bar".
+        value: Any value.
+    """
+    kind = None if isinstance(value, bool) else kind_of(section, key)
+    if kind == "size" and isinstance(value, Integral):
+        return size(int(value))
+    if kind == "bandwidth" and isinstance(value, Real) and isfinite(value):
+        return rate(float(value))
+    return value
 
 
 def size(count: int) -> str:

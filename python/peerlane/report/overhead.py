@@ -88,7 +88,7 @@ def flow_overheads(
     """What each flow put on each link, of a packet trace.
 
     Args:
-        trace: A file that `Simulation.trace_to` wrote.
+        trace: A packet trace, as `Simulation.capture` writes it.
         window_ns: The TLPs whose transmission begins from the first time until the second, such as
             a result's `measured_ns`; all, if absent.
 

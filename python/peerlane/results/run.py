@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from peerlane.figures.figure import Figure
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
@@ -345,7 +346,6 @@ class RunResult(Document):
 
         Raises:
             PlotError: There is no such list or field.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
