@@ -34,6 +34,8 @@ HOSTILE = (
 
 COMMANDS: dict[str, list[str]] = {
     "compare": ["compare", "{}", "{}"],
+    "bundle": ["bundle", "{}.json"],
+    "bundle check": ["bundle", "--check", "{}"],
     "plot JSON": ["plot", "{}.json"],
     "plot series": ["plot", "{}.json", "--y", "series.links.bytes"],
     "plot CSV": ["plot", "{}.csv", "--x", "a"],

@@ -129,12 +129,12 @@ def test_a_machine_with_another_constant_leaves_the_first_as_it_was() -> None:
 
 
 def test_copies_of_the_fabric_of_a_machine_have_its_moved_defaults() -> None:
-    seen: list[dict[str, Any]] = []
+    seen: list[Scenario] = []
     machine = replace(machine_of("rosta"), watch=seen.append)
     moved = machine.moved("default:links.delay", "7 ns")
     for fabric in (moved.fabric(), moved.fabric().copy()):
         assert tomllib.loads(fabric.to_toml())["links"]["delay"] == "7 ns"
-    assert [scenario["name"] for scenario in seen] == ["rosta", "rosta"]
+    assert [scenario.get("name") for scenario in seen] == ["rosta", "rosta"]
     assert "delay" not in tomllib.loads(machine.fabric().to_toml())["links"]
 
 

@@ -222,7 +222,7 @@ class Fabric(Workloads):
         Args:
             name: Of the port.
             owners: The hosts that the functions of the endpoint belong to: that of its physical
-                function, then those of its virtual ones.
+                function, then the classes of its virtual ones.
             settings: `controller`, `processor`, `loads`, `tags` and so on.
         """
         if isinstance(owners, str):
@@ -253,8 +253,8 @@ class Fabric(Workloads):
             shape: "ring", "mesh" or "torus".
             size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
             hosts: Parameters of every host.
-            routers: Parameters of every router; those of links, as for `switch`, are of the link
-                from a router to its host.
+            routers: Parameters of every router; parameters of links, as for `switch`, are of the
+                link from a router to its host.
             settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
                 `severed_at`.
         """
@@ -280,7 +280,7 @@ class Fabric(Workloads):
         to_port: int | None = None,
         **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
-        """Joins two routers, or tells what is different about a fibre of a network.
+        """Joins two routers, or sets what is different about a fibre of a network.
 
         Args:
             a: A router: a device with model "router", or one of a network.
@@ -331,8 +331,8 @@ class Fabric(Workloads):
         return self
 
     def without_flows(self) -> Self:
-        """Takes all workloads away."""
-        for work in LISTS:
+        """Takes all workloads away, and what is expected of the run."""
+        for work in (*LISTS, "expect"):
             self._scenario.remove(work)
         return self
 

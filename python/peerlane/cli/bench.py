@@ -207,7 +207,7 @@ def bench_circuits(
 
     Each engine is at Gen2 x4, with the full link protocol; every byte is checked. Beside it the
     engine alone runs under cocotb with Icarus, where these are installed. Rates are of processor
-    time; cycles are those of all engines.
+    time; cycles are of all engines together.
     """
     from peerlane.benchmark.circuits import icarus, ring
 

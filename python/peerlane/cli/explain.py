@@ -50,7 +50,7 @@ def explain(
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
     numbers in names, the slowest is shown; --all shows each. Of more than 16 flows with the same
-    limit, only that of the slowest is lifted, unless --all or --json asks for each.
+    limit, only that of the slowest is lifted, unless --all or --json is given.
 
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.

@@ -185,11 +185,11 @@ def sweep(request: SweepRequest) -> None:
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
 
     With --vary, each combination of the values is a run of its own, with a row for the keys and
-    metrics. A point that fails is told with its reason, and the others go on; the exit status is 1
-    when all fail. While the sweep goes on, its points are in FILE.journal beside --out
-    FILE; after an interruption --resume runs the others. Of more than 8 rates that are alike but
-    for the numbers in their names, the least, the median and the most are shown; --all or --metric
-    shows each.
+    metrics. A point that fails is printed with its reason, and the others go on; the exit status is
+    1 when all fail. While the sweep goes on, its points are in FILE.journal beside --out FILE;
+    after an interruption --resume runs the others. Of more than 8 rates that are alike but for the
+    numbers in their names, the least, the median and the most are shown; --all or --metric shows
+    each.
 
     Without --vary, the workload of a network runs at one load after the other:
 

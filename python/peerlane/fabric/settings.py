@@ -64,12 +64,12 @@ def size(count: int) -> str:
 
 
 def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a node below `to`, with those of its link in a table of their own."""
+    """The settings of a node below `to`, with the settings of its link in a table of their own."""
     link, own = split(settings)
     return {"upstream": {"to": to} | link} | own
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the link above a node, and those of the node itself."""
+    """The settings of the link above a node, and the settings of the node itself."""
     link = {key: value for key, value in settings.items() if is_of_link(key)}
     return link, {key: value for key, value in settings.items() if key not in link}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
+from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.tree import Tree
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from peerlane.models.loading import Source
+    from peerlane.results.expectations import Expectation
 
 
 Capture = Literal["trace", "perfetto", "vcd", "pcap"]
@@ -90,6 +92,14 @@ class Simulation:
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
         self._attach(models or {})
+        self._expectations: tuple[Expectation, ...] = ()
+        if rows := self._core.expectations():
+            with_ = f" with {settings}" if settings else ""
+            self._expectations = tuple(
+                expected(
+                    rows, self.result(), lambda line: self._source + f":{line}" * (line > 0) + with_
+                )
+            )
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
@@ -207,7 +217,7 @@ class Simulation:
         """Checks all caches after every `every` events from now on.
 
         A cache that may write a line must hold it alone; caches that may read a line must have the
-        same bytes, and those of memory if no cache has written them. A violation is among the
+        same bytes, and the bytes of memory if no cache has written them. A violation is among the
         `failures` of the result. Slow: each check goes through every line of every cache.
 
         Raises:
@@ -234,8 +244,8 @@ class Simulation:
             progress: Called from time to time with the share done.
             threads: The number of threads; one, if absent; with "auto", as many as there are
                 processors, eight at most, if the plan shows that this saves time. The results are
-                those of one thread. A run that cannot be divided into so many regions, or is very
-                short, has fewer: `fewer_threads` has the reason. What an access or a program
+                the same as on one thread. A run that cannot be divided into so many regions, or is
+                very short, has fewer: `fewer_threads` has the reason. What an access or a program
                 causes after a run on several threads is handled on one.
 
         Raises:
@@ -243,7 +253,8 @@ class Simulation:
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
-        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
+        ran = self._core.run(progress, _number_of_threads(threads))
+        return judged(RunResult.from_json(ran), self._expectations)
 
     @property
     def fewer_threads(self) -> str | None:
@@ -480,7 +491,7 @@ class Simulation:
 
     def result(self) -> RunResult:
         """The measurements up to now."""
-        return RunResult.from_json(self._core.result())
+        return judged(RunResult.from_json(self._core.result()), self._expectations)
 
 
 _MOST_THREADS = 1 << 20

@@ -573,8 +573,8 @@ class Switch(Node, Upstream, total=False):
     (default false)"""
     acs_upstream_forwarding: Flag
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
     acs_direct_translated: Flag
     """Whether requests with translated addresses go directly from one downstream port to
@@ -583,7 +583,7 @@ class Switch(Node, Upstream, total=False):
     ari_forwarding: Flag
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
     atomic_routing: Flag
     """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
@@ -1003,8 +1003,8 @@ class Profile(Repeated, total=False):
     false)"""
     acs_upstream_forwarding: Flag
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
     acs_direct_translated: Flag
     """Whether requests with translated addresses go directly from one downstream port to
@@ -1013,7 +1013,7 @@ class Profile(Repeated, total=False):
     ari_forwarding: Flag
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
     tlp_prefixes: Flag
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
@@ -1606,7 +1606,7 @@ class Flow(Repeated, total=False):
     """Messages of a nic that may be under way. (default none)"""
     smallest: Size
     """Least size of messages of a nic, which are drawn evenly from this size to request_size;
-    none for request_size. With it, the bytes of the flow are those of count messages of
+    none for request_size. With it, the flow has the bytes of count messages of
     request_size, and the latency is not measured. (B; default none)"""
     function: Count
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none

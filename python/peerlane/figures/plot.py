@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ENDS = {"seed", "status", "error"}
 _MOST_SERIES = 20
-"""Lines of one figure; more cannot be told apart."""
+"""Lines of one figure; more cannot be distinguished."""
 _MOST_NAMES = 12
 """Columns that a message names."""
 _RATE = "bytes_per_second"

@@ -87,4 +87,4 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
 
 
 _MOST_LINES = 12
-"""Lines over time, those with the greatest sums: more cannot be told apart."""
+"""Lines over time, those with the greatest sums: more cannot be distinguished."""

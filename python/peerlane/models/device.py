@@ -75,7 +75,7 @@ class Device:
     started then, and `on_read` may be `async`, so that the reader waits for it.
 
     A reset ends the engines of a function, and the end of a simulation all of them: `finally` is
-    done up to its next `await`, and what it asks for is dropped.
+    done up to its next `await`, and requests that it makes there are dropped.
 
     A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
     `peerlane run FILE --model NAME=FILE.py:CLASS`.
@@ -364,7 +364,7 @@ def declaration(
 
     Args:
         model: The class.
-        defaults: Defaults of parameters in place of those of the class.
+        defaults: Defaults of parameters in place of the defaults of the class.
 
     Raises:
         ValueError: The class is not what a model must be; the message says what to write.

@@ -88,7 +88,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         images: Bitstreams for slot 0 of cards, by card, or for any slots, by card and slot; other
             slots have what the scenario says.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
-            may load, besides those of `images`.
+            may load, besides the bitstreams of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
         seed: Replaces the scenario's own seed.
 

@@ -241,7 +241,7 @@ class Rank:
         same bits, whatever the rounding.
 
         Raises:
-            ValueError: The array has another type of numbers, or differs from those of other ranks.
+            ValueError: The array has another type of numbers, or differs from that of other ranks.
         """
         view = memoryview(numbers)
         code, number = as_numbers(view)

@@ -78,7 +78,7 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Report]:
-    """Runs the experiments of several systems side by side, as `reproduce` runs those of one.
+    """Runs the experiments of several systems side by side; `reproduce` runs one system.
 
     With `published_only` it leaves out the figures for which neither the source has a value nor we.
     """

@@ -15,7 +15,7 @@ class Form:
 
     command: str
     where: str
-    """The module of the dataclass, and its name: it is loaded with the first such document."""
+    """The module of the dataclass, and its name: it is loaded with the first document."""
     option: str = "--json"
     """The option of the command that writes the document."""
 

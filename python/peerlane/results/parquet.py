@@ -137,7 +137,7 @@ def _tables(result: DataclassInstance) -> Iterator[_Table]:
 
 
 def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
-    """The table of a list, and those of the lists in its rows."""
+    """The table of a list, and the tables of the lists in its rows."""
     yield _Table(name, list(_columns(kind)), rows)
     kinds = _hints(kind)
     for field in fields(kind):

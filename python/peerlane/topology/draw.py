@@ -106,7 +106,7 @@ def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
 
 
 def _joint(joins: Joins, node: Node) -> str | None:
-    """What joins a node to other trees; nodes that fibres join are told apart."""
+    """What joins a node to other trees; nodes that fibres join are distinguished."""
     if node.name in joins.network:
         return None
     return joins.controller.get(node.name, "")

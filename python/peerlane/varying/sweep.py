@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
-"""Columns after those of the keys and metrics."""
+"""Columns after the columns of the keys and metrics."""
 
 _UNKNOWN_KEY = "unknown key"
 """The simulator says so of a key that no value makes right."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Status = Literal["ok", "failed", "error"]
 
 _MOST_REASONS = 3
-"""Failures of one run that a point tells."""
+"""Failures of one run that a point names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,9 @@ class SweepPoint(Document):
     """One run of a sweep.
 
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
-    doubtful, or "error" when there is no result; `error` says why. A metric that was never observed
-    is `None`. `seconds` is the time that it took, on one processor.
+    doubtful, or did not meet an expectation of the scenario, or "error" when there is no result;
+    `error` says why. A metric that was never observed is `None`. `seconds` is the time that it
+    took, on one processor.
     """
 
     settings: Mapping[str, Any]

@@ -31,7 +31,7 @@ QUICK = 16
 """The divisor of the work of quick measurements, and of the smaller run under valgrind."""
 
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
-"""The caches that valgrind simulates, the same on every machine: those of a core of a server."""
+"""The caches that valgrind simulates, the same on every machine: as of a core of a server."""
 
 _PROGRAM = "peerlane.benchmark.shapes.program"
 _COUNTED = {"instructions": "I +refs", "l1_misses": "D1 +misses", "l2_misses": "LLd +misses"}

@@ -86,7 +86,7 @@ def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
 
 
 def _reasons(outcome: Sweep) -> Iterator[Text]:
-    """The reasons why points went wrong, those of most points first."""
+    """The reasons why points went wrong, the most frequent first."""
     counted = Counter((point.status, point.error or "") for point in outcome.wrong)
     for (status, reason), count in counted.most_common(MOST_REASONS):
         points_ = "1 point" if count == 1 else f"{count:,} points"
