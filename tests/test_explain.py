@@ -65,7 +65,7 @@ def neighbour(**settings: Any) -> Fabric:
     return below_a_switch(device=DEEP).device("b", "s", bar="1 MiB", **settings)
 
 
-def crowd(count: int, direction: str) -> Fabric:
+def crowd(count: int, direction: Any) -> Fabric:
     """Devices that share a link of Gen3 x4 above the switch."""
     fabric = below_a_switch(above={"generation": 3, "lanes": 4}, device=DEEP)
     up(fabric, direction=direction, size="256 KiB")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from conftest import Run
     from peerlane._core import Scenario
-    from peerlane.reproduction.jobs import Progress
+    from peerlane.progress import Progress
 
 # --- steps ---
 
@@ -350,7 +350,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     def interrupt(state: Progress) -> None:
-        if state.share > 0.4:
+        if state > 0.4:
             raise KeyboardInterrupt
 
     first = measure.save("rosta", progress=interrupt)
@@ -359,7 +359,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     assert untried["untried"]
 
     shares: list[float] = []
-    second = measure.save("rosta", progress=lambda state: shares.append(state.share))
+    second = measure.save("rosta", progress=shares.append)
     assert second.is_whole
     assert shares == sorted(shares)
     known = record.load("rosta")

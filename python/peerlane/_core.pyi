@@ -137,7 +137,7 @@ class Scenario:
         """
 
     def update(self, settings: dict[str, Any]) -> None:
-        """Sets keys by their paths, those of members of repeated tables last."""
+        """Sets keys by their paths, keys of members of repeated tables last."""
 
     def add(self, section: str, name: str, fields: dict[str, Any]) -> None:
         """Adds a table with a name to a section, but for the fields that are `None`."""
@@ -334,7 +334,7 @@ class ModelShell:
 
 @final
 class HostThread:
-    """A thread of a host that Python tells what to do."""
+    """A thread of a host that Python controls."""
 
     def __new__(cls, simulation: Simulation, host: str) -> Self: ...
     def begin_load(self, address: int, length: int) -> None: ...

@@ -119,7 +119,7 @@ impl Contents {
         outcome.map_err(access_error)
     }
 
-    /// The error of a file of a capture that was not told yet, if there is one.
+    /// The error of a file of a capture that was not reported yet, if there is one.
     fn capture_failure(&mut self) -> PyResult<()> {
         let failure = self.0.take_capture_failure();
         failure.map_or(Ok(()), |(number, error)| {

@@ -168,7 +168,7 @@ class Workloads(Sections):
             buffer: The name of the buffer with the rows.
             locks: The name of the buffer with the lock table.
             id: Names the transactions in the results.
-            settings: `rows`, `lock`, `contention`, `work`, and those of locks but `records` and
+            settings: `rows`, `lock`, `contention`, `work`, and the keys of locks but `records` and
                 `hold`.
         """
         entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}

@@ -26,6 +26,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
         "sweep": Command("peerlane.cli.sweep", "sweep"),
         "compare": Command("peerlane.cli.compare", "compare"),
         "plot": Command("peerlane.cli.plot", "plot"),
+        "bundle": Command("peerlane.cli.bundle", "bundle"),
         "lspci": Command("peerlane.cli.lspci", "lspci", {"ignore_unknown_options": True}),
         "reproduce": Command("peerlane.cli.reproduce", "reproduce"),
         "schema": Command("peerlane.cli.schema", "schema"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
-"""Told in one message; the table and JSON have all."""
+"""Failures that one message names; the table and JSON have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,9 @@ def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
     """
     interrupt = result = None
     unwritten: list[OSError] = []
-    what = request.scenario.running
-    with progress(what) as bar:
+    with progress(request.scenario.running) as bar:
         try:
-            result = simulation.run(
-                lambda share: bar(what, share), threads=request.threads or "auto"
-            )
+            result = simulation.run(bar, threads=request.threads or "auto")
         except KeyboardInterrupt as raised:
             interrupt = raised
         except OSError as raised:

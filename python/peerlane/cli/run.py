@@ -56,7 +56,7 @@ def run(request: RunRequest) -> None:
       flow uses the bytes that are read, too.
 
     Below the flows, a line says what a flow waits for that has less than 90 % of the rate that the
-    slowest link on its way can carry in such packets: `peerlane explain` has the rest, and JSON has
+    slowest link on its way can carry in its packets: `peerlane explain` has the rest, and JSON has
     `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
 
     Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a

@@ -89,7 +89,7 @@ def without_errors(present: Present, limit: Cause) -> list[Lifting]:
 
 
 def _tables(present: Present, flow: str, limit: Cause) -> Iterable[str]:
-    """The tables whose keys lift a limit; those of several are lifted together."""
+    """The tables whose keys lift a limit; keys of several tables are lifted together."""
     where, fibre = limit.where, present.routers(limit.where)
     if limit.detail == OF_FLOW:
         return [join_path(("flows", flow))]

@@ -1,7 +1,7 @@
 """The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
 
 The entry of a list is found by its id; where several share one, the next part of the path is their
-direction, or what else tells them apart: `links.h0-s0.up.utilisation`.
+direction, or what else distinguishes them: `links.h0-s0.up.utilisation`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def numbers(document: Json) -> dict[str, Scalar]:
 def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
     """Every single value of a result, or of a part of it, with the parts of its path.
 
-    Those of long lists, such as histograms, are left out.
+    Values of long lists, such as histograms, are left out.
     """
     if isinstance(here, dict | list | tuple):
         if not isinstance(here, dict) and len(here) > _FEW and not _is_list_of_tables(here):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peerlane.fabric.simulation import digest_of
 from peerlane.fabric.variant import parsed
 from peerlane.models.registry import catalogue
+from peerlane.opae.card import places
 from peerlane.reproduction.catalogue import folders, scenario_text
 from peerlane.reproduction.expected import Expected
 
@@ -100,8 +101,8 @@ class Ledger:
 
     def __init__(self, simulation: Simulation, host: str | None) -> None:
         self._simulation = simulation
-        cards = simulation.cards()
-        self.host = host or (cards[0]["host"] if cards else "")
+        cards = places(simulation)
+        self.host = host or (cards[0].host if cards else "")
         self._before = simulation.wires().links
 
     def close(self, times: Mapping[str, float]) -> Evidence:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.formats import RATES, SIZES, TIMES, Units, percent, scaled
 from peerlane.printable import printable
+from peerlane.results.document import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -158,13 +159,13 @@ def _flat(row: object) -> Mapping[str, Any]:
     flat: dict[str, Any] = {}
     if not is_dataclass(row):
         return flat
+    key_of = keys_of(type(row))
     for field in fields(row):
         value = getattr(row, field.name)
         if field.name == "latency_ns":
             flat |= {f"latency {one}_ns": getattr(value, one, None) for one in _OF_LATENCY}
         elif value is None or isinstance(value, str | int | float):
-            name = {"source": "from", "target": "to"}.get(field.name, field.name)
-            flat[name] = value
+            flat[key_of(field.name)] = value
     return flat
 
 

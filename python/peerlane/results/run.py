@@ -1,4 +1,4 @@
-"""The result of a run, all workloads and links together; field names are those of the JSON."""
+"""The result of a run, all workloads and links together; field names are the keys of the JSON."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from peerlane.figures.figure import Figure
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
@@ -63,7 +64,7 @@ class IommuResult(Document):
 
     `requests` had to be translated; `hits` and `misses` count their lookups in the IOTLB. `walks`
     are page walks, which a miss may share, and `walk_reads` their reads of memory. `invalidations`
-    are those of software, and `faults` requests without a translation. The waits are the times from
+    are made by software, and `faults` requests without a translation. The waits are the times from
     a root port to the memory system, for the translation and for earlier packets.
     """
 
@@ -148,9 +149,9 @@ class RunResult(Document):
     had happened until then.
 
     `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
-    from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
-    start of a workload and the end of the last one. `None` if the run ended before the interval
-    began; then links and fibres have measured nothing.
+    from the beginning of the run: the bounds in the scenario's `[measure]`, or, without one, the
+    first start of a workload and the end of the last one. `None` if the run ended before the
+    interval began; then links and fibres have measured nothing.
 
     `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
     line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
@@ -344,7 +345,6 @@ class RunResult(Document):
 
         Raises:
             PlotError: There is no such list or field.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
