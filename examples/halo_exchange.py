@@ -75,7 +75,7 @@ def main() -> None:
     for _ in range(STEPS):
         plate = step(plate, cells)
     if {cell: heat for tile in run.values for cell, heat in tile.items()} != plate:
-        raise AssertionError("the tiles are not those of the plate")
+        raise AssertionError("the tiles differ from the plate")
     each = run.elapsed_ns / STEPS / 1000
     print(f"{SIDE**2} ranks, {STEPS} steps of {each:.2f} us, {TILE**2} ns of them computation")
     print("every cell is that of the plate of one rank alone")

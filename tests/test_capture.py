@@ -170,8 +170,8 @@ def test_tshark_reads_every_line_of_the_trace(text: str, tmp_path: Path) -> None
 def test_tshark_reads_configuration_requests_and_failed_requests(tmp_path: Path) -> None:
     trace, capture = tmp_path / "trace", tmp_path / "capture.pcapng"
     simulation = Simulation(PAIR)
-    simulation.trace_to(trace)
-    simulation.pcap_to(capture)
+    simulation.capture("trace", trace)
+    simulation.capture("pcap", capture)
     device = simulation.tree().nodes["b"]
     simulation.config_read("h0", device.id, 0x10)
     simulation.config_write("h0", device.id, 0x3C, 1, size=1)
@@ -198,7 +198,7 @@ def test_completions_point_to_their_requests(tmp_path: Path) -> None:
     """On each link, requests and completions are those of the trace, by their transaction IDs."""
     capture = tmp_path / "reads.pcapng"
     simulation = Simulation(PAIR.replace('to = "b"', 'to = "h0"\ndirection = "read"'))
-    simulation.pcap_to(capture)
+    simulation.capture("pcap", capture)
     simulation.run()
     fields = ["link", "time_fs", "tlp.name", "tlp.tag", "response_to", "response_in"]
     found = frames(capture, [*fields, "response_time_fs"], "-2")
@@ -226,7 +226,7 @@ def test_the_file_is_well_formed_and_in_order(tmp_path: Path) -> None:
     """As capinfos, which shares nothing with our writer, sees it."""
     capture = tmp_path / "pair.pcapng"
     simulation = Simulation(PAIR)
-    simulation.pcap_to(capture, only=Filter(kind=["tlp", "dllp"]))
+    simulation.capture("pcap", capture, only=Filter(kind=["tlp", "dllp"]))
     simulation.run()
     told = tshark(capture, "-M", str(capture), program="capinfos")
     (count,) = re.findall(r"Number of packets: +(\d+)\n", told)
@@ -244,10 +244,12 @@ def test_a_capture_has_the_same_bytes_each_time_and_changes_no_result(tmp_path: 
     files = []
     for name in ("one", "two"):
         simulation = Simulation(NOISY)
-        simulation.pcap_to(tmp_path / name)
+        simulation.capture("pcap", tmp_path / name)
         assert simulation.run().to_json() == plain.to_json()
         files.append((tmp_path / name).read_bytes())
     assert files[0] == files[1]
+    with pytest.raises(ValueError, match="'png' is no form of captures; write trace, perfetto, "):
+        Simulation(NOISY).capture("png", tmp_path / "x")  # type: ignore[arg-type]
 
 
 @needs_tshark
@@ -256,7 +258,7 @@ def test_a_capture_of_a_run_that_is_interrupted_is_whole(tmp_path: Path) -> None
         raise KeyboardInterrupt
 
     simulation = Simulation(PAIR.replace('"16 KiB"', '"64 MiB"\nwindow = "16 KiB"'))
-    simulation.pcap_to(tmp_path / "cut.pcapng")
+    simulation.capture("pcap", tmp_path / "cut.pcapng")
     with pytest.raises(KeyboardInterrupt):
         simulation.run(interrupt)
     assert len(frames(tmp_path / "cut.pcapng", ["kind"])) > 100
@@ -298,8 +300,8 @@ def captured(text: str, folder: Path) -> tuple[dict[Way, list[Line]], Path]:
     trace, capture = folder / "trace", folder / "capture.pcapng"
     until = long_enough(text, trace)
     simulation = Simulation(text)
-    simulation.trace_to(trace)
-    simulation.pcap_to(capture)
+    simulation.capture("trace", trace)
+    simulation.capture("pcap", capture)
     simulation.run_until(until)
     return lines_of(trace), capture
 
@@ -335,7 +337,7 @@ def lines_of(trace: Path) -> dict[Way, list[Line]]:
 def long_enough(text: str, trace: Path) -> float:
     """A time at which the trace of a scenario has enough lines, if it ever has."""
     simulation = Simulation(text)
-    simulation.trace_to(trace)
+    simulation.capture("trace", trace)
     until = FIRST_NS
     while simulation.run_until(until) and until < LAST_NS:
         if trace.read_bytes().count(b"\n") > LINES:

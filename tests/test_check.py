@@ -51,6 +51,58 @@ def test_a_check_warns_of_what_a_run_warns_of(peerlane: Run, scenario: Write) ->
     assert document["schema"] == "peerlane-check/1"
 
 
+SEVERAL = """\
+[links]
+lanes = 3
+[hosts.h]
+memory = "1 GB/s"
+[devices.a]
+upstream = "h"
+tgas = 16
+[devices.b]
+upstream = "nowhere"
+[[flows]]
+from = "a"
+to = "nobody"
+size = "1 KiB"
+[[flows]]
+id = "down"
+from = "h"
+to = "a"
+size = "4 parsec"
+sise = 3
+[[expect]]
+metric = "simulated_ns"
+"""
+
+
+def test_a_check_reports_all_errors_that_do_not_follow_from_each_other(
+    peerlane: Run, scenario: Write
+) -> None:
+    path = scenario(text=SEVERAL.replace("nowhere", "h"))
+    checked = peerlane("check", path)
+    assert checked.status == 2
+    lines = sorted(int(line.split(":")[2]) for line in checked.err.splitlines())
+    assert lines == [2, 4, 7, 12, 18, 19, 20]
+    first = peerlane("run", path).err
+    assert checked.err.startswith(first)
+    assert checked.err.count("error: ") == 7
+
+
+def test_a_check_stops_where_the_rest_would_follow(peerlane: Run, scenario: Write) -> None:
+    checked = peerlane("check", scenario(text=SEVERAL))
+    lines = [int(line.split(":")[2]) for line in checked.err.splitlines()]
+    assert 9 in lines
+    assert 8 not in lines
+
+
+def test_a_check_reports_one_error_where_there_is_one(peerlane: Run, scenario: Write) -> None:
+    for wrong in (('from = "a"\n', ""), ('to = "b"', 'to = "c"'), ("[links]", "[links")):
+        path = scenario(wrong)
+        peerlane("check", path).refuses()
+        assert peerlane("check", path).err == peerlane("run", path).err
+
+
 def test_a_check_does_not_run(peerlane: Run, scenario: Write) -> None:
     checked = peerlane("check", scenario(('size = "16 KiB"', 'size = "1 TiB"\nwindow = "4 KiB"')))
     assert checked.status == 0

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_circuit_writes_the_bytes_that_its_model_writes(circuits: tuple[str, .
 
 @needs_circuits
 @pytest.mark.parametrize("direction", ["write", "read"])
-def test_a_circuit_moves_the_bytes_of_a_list_in_host_memory(direction: str) -> None:
+def test_a_circuit_moves_the_bytes_of_a_list_in_host_memory(direction: Any) -> None:
     fabric = pair("a").without_flows()
     fabric.flow("a", "h0", size="20000 B", direction=direction, offset="100 B", clock="sender")
     (flow,) = fabric.run().flows
@@ -470,7 +470,7 @@ def test_lost_completions_are_the_same_errors_of_circuit_and_model() -> None:
     assert ("b", "Completion Timeout", "non-fatal", 1) in logs[0]
 
 
-def with_reset(direction: str, at: str, implementation: str) -> Fabric:
+def with_reset(direction: Any, at: str, implementation: Any) -> Fabric:
     """A transfer during which the function is reset, and another one after that."""
     fabric = Fabric("reset").host("h0", memory="16 MiB").switch("s0", "h0", profile="plx")
     fabric.device("a", "s0", model="sg-dma", datapath="8 B", implementation=implementation)

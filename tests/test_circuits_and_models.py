@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -124,7 +124,7 @@ def turnaround_ns(implementation: str, path: Path) -> float:
     """
     fabric = machine(implementation)
     simulation = fabric.flow("a1", "h0", size="16 KiB", direction="read").simulation()
-    simulation.trace_to(path)
+    simulation.capture("trace", path)
     assert simulation.run().failures == []
     end, found = None, list[float]()
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -161,7 +161,7 @@ def test_peer_writes_of_model_and_circuit_are_as_fast(case: str) -> None:
 @pytest.mark.parametrize("direction", ["write", "read"])
 @pytest.mark.parametrize("count", [1, 4])
 def test_host_transfers_of_model_and_circuit_are_as_fast(
-    direction: str, count: int, tmp_path: Path
+    direction: Any, count: int, tmp_path: Path
 ) -> None:
     # A request that waits for space goes through reassembly, splitter and header of the circuit.
     circuit, model = (turnaround_ns(one, tmp_path / one) for one in ("rtl", "model"))
@@ -174,7 +174,7 @@ def test_host_transfers_of_model_and_circuit_are_as_fast(
             if implementation == "model" and direction == "read":
                 fabric.set(fpga, send_latency=f"{260 + PIPELINE_NS} ns")
                 fabric.set(fpga, receive_latency=f"{260 + further_ns - PIPELINE_NS:.3f} ns")
-            clock = {"clock": "sender"} if direction == "write" else {}
+            clock: dict[str, Any] = {"clock": "sender"} if direction == "write" else {}
             fabric.flow(fpga, "h0", size=SIZE, direction=direction, **clock)
         return rate(fabric)
 

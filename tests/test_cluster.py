@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import PAIR, wait_until
-from peerlane import Fabric, sweep
+from peerlane import Fabric, sweep_loads
 from peerlane.varying.cluster import Cluster, ClusterError
 from peerlane.varying.sweep import sweep_points
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run, Write
+    from peerlane.progress import Progress
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Dask's own
@@ -72,8 +73,8 @@ def test_every_point_is_there_once_though_a_worker_dies(
             cluster._client.wait_for_workers(2, timeout=STARTS_S)
             cluster.close()
 
-            def kill(done: int, _of: int) -> None:
-                if done == 10:
+            def kill(share: Progress) -> None:
+                if share.now == "10 of 60 points":
                     one.kill()
 
             found = sweep_points(
@@ -88,7 +89,7 @@ def test_every_point_is_there_once_though_a_worker_dies(
             ring = Fabric("ring").network("n", shape="ring", size=3, routing="dimension-order")
             ring.traffic("n", load="1 GB/s", message="256 B", duration="4 us", senders="routers")
             loads = ("0.5 GB/s", "1 GB/s")
-            assert sweep(ring, loads, scheduler=address) == sweep(ring, loads)
+            assert sweep_loads(ring, loads, scheduler=address) == sweep_loads(ring, loads)
 
             outcome = peerlane(
                 *("sweep", scenario(text=text), "--vary", "seed=1,2", "--scheduler", address)

@@ -226,7 +226,9 @@ def test_what_flows_read_where_others_write_is_not_compared(peerlane: Run, scena
 def test_a_filter_that_nothing_meets_is_told(peerlane: Run, scenario: Write, how: str) -> None:
     done = peerlane("run", scenario(), f"--{how}", "t", "--kind", "Swap", "--window", "0us..")
     assert done.status == 0
-    assert "warning: t has no records: nothing that took a wire meets --kind, --window" in done.err
+    assert (
+        "warning: t has no records: nothing that took a wire matches --kind, --window" in done.err
+    )
     assert "no records" not in peerlane("run", "fabric.toml", f"--{how}", "t", "--kind", "MWr").err
 
 

@@ -150,7 +150,7 @@ def traced(text: str, path: Path, until_ns: float | None = None) -> tuple[list[L
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScenarioWarning)
         simulation = Simulation(text)
-    simulation.trace_to(path)
+    simulation.capture("trace", path)
     if until_ns is None:
         simulation.run()
     else:

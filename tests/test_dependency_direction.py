@@ -95,6 +95,21 @@ ALLOWED = {
     "server": {"kernel", "session", "sim"},
     "python": {"protocol", "kernel", "scenario", "sim", "server", "library", "peerlane-device"},
     "bench": {"kernel", "sim"},
+    "laws": {
+        "protocol",
+        "kernel",
+        "plan",
+        "packet",
+        "link",
+        "transaction",
+        "fabric",
+        "device",
+        "host",
+        "coherence",
+        "nvme",
+        "peerlane-device",
+        "sim",
+    },
     "xtask": {"protocol", "device", "transaction"},
     "fuzz": {
         "kernel",
@@ -160,7 +175,9 @@ def modules(package: Path) -> dict[str, Module]:
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = Module(name, ast.parse(path.read_text(encoding="utf-8")))
+        stub = path.with_suffix(".pyi")
+        text = (stub if stub.exists() else path).read_text(encoding="utf-8")
+        found[name] = Module(name, ast.parse(text))
     return found
 
 

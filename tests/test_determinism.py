@@ -162,7 +162,7 @@ def test_in_pieces(tmp_path: Path) -> None:
     traces = []
     for name in ("whole", "pieces"):
         simulation = Fabric.from_toml(BUSY).simulation()
-        simulation.trace_to(tmp_path / name)
+        simulation.capture("trace", tmp_path / name)
         while name == "pieces" and any(not flow.completed for flow in simulation.result().flows):
             simulation.run_until(simulation.now_ns + 33.3)
         simulation.run()

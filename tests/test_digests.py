@@ -42,7 +42,7 @@ def digests(scenario: str) -> dict[str, str]:
         warnings.simplefilter("ignore", ScenarioWarning)
         result = Simulation.open(ROOT / scenario).run().to_json()
         traced = Simulation.open(ROOT / scenario)
-        traced.trace_to(trace := Path(folder) / "trace")
+        traced.capture("trace", trace := Path(folder) / "trace")
         traced.run_until(TRACE_NS)
         del traced  # which closes the file
         text = json.dumps(without_histograms(result), sort_keys=True).encode()

@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import peerlane
 from conftest import figure, of
-from peerlane import Fabric, Simulation
+from peerlane import Fabric
 
 if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-
-
-def test_the_scenario_in_the_readme_runs() -> None:
-    (text,) = blocks("toml")
-    assert Simulation(text).run().failures == []
-
-
-def test_the_python_in_the_readme_runs() -> None:
-    names: dict[str, Any] = {}
-    for block in blocks("python"):
-        exec(block, names)  # noqa: S102
-    assert names["result"].failures == []
 
 
 def test_the_python_of_the_page_on_results_runs(

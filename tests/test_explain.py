@@ -65,7 +65,7 @@ def neighbour(**settings: Any) -> Fabric:
     return below_a_switch(device=DEEP).device("b", "s", bar="1 MiB", **settings)
 
 
-def crowd(count: int, direction: str) -> Fabric:
+def crowd(count: int, direction: Any) -> Fabric:
     """Devices that share a link of Gen3 x4 above the switch."""
     fabric = below_a_switch(above={"generation": 3, "lanes": 4}, device=DEEP)
     up(fabric, direction=direction, size="256 KiB")
@@ -523,6 +523,77 @@ def test_the_bit_errors_of_a_fibre_are_lifted() -> None:
     assert factor(lifted) > 1.01
 
 
+REDIRECTED = """
+[links]
+generation = 4
+[hosts.h]
+[switches.t]
+upstream = "h"
+acs_upstream_forwarding = true
+[switches.s]
+upstream = "t"
+acs_redirect = true
+[devices."g{i}"]
+each = "i = 0..1"
+upstream = "s"
+bar = "1 MiB"
+[[flows]]
+id = "up"
+from = "g0"
+to = "g1"
+size = "256 KiB"
+"""
+BOTH = f'{REDIRECTED}[[flows]]\nid = "back"\nfrom = "g1"\nto = "g0"\nsize = "256 KiB"\n'
+
+
+@pytest.mark.parametrize(("text", "least"), [(REDIRECTED, 1.01), (BOTH, 1.9)])
+def test_a_detour_over_the_root_is_lifted_at_the_switch_that_makes_it(
+    text: str, least: float
+) -> None:
+    for flow in explain(text).flows:
+        (lifted,) = [one for one in flow.what_if if one.lift == "switches.s.acs_redirect"]
+        assert (lifted.source, lifted.value) == (True, False)
+        assert factor(lifted) > least
+        assert not [one for one in flow.not_lifted if "acs" in one]
+
+
+def test_without_a_detour_no_run_is_made_for_one() -> None:
+    (flow,) = explain(REDIRECTED.replace("acs_redirect = true\n", "")).flows
+    assert not [one for one in (*flow.what_if, *flow.not_lifted) if "acs" in str(one)]
+
+
+def test_the_redirection_of_completions_is_lifted_alone_and_together() -> None:
+    text = REDIRECTED.replace("acs_redirect", "acs_completion_redirect = true\nacs_redirect")
+    (flow,) = explain(text + 'direction = "read"\n').flows
+    lifts = {one.lift for one in flow.what_if} | {one.split()[0] for one in flow.not_lifted}
+    both = "switches.s.acs_completion_redirect, switches.s.acs_redirect"
+    assert both in lifts
+    assert {"switches.s.acs_redirect", "switches.s.acs_completion_redirect"} <= lifts | {
+        one.partition(",")[0] for one in flow.not_lifted
+    }
+
+
+OWNED: Settings = {"writes_per_ownership": 1, "ownership_time": "1 us", "write_buffers": 256}
+
+
+@pytest.mark.parametrize("device", [{}, {"relaxed_ordering_enable": False}])
+def test_an_order_of_writes_in_a_host_is_given_up(device: Settings) -> None:
+    fabric = at_the_host(host=OWNED, device=DEEP | device)
+    up(fabric, request_size="64 B", window="4 KiB", addresses="random", size="64 KiB")
+    (flow,) = explained(fabric, what_if=True).flows
+    assert parts(flow.limit)[:2] == ("memory", "h")
+    (lifted,) = [one for one in flow.what_if if "relaxed_ordering" in one.lift]
+    more = ["devices.a.relaxed_ordering_enable"] if device else []
+    assert lifted.lift.split(", ") == ["flows.up.relaxed_ordering", *more]
+    assert (lifted.source, lifted.value) == (False, True)
+    assert factor(lifted) > 1.5
+
+
+def test_a_host_without_write_buffers_is_given_some() -> None:
+    found = tried(at_the_host(host={"write_buffers": 0}), "memory", "h", None, None)
+    assert found["hosts.h.write_buffers"] == (256, 65536)
+
+
 def test_what_is_lifted_gains_at_least_a_percent() -> None:
     fabric = up(below_a_switch(host={"memory_bandwidth": "2 GB/s", "ingest_bandwidth": "2 GB/s"}))
     (flow,) = explained(fabric, what_if=True).flows
@@ -548,7 +619,7 @@ def test_a_quantity_grows_in_its_unit(value: Any, product: Any) -> None:
 def test_every_kind_of_limit_is_lifted_by_a_key_of_the_catalogue() -> None:
     limits = {row["lifts"] for row in catalogue()["parameters"] if row["lifts"] is not None}
     kinds = {limit.partition(" ")[0] for limit in limits}
-    assert kinds == set(get_args(Kind)) - {"arbitration", "other"}
+    assert kinds == set(get_args(Kind)) - {"arbitration", "other"} | {"way", "order"}
 
 
 def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:

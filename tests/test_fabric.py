@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from peerlane.fabric.settings import Setting
+    from peerlane.fabric.tree import Upstream
 
 
 def pair() -> Fabric:
@@ -82,6 +85,59 @@ def test_numbers_of_numpy_are_numbers() -> None:
     fabric = Fabric().host("h0").device("d", "h0", lanes=lanes, bit_error_rate=errors)
     upstream = tomllib.loads(fabric.to_toml())["devices"]["d"]["upstream"]
     assert upstream == {"to": "h0", "lanes": 8, "bit_error_rate": 1e-6}
+
+
+def test_a_size_is_a_number_of_bytes_and_a_rate_one_of_bytes_a_second() -> None:
+    fabric = Fabric().host("h0", memory=1 << 30).device("d", "h0", bar=65536)
+    fabric.device("n", "h0", model="nvme", media_bandwidth=2.5e9, media_read_latency="80 us")
+    fabric.flow("d", "h0", id="up", size=cast("int", np.int64(1500))).override(
+        "flows.up.size", 3000
+    )
+    text = tomllib.loads(fabric.set("d", bar=1 << 20).to_toml())
+    assert text["hosts"]["h0"]["memory"] == "1 GiB"
+    assert text["devices"]["d"]["bar"] == "1 MiB"
+    assert text["devices"]["n"]["media_bandwidth"] == "2500000000 B/s"
+    assert text["flows"][0]["size"] == "3000 B"
+    points = fabric.sweep({"flows.up.size": [64, 128]}, "flows.up.bytes")
+    assert [point.metrics["flows.up.bytes"] for point in points] == [64, 128]
+    with pytest.raises(ScenarioError, match=r"devices\.d\.upstream\.delay: 10 has no unit"):
+        Fabric().host("h0").device("d", "h0", delay=cast("str", 10)).tree()
+
+
+def test_a_graph_is_the_fabric_that_it_was_made_of() -> None:
+    fabric = Fabric("x").host("h0").switch("s0", "h0", lanes=8).device("a", "s0", generation=4)
+    graph = fabric.device("b", "s0", model="nvme").tree().to_networkx()
+    assert Fabric.from_networkx(graph).tree() == fabric.tree()
+    ring = nx.Graph()
+    for number in range(3):
+        ring.add_node(f"h{number}", kind="host")
+        ring.add_node(f"r{number}", kind="device", model="router", virtual_channels=3)
+        ring.add_edge(f"h{number}", f"r{number}", lanes=4)
+        ring.add_edge(f"r{number}", f"r{(number + 1) % 3}", kind="fibre", length="5 m")
+    tree = Fabric.from_networkx(ring, name="ring").tree()
+    assert (tree.name, len(tree.fibres), tree.nodes["r1"].upstream) == (
+        "ring",
+        3,
+        replace(cast("Upstream", tree.nodes["r0"].upstream), to="h1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("edges", "kinds", "reason"),
+    [
+        ([("h", "s"), ("h", "t"), ("s", "t")], {}, "closes a circle; a fabric is a tree"),
+        ([("s", "t")], {}, "s is below no host; join it to one by edges"),
+        ([("h", "s"), ("h", "t")], {"s": "swich"}, "s: 'swich' is no kind of node; write host, "),
+    ],
+)
+def test_a_graph_that_is_no_fabric_is_refused(
+    edges: list[tuple[str, str]], kinds: dict[str, str], reason: str
+) -> None:
+    graph = nx.Graph(edges)
+    usual = {"h": "host", "s": "switch", "t": "switch"}
+    nx.set_node_attributes(graph, {n: (usual | kinds)[n] for n in graph}, "kind")
+    with pytest.raises(ScenarioError, match=reason):
+        Fabric.from_networkx(graph)
 
 
 def torus() -> Fabric:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gallery
 import guide
 import test_claims
 import test_conformance_pages
 import test_digests
 import test_result_schema
 import test_typed_keys
+from peerlane.cli.shipped import names
 from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
 
@@ -36,10 +38,14 @@ def drawn() -> str:
     return draw(simulation, simulation.run()) + "\n"
 
 
+def guide_file(page: Path, file: Path) -> str:
+    """A page of the guide, or one of its pictures."""
+    return guide.anew(page)[file]
+
+
 PAGES = test_conformance_pages.FOLDER
 MADE: dict[Path, Callable[[], str]] = {
     test_typed_keys.FILE: test_typed_keys.made,
-    test_typed_keys.BUILDER: test_typed_keys.overloaded,
     test_result_schema.FILE: test_result_schema.schema,
     test_claims.FILE: test_claims.schema,
     ROOT / "docs" / "pictures" / "rosta.svg": drawn,
@@ -48,7 +54,13 @@ MADE: dict[Path, Callable[[], str]] = {
         PAGES / f"{name}.md": partial(test_conformance_pages.made, name)
         for name in test_conformance_pages.SOURCES
     },
-    **{page: partial(guide.anew, page) for page in guide.PAGES},
+    gallery.PAGE: gallery.made,
+    **{gallery.picture(name): partial(gallery.drawn, name) for name in names()},
+    **{
+        file: partial(guide_file, page, file)
+        for page in guide.PAGES
+        for file in (page, *guide.pictures(page))
+    },
 }
 """Texts by the files that have them. Each scenario has a test of its digest, beside these."""
 

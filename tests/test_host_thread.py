@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_work_takes_as_long_as_it_says_and_thought_takes_no_time() -> None:
 
 
 def test_copies_are_charged_by_the_page_each_way() -> None:
-    costs = {"buffer_write_rate": "4.096 GB/s", "buffer_read_rate": "40.96 GB/s"}
+    costs: dict[str, Any] = {"buffer_write_rate": "4.096 GB/s", "buffer_read_rate": "40.96 GB/s"}
     fabric = Fabric("alone").host("h0", memory="1 MiB", **costs).device("a", "h0").simulation()
     thread = fabric.host_thread("h0")
 

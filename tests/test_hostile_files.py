@@ -34,6 +34,8 @@ HOSTILE = (
 
 COMMANDS: dict[str, list[str]] = {
     "compare": ["compare", "{}", "{}"],
+    "bundle": ["bundle", "{}.json"],
+    "bundle check": ["bundle", "--check", "{}"],
     "plot JSON": ["plot", "{}.json"],
     "plot series": ["plot", "{}.json", "--y", "series.links.bytes"],
     "plot CSV": ["plot", "{}.csv", "--x", "a"],
@@ -86,7 +88,7 @@ def test_no_folder_or_closed_file_makes_a_command_fail_otherwise(
 
 
 def test_a_long_cell_of_a_table_is_read(peerlane: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     long = "x" * 200_000
     (tmp_path / "t.csv").write_text(f"a,b,note\n1,2,{long}\n2,3,{long}\n")
     assert peerlane("plot", "t.csv", "--x", "a", "--y", "b").status == 0

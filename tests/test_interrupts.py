@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "interrupts.md"
 
 
-def drive(*, masks: bool = False, **keys: int | str) -> Fabric:
+def drive(*, masks: bool = False, **keys: Any) -> Fabric:
     """A drive that moves 64 blocks of 4 KiB."""
     fabric = Fabric("drive").host("h", interrupt_masking=masks)
     fabric = fabric.device("d", "h", model="nvme", **keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerlane import Fabric, RunResult, Simulation
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "iommu.md"
 
 
-def reads(**host: bool | int) -> Fabric:
+def reads(**host: Any) -> Fabric:
     """Reads of sixteen pages, each twice."""
     fabric = Fabric("pages").links(generation=3, lanes=8).host("h", memory="16 MiB", **host)
     return fabric.device("d", "h").flow(

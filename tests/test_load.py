@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from peerlane import Fabric, ScenarioError, ScenarioWarning, sweep
+from peerlane import Fabric, ScenarioError, ScenarioWarning, sweep_loads
 
 if TYPE_CHECKING:
     from peerlane.fabric.settings import Setting
@@ -16,7 +16,7 @@ def test_a_sweep_without_a_window_leaves_out_the_filling() -> None:
     """A short workload of a wide network, whose first messages are under way for much of it."""
     fabric = Fabric("torus").network("n", shape="torus", size=(8, 8))
     fabric.traffic("n", load=1e9, duration="10 us", senders="routers", receivers="routers")
-    (point,) = sweep(fabric, [2e9]).points
+    (point,) = sweep_loads(fabric, [2e9]).points
     assert not point.saturated
     assert point.accepted_bytes_per_second == pytest.approx(2e9, rel=0.03)
 
@@ -24,10 +24,10 @@ def test_a_sweep_without_a_window_leaves_out_the_filling() -> None:
 @pytest.mark.parametrize("window", [("20 us", "30 us"), ("1 us", "4 us")])
 def test_a_window_in_which_nothing_is_sent_is_refused(window: tuple[str, str]) -> None:
     fabric = Fabric("ring").network("n", shape="ring", size=4).measure(*window)
-    senders = {"senders": "routers", "receivers": "routers"}
+    senders: dict[str, Any] = {"senders": "routers", "receivers": "routers"}
     fabric.traffic("n", id="w", load=1e9, start="5 us", duration="15 us", **senders)
     with pytest.raises(ScenarioError, match="w sends from 5000 to 20000 ns; write a window"):
-        sweep(fabric, [1e9])
+        sweep_loads(fabric, [1e9])
 
 
 @pytest.mark.parametrize("load", [float("nan"), float("inf"), True, None])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from conftest import figure, of
 from peerlane import Fabric, ScenarioError
-from peerlane.network.sweep import sweep
+from peerlane.network.sweep import sweep_loads
 from peerlane.systems.chpp.loggp.model import DISTANCES, SOURCE, distance
 from peerlane.systems.chpp.topologies import SIDES
 
@@ -38,7 +38,7 @@ def simulated(name: str, under: str) -> dict[str, float]:
 
 @pytest.mark.parametrize("primitive", ["nap-immediate", "nap-indirect", "put", "get"])
 @pytest.mark.parametrize("size", [1, 63, 2048])
-def test_a_message_of_any_kind_arrives(primitive: str, size: int) -> None:
+def test_a_message_of_any_kind_arrives(primitive: Any, size: int) -> None:
     fabric = supernode().flow("n0", "n1", size=f"{size} B", primitive=primitive)
     result = fabric.run()
     assert result.failures == []
@@ -53,7 +53,7 @@ def test_bytes_are_in_the_memory_of_the_other_host() -> None:
 
 def test_a_workload_through_a_controller_is_swept() -> None:
     fabric = supernode(4).traffic("c", load="1 GB/s", message="512 B", duration="40 us")
-    outcome = sweep(fabric, ["1 GB/s", "8 GB/s"])
+    outcome = sweep_loads(fabric, ["1 GB/s", "8 GB/s"])
     assert [point.saturated for point in outcome.points] == [False, True]
     assert outcome.bounds.injection == outcome.bounds.ejection
     assert outcome.saturation_bytes_per_second < outcome.bounds.least

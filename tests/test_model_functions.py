@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -276,7 +276,7 @@ def test_an_error_of_a_device_is_in_its_registers_and_in_the_log_and_a_host_reco
         def on_read(self, bar: int, offset: int, length: int) -> int:
             return 0
 
-    def run(**host: bool) -> Simulation:
+    def run(**host: Any) -> Simulation:
         begun = Fabric("own").host("h0", **host).switch("s0", "h0")
         simulation = begun.device("ssd", "s0", model=Ill).simulation()
         simulation.write("h0", base(simulation), b"1234")

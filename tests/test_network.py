@@ -19,7 +19,7 @@ from peerlane import (
     ScenarioWarning,
     Simulation,
     Traffic,
-    sweep,
+    sweep_loads,
 )
 from peerlane._core import frame_cycles, link_bytes_per_second, write_header_bytes
 from peerlane.network.bounds import bounds
@@ -205,7 +205,7 @@ FULL = {
 @pytest.mark.parametrize("what", FULL)
 def test_a_full_network_comes_close_to_its_bound(what: str, message: str) -> None:
     senders, receivers, load, binding = FULL[what]
-    full = sweep(ring(senders=senders, receivers=receivers, message=message), [load])
+    full = sweep_loads(ring(senders=senders, receivers=receivers, message=message), [load])
     assert full.bounds.binding == binding
     assert full.is_saturated
     share = full.saturation_bytes_per_second / full.bounds.least
@@ -216,13 +216,13 @@ def test_a_full_network_comes_close_to_its_bound(what: str, message: str) -> Non
 def test_wrapped_tlps_fill_a_slow_fibre(message: str) -> None:
     fabric = ring(senders="hosts", receivers="routers", message=message)
     fabric.links(generation=3, lanes=16).override("networks.n.routers.optical_lanes", 1)
-    full = sweep(fabric, ["4 GB/s"])
+    full = sweep_loads(fabric, ["4 GB/s"])
     assert full.bounds.binding == "bisection"
     assert full.saturation_bytes_per_second == pytest.approx(full.bounds.least, rel=0.015)
 
 
 def test_a_sweep_has_a_point_for_each_load_in_their_order() -> None:
-    outcome = sweep(ring(senders="routers", receivers="routers"), ["2 GB/s", 0.5e9, "8 GB/s"])
+    outcome = sweep_loads(ring(senders="routers", receivers="routers"), ["2 GB/s", 0.5e9, "8 GB/s"])
     assert [point.offered_bytes_per_second for point in outcome.points] == [0.5e9, 2e9, 8e9]
     assert [point.saturated for point in outcome.points] == [False, False, True]
     latencies = [point.latency_ns.mean for point in outcome.points if point.latency_ns]
@@ -235,14 +235,14 @@ def test_a_sweep_has_a_point_for_each_load_in_their_order() -> None:
 
 def test_a_sweep_is_the_same_each_time() -> None:
     fabric = ring(senders="routers", receivers="routers")
-    assert sweep(fabric, [1e9, 2e9]) == sweep(fabric, [2e9, 1e9])
-    assert sweep(fabric, [1e9], seed=1) != sweep(fabric, [1e9], seed=2)
+    assert sweep_loads(fabric, [1e9, 2e9]) == sweep_loads(fabric, [2e9, 1e9])
+    assert sweep_loads(fabric, [1e9], seed=1) != sweep_loads(fabric, [1e9], seed=2)
 
 
 def test_a_sweep_without_a_window_counts_while_messages_are_offered() -> None:
     fabric = Fabric("ring").network("n", shape="ring", size=4)
     fabric.traffic("n", load="1 GB/s", duration="50 us", senders="routers", receivers="routers")
-    outcome = sweep(fabric, ["1 GB/s", "12 GB/s"])
+    outcome = sweep_loads(fabric, ["1 GB/s", "12 GB/s"])
     assert [point.saturated for point in outcome.points] == [False, True]
 
 
@@ -259,13 +259,13 @@ def test_a_load_is_read_as_a_scenario_s_is() -> None:
 def test_a_sweep_needs_a_workload_and_loads() -> None:
     fabric = ring()
     with pytest.raises(ScenarioError, match="there is no traffic 'x'; write \"w\""):
-        sweep(fabric, [1e9], "x")
+        sweep_loads(fabric, [1e9], "x")
     with pytest.raises(ScenarioError, match="there is no workload"):
-        sweep(fabric.copy().without_flows(), [1e9])
+        sweep_loads(fabric.copy().without_flows(), [1e9])
     with pytest.raises(ScenarioError, match="several workloads; name the one to sweep: w, v"):
-        sweep(fabric.copy().traffic("n", id="v", load=1e9, duration="1 us"), [1e9])
+        sweep_loads(fabric.copy().traffic("n", id="v", load=1e9, duration="1 us"), [1e9])
     with pytest.raises(ValueError, match="there are no loads"):
-        sweep(fabric, [])
+        sweep_loads(fabric, [])
 
 
 def test_a_workload_s_result_reads_back() -> None:
@@ -315,7 +315,7 @@ def test_what_may_go_wrong_is_warned_of_when_a_simulation_is_made() -> None:
 def test_a_sweep_warns_once() -> None:
     fabric = Fabric.from_toml(RISKY)
     with pytest.warns(ScenarioWarning) as told:
-        sweep(fabric, ["0.1 GB/s", "0.2 GB/s", "0.3 GB/s"])
+        sweep_loads(fabric, ["0.1 GB/s", "0.2 GB/s", "0.3 GB/s"])
     assert len(told) == 1
 
 

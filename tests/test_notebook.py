@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from conftest import PAIR
-from peerlane import Collection, Explanation, Fabric, RunResult, Simulation, sweep
+from peerlane import Collection, Explanation, Fabric, RunResult, Simulation, sweep_loads
 from peerlane.results import markup
 
 ROOT = Path(__file__).parent.parent
@@ -114,7 +114,7 @@ def test_a_sweep_is_a_table() -> None:
 def test_a_sweep_of_loads_is_a_table() -> None:
     fabric = Fabric("ring").network("r", shape="ring", size=3, hosts={"memory": "1 MiB"})
     fabric.traffic("r", load="1 GB/s", message="256 B", duration="5 us")
-    shown = page(sweep(fabric, loads=["0.5 GB/s"]))
+    shown = page(sweep_loads(fabric, loads=["0.5 GB/s"]))
     assert {"offered", "accepted"} <= set(shown.text)
 
 
@@ -139,9 +139,9 @@ def test_a_notebook_runs(path: Path) -> None:
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
     kinds = {kind for out in outputs for kind in out.get("data", {})}
-    assert {"text/html", "image/png"} <= kinds
+    assert "text/html" in kinds
     assert not [out.text for out in outputs if out.get("name") == "stderr"]
     drawn = [out.data["text/html"] for out in outputs if "<svg" in str(out.get("data"))]
-    assert len(drawn) == 2
+    assert len(drawn) == 3
     for html in drawn:
         Page(html)

@@ -319,7 +319,7 @@ class Panics:
 def test_a_session_that_fails_with_a_panic_ends_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Simulation, "session", lambda *_, **__: Panics())
+    monkeypatch.setattr(_core, "Session", lambda *_: Panics())
     text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     began = time.monotonic()
     with pytest.raises(PanicError):
@@ -337,7 +337,7 @@ def in_a_card(unit: Afu) -> tuple[Simulation, Accelerator]:
     text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     simulation = Simulation(text)
     image = _core.write_bitstream("unit", unit.uuid, "unit.py")
-    simulation.load_image("card", image, lambda _: unit)
+    _core.load_image(simulation.core, "card", image, lambda _: unit)
     (accelerator,) = accelerators(simulation)
     return simulation, accelerator
 

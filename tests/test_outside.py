@@ -93,9 +93,9 @@ def test_a_wait_ends_at_its_time_and_the_first_end_is_told() -> None:
     long = simulation.begin_read("a", bar, 1 << 20)
     short = simulation.begin_read("h0", bar, 4)
     soon = simulation.now_ns + 5
-    assert not simulation.wait(long, short, until_ns=soon)
+    assert not simulation.wait(long, short, until=soon)
     assert simulation.now_ns == soon
-    assert simulation.wait_first(long, until_ns=soon) == []
+    assert simulation.wait_first(long, until=soon) == []
     assert simulation.wait_first(long, short) == [short]
     assert not long.is_done
     assert simulation.wait(long)
@@ -167,6 +167,18 @@ def test_a_wait_for_what_is_not_of_this_simulation_or_for_nothing_is_refused() -
     assert other.wait(accesses[1])
 
 
+def test_a_time_is_a_text_with_its_unit_or_a_number_of_nanoseconds() -> None:
+    one, other = pair(), pair()
+    one.run_until("1.5 us")
+    other.run_until(1500)
+    assert one.now_ns == other.now_ns == 1500
+    read = one.begin_read("a", base(one, "b"), 1 << 20)
+    assert not one.wait(read, until="1505 ns")
+    assert one.now_ns == 1505
+    with pytest.raises(ValueError, match=r"'1 MB' is not a time; write one like .10 us., or a"):
+        one.run_until("1 MB")
+
+
 @pytest.mark.parametrize("ns", [-5, float("nan"), 1e30])
 def test_a_time_that_cannot_be_slept_is_refused(ns: float) -> None:
     with pytest.raises(ValueError, match="not a possible time to sleep; give 0 to 1e13 ns"):
@@ -201,7 +213,7 @@ def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
     with pytest.raises(RuntimeError, match=r"the read of 4 bytes at 0x\w+ has not ended"):
         access.result()
     with pytest.raises(ValueError, match="not a possible time"):
-        simulation.wait(access, until_ns=1e20)
+        simulation.wait(access, until=1e20)
 
 
 def test_programs_await_accesses_times_and_threads_side_by_side() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isclose
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -52,7 +53,7 @@ def test_the_shares_of_each_wire_are_all_of_the_time(name: str) -> None:
 )
 @settings(max_examples=25)
 def test_shares_are_bytes_by_the_rate_of_the_link(
-    generation: int, lanes: int, request: str, direction: str, errors: float
+    generation: int, lanes: int, request: str, direction: Any, errors: float
 ) -> None:
     fabric = Fabric().links(generation=generation, lanes=lanes, bit_error_rate=errors)
     fabric.host("h").device("d", "h")

@@ -58,6 +58,21 @@ def test_tests_of_one_group_run_in_one_process(request: pytest.FixtureRequest) -
     assert request.node.nodeid.endswith("@wheel")
 
 
+def test_a_package_in_several_locks_has_one_version_and_the_same_files() -> None:
+    folders = ("release", "gateware", "fuzz")
+    names = ("requirements-dev.txt", *(f"{folder}/requirements.txt" for folder in folders))
+    pin = re.compile(r"^([a-z0-9.-]+)==([\w.]+).*?((?:\n    --hash=\S+(?: \\)?)+)", re.MULTILINE)
+    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    for name in names:
+        for package, number, hashes in pin.findall((ROOT / name).read_text(encoding="utf-8")):
+            pins = found.setdefault(package, {}).setdefault(name, set())
+            pins.add((number, hashes.replace(" \\", "")))
+    assert len(found) > 100
+    for package, of_files in found.items():
+        whole = max(of_files.values(), key=len)  # Pythons may differ in the version that they take
+        assert all(pins <= whole for pins in of_files.values()), package
+
+
 @WHEEL
 def test_the_wheel_serves_every_later_python(wheel: Path) -> None:
     assert "-cp311-abi3-" in wheel.name

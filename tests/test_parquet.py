@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from conftest import Run, Write
 
 
-def ran(**flow: str) -> RunResult:
+def ran(**flow: Any) -> RunResult:
     """A run with samples and waits of a read, a write, and a flow that does both."""
     fabric = Fabric("tables").links(generation=3, lanes=4).host("h").switch("s", "h")
     fabric.device("d{i}", "s", each="i = 0..2")
-    for number, way in enumerate(("read", "write", "both")):
+    ways: list[Any] = ["read", "write", "both"]
+    for number, way in enumerate(ways):
         fabric.flow(f"d{number}", "h", id=way, direction=way, size="64 KiB", **flow)
     simulation = fabric.simulation()
     simulation.watch_waits()

@@ -9,14 +9,13 @@ import pytest
 
 from conftest import PAIR
 from peerlane import Fabric
-from peerlane.figures.plot import PlotError, plot_rows, save
+from peerlane.figures.figure import PlotError
+from peerlane.figures.plot import plot_rows
 from peerlane.varying.reading import plot_file
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from conftest import Run, Write
+    from peerlane.figures.figure import Figure
 
 RATE = "flows.a-to-b.bytes_per_second"
 ROWS = [
@@ -27,32 +26,28 @@ ROWS = [
 ]
 
 
-def axes_of(figure: Figure) -> Axes:
-    (axes,) = figure.axes
-    return axes
-
-
 def lines(figure: Figure) -> dict[str, list[tuple[float, float]]]:
     """The points of the lines of a figure by their labels."""
-    found = {}
-    for container in axes_of(figure).containers:
-        line = container[0]
-        found[str(container.get_label())] = list(map(tuple, line.get_xydata().tolist()))
-    for line in axes_of(figure).lines:
-        if not str(line.get_label()).startswith("_"):
-            found[str(line.get_label())] = list(map(tuple, line.get_xydata().tolist()))  # type: ignore[union-attr]
+    found: dict[str, list[tuple[float, float]]] = {}
+    for point in figure.to_dict()["data"]["values"]:
+        found.setdefault(point["series"], []).append((point["x"], point["y"]))
     return found
+
+
+def layers(figure: Figure) -> dict[str, Any]:
+    """What each kind of mark of a figure encodes."""
+    return {layer["mark"]["type"]: layer["encoding"] for layer in figure.to_dict()["layer"]}
 
 
 def test_each_combination_of_the_other_keys_is_a_line_of_means_over_seeds() -> None:
     figure = plot_rows(ROWS, "size", "rate", keys=["size", "lanes", "seed"])
     assert lines(figure) == {
-        "lanes = 1": [(1, 3), (2, 4), (4, 6)],
-        "lanes = 4": [(1, 6), (2, 10), (4, 18)],
+        "lanes 1": [(1, 3), (2, 4), (4, 6)],
+        "lanes 4": [(1, 6), (2, 10), (4, 18)],
     }
-    axes = axes_of(figure)
-    assert axes.get_xlabel() == "size (KiB)"
-    assert axes.get_xscale() == "log"
+    across = layers(figure)["line"]["x"]
+    assert (across["axis"]["title"], across["scale"]["type"]) == ("size, KiB", "log")
+    assert layers(figure)["rule"]["y2"] == {"field": "high"}
 
 
 def test_a_message_names_some_of_thousands_of_columns() -> None:
@@ -64,9 +59,9 @@ def test_a_message_names_some_of_thousands_of_columns() -> None:
 
 def test_a_sample_is_points() -> None:
     rows = [{"a": a, "b": b, "rate": a * b} for a, b in ((1, 5.5), (3, 2.5), (7, 1.5))]
-    (line,) = axes_of(plot_rows(rows, keys=["a", "b"])).lines
-    assert line.get_xydata().tolist() == [[1, 5.5], [3, 7.5], [7, 10.5]]  # type: ignore[union-attr]
-    assert line.get_linestyle() == "None"
+    figure = plot_rows(rows, keys=["a", "b"])
+    assert lines(figure) == {"": [(1, 5.5), (3, 7.5), (7, 10.5)]}
+    assert layers(figure).keys() == {"point"}
 
 
 @pytest.mark.parametrize(
@@ -90,30 +85,34 @@ def test_too_many_lines_are_refused() -> None:
 
 def test_a_figure_is_the_same_file_each_time(tmp_path: Path) -> None:
     for name in ("one.svg", "other.svg"):
-        save(plot_rows(ROWS, "size", "rate", keys=["size", "lanes"]), tmp_path / name)
+        plot_rows(ROWS, "size", "rate", keys=["size", "lanes"]).save(tmp_path / name)
     one, other = ((tmp_path / name).read_bytes() for name in ("one.svg", "other.svg"))
     assert one == other
-    assert one.startswith(b"<?xml")
+    assert one.startswith(b"<svg")
+
+
+def test_a_notebook_shows_a_figure_and_a_prompt_its_caption() -> None:
+    figure = plot_rows(ROWS, "size", "rate", keys=["size"], title="pair")
+    assert figure._repr_html_().startswith("<svg")
+    assert repr(figure) == "<Figure: pair: rate over size.>"
 
 
 def test_sweeps_and_results_in_python_have_figures() -> None:
     fabric = Fabric.from_toml(PAIR)
     points = fabric.sweep({"links.s0-b.lanes": [1, 2], "devices.a.tags": "8..32*2"}, RATE)
-    rates = {
+    rates: dict[tuple[Any, Any], Any] = {
         (p.settings["devices.a.tags"], p.settings["links.s0-b.lanes"]): p.metrics[RATE]
         for p in points
     }
     assert lines(points.plot("devices.a.tags")) == {
-        f"links.s0-b.lanes = {lanes}": [(tags, rates[tags, lanes]) for tags in (8, 16, 32)]
+        f"lanes {lanes}": [(tags, 1e-9 * rates[tags, lanes]) for tags in (8, 16, 32)]
         for lanes in (1, 2)
     }
     result = fabric.run()
-    bars = axes_of(result.plot()).patches
-    assert [bar.get_width() for bar in bars] == [link.utilisation for link in result.links]  # type: ignore[attr-defined]
-    assert (
-        axes_of(result.plot("links.payload_bytes", "links.utilisation")).get_xlabel()
-        == "links.utilisation"
-    )
+    bars = result.plot().to_dict()["data"]["values"]
+    assert [bar["value"] for bar in bars] == [link.utilisation for link in result.links]
+    points = layers(result.plot("links.payload_bytes", "links.utilisation"))["point"]
+    assert points["x"]["axis"]["title"] == "links.utilisation"
     with pytest.raises(PlotError, match=r"it has flows, links"):
         result.plot("traffic.fairness")
 
@@ -129,10 +128,10 @@ def test_samples_are_lines_over_time() -> None:
         f"{link.id} {link.direction} utilisation": list(zip(ends, link.utilisation, strict=True))
         for link in result.series.links
     }
-    assert axes_of(figure).get_xlabel() == "time (us)"
-    (line,) = axes_of(result.plot("series.links.s0-b.down.waiting_tlps")).lines
+    assert layers(figure)["line"]["x"]["axis"]["title"] == "time, us"
+    (points,) = lines(result.plot("series.links.s0-b.down.waiting_tlps")).values()
     waiting = result.series.links["s0-b", "down"].waiting_tlps
-    assert [y for _, y in line.get_xydata().tolist()] == list(waiting)  # type: ignore[union-attr]
+    assert [y for _, y in points] == list(waiting)
     with pytest.raises(PlotError, match="there is no s0-c down; there are h0-s0 down"):
         result.plot("series.links.s0-c.down.utilisation")
     with pytest.raises(PlotError, match=r"there are series\.flows\.bytes_per_second"):
@@ -146,9 +145,9 @@ def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str
     option = "--json" if name.endswith("json") else "--out"
     vary = ("--vary", "links.s0-b.lanes=1,2,4", "--vary", "flows.a-to-b.size=4 KiB,8 KiB")
     peerlane("sweep", scenario(), *vary, "--metric", RATE, option, name)
-    labels = {"flows.a-to-b.size = 4 KiB", "flows.a-to-b.size = 8 KiB"}
+    labels = {"size 4 KiB", "size 8 KiB"}
     assert lines(plot_file(name, None, [])).keys() == labels
-    for ending in ("svg", "png", "pdf"):
+    for ending in ("svg", "png", "pdf", "json"):
         outcome = peerlane("plot", name, "--out", f"f.{ending}")
         assert (outcome.status, outcome.err) == (0, f"wrote f.{ending}\n")
         assert Path(f"f.{ending}").stat().st_size > 1000
@@ -158,7 +157,7 @@ def test_what_cannot_be_plotted_is_refused(peerlane: Run, scenario: Write) -> No
     file = scenario()
     peerlane("plot", file).refuses("fabric.toml is not JSON: line 1", "name a file that")
     peerlane("plot", "none.csv").refuses("none.csv: no such file")
-    peerlane("plot", file, "--out", "f.gif").refuses("ends with .svg, .png or .pdf")
+    peerlane("plot", file, "--out", "f.gif").refuses("ends with .svg, .png, .pdf or .json")
     Path("t.csv").write_text("a,b\n1,x\n", encoding="utf-8")
     peerlane("plot", "t.csv", "--x", "c").refuses("there is no column 'c'; there are a, b")
     peerlane("plot", "t.csv", "--x", "a", "--y", "b").refuses("b has no numbers")

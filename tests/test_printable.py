@@ -90,7 +90,7 @@ def test_results_of_such_names_are_compared_and_plotted(peerlane: Run, scenario:
     ran = peerlane("compare", one, other, "--all")
     assert ran.status == 0
     assert_no_text_acts(ran)
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     figure = scenario.with_name("figure.svg")
     ran = peerlane("plot", one, "--out", figure)
     assert (ran.status, acting(ran.err)) == (0, [])

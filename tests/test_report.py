@@ -17,13 +17,13 @@ import pytest
 from chromium import PROGRAM, chromium
 from conftest import MISSING, PAIR
 from peerlane import Fabric
+from peerlane.charts import vega
+from peerlane.charts.chart import Chart
+from peerlane.charts.colours import LIGHT
+from peerlane.charts.lines import Axis as Shown
+from peerlane.charts.lines import Line, lines
 from peerlane.cli.shipped import text_of
-from peerlane.network.sweep import sweep as sweep_loads
-from peerlane.report import vega
-from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.lines import Axis as Shown
-from peerlane.report.charts.lines import Line, lines
-from peerlane.report.colours import LIGHT
+from peerlane.network.sweep import sweep_loads
 from peerlane.report.folder import CONTENTS, IMAGES, INDEX, Folder, ReportError
 from peerlane.report.page import Origin, Page, Section, html
 from peerlane.report.reproduction import system_page

@@ -9,11 +9,11 @@ import pytest
 
 from conftest import PAIR
 from peerlane import Fabric
+from peerlane.charts.names import short_names, wire_name
+from peerlane.charts.scales import Scale, is_geometric
 from peerlane.cli.shipped import text_of
 from peerlane.formats import size
-from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.charts.over_time import over_time
-from peerlane.report.charts.scales import Scale, is_geometric
 from peerlane.report.page import Origin, Page
 from peerlane.report.reproduction import heading
 from peerlane.report.run import run_page
@@ -25,7 +25,7 @@ from peerlane.varying.axes import Axis
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
-    from peerlane.report.charts.chart import Chart
+    from peerlane.charts.chart import Chart
     from peerlane.results.run import RunResult
 
 MADE = Origin("peerlane run pair", "0.0.0", "1")

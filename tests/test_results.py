@@ -20,6 +20,7 @@ from peerlane import (
     PeerlaneError,
     RunResult,
     Simulation,
+    draw,
 )
 
 PACKAGE = Path(peerlane.__file__).parent
@@ -57,6 +58,8 @@ def test_the_text_of_every_object_is_short(pair: RunResult) -> None:
         assert "\n" not in repr(one)
     assert repr(both()) == "<Fabric both: hosts 1, devices 1, flows 1>"
     assert repr(simulation) == "<Simulation of pair.toml at 0 ns>"
+    assert repr(draw(simulation)).startswith("<Drawing, SVG of ")
+    assert repr(simulation.host_thread("h0")) == "<HostThread of h0>"
     seen: list[str] = []
     simulation.run(lambda _: seen.append(repr(simulation)))
     assert set(seen) == {"<Simulation of pair.toml that is running>"}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from conftest import Run
     from peerlane._core import Scenario
-    from peerlane.reproduction.jobs import Progress
+    from peerlane.progress import Progress
 
 # --- steps ---
 
@@ -129,12 +129,12 @@ def test_a_machine_with_another_constant_leaves_the_first_as_it_was() -> None:
 
 
 def test_copies_of_the_fabric_of_a_machine_have_its_moved_defaults() -> None:
-    seen: list[dict[str, Any]] = []
+    seen: list[Scenario] = []
     machine = replace(machine_of("rosta"), watch=seen.append)
     moved = machine.moved("default:links.delay", "7 ns")
     for fabric in (moved.fabric(), moved.fabric().copy()):
         assert tomllib.loads(fabric.to_toml())["links"]["delay"] == "7 ns"
-    assert [scenario["name"] for scenario in seen] == ["rosta", "rosta"]
+    assert [scenario.get("name") for scenario in seen] == ["rosta", "rosta"]
     assert "delay" not in tomllib.loads(machine.fabric().to_toml())["links"]
 
 
@@ -350,7 +350,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     def interrupt(state: Progress) -> None:
-        if state.share > 0.4:
+        if state > 0.4:
             raise KeyboardInterrupt
 
     first = measure.save("rosta", progress=interrupt)
@@ -359,7 +359,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     assert untried["untried"]
 
     shares: list[float] = []
-    second = measure.save("rosta", progress=lambda state: shares.append(state.share))
+    second = measure.save("rosta", progress=shares.append)
     assert second.is_whole
     assert shares == sorted(shares)
     known = record.load("rosta")

@@ -91,7 +91,7 @@ def test_results_become_frames() -> None:
     result = Simulation(PAIR).run()
     (flow,) = result.flows.to_pandas().to_dict("records")
     assert flow["latency_ns_p50"] > 0
-    assert flow["bytes"] == 16 * 1024
+    assert (flow["from"], flow["to"], flow["bytes"]) == ("a", "b", 16 * 1024)
     assert result.to_pandas().equals(result.flows.to_pandas())
     links = result.links.to_pandas()
     assert len(links) == len(result.links) == 6

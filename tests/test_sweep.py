@@ -22,6 +22,8 @@ from peerlane import Fabric, _core
 from peerlane.fabric.simulation import Simulation
 from peerlane.figures.metrics import UnknownMetricError, check, numbers, values_at
 from peerlane.figures.quantities import in_unit
+from peerlane.progress import Progress
+from peerlane.reproduction.reproduce import reproduce
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
@@ -273,6 +275,10 @@ def test_another_executor_changes_no_result() -> None:
         found = fabric.sweep(tags, executor=processes)
         assert (found, found.workers) == (fabric.sweep(tags), 2)
         assert fabric.explain(executor=processes) == fabric.explain()
+        shares: list[Progress] = []
+        known = reproduce("rosta", only="latency", executor=processes, progress=shares.append)
+        assert known == reproduce("rosta", only="latency")
+        assert float(shares[-1]) == 1
     with pytest.raises(ValueError, match="scheduler and executor exclude each other"):
         fabric.sweep(tags, executor=processes, scheduler="tcp://127.0.0.1:1")
 
@@ -328,20 +334,18 @@ def test_points_that_are_there_are_not_run_again(scenario: Write, tmp_path: Path
     class EnoughError(Exception):
         """The sweep is interrupted."""
 
-    def interrupt(done: int, _of: int) -> None:
-        if done == 3:
+    def interrupt(share: Progress) -> None:
+        if share == Progress.of(3, 8, "points"):
             raise EnoughError
 
     text, out = scenario().read_text(), tmp_path / "o.csv"
     vary: dict[str, Any] = {"seed": list(range(1, 9))}
     with pytest.raises(EnoughError):
         sweep_points(text, vary, out=out, progress=interrupt)
-    heard: list[int] = []
-    found = sweep_points(
-        text, vary, out=out, resume=True, progress=lambda done, _of: heard.append(done)
-    )
+    heard: list[Progress] = []
+    found = sweep_points(text, vary, out=out, resume=True, progress=heard.append)
     assert found.resumed == 3
-    assert heard == [4, 5, 6, 7, 8]
+    assert [one.now for one in heard] == [f"{done} of 8 points" for done in range(4, 9)]
     assert found == sweep_points(text, vary)
 
 

@@ -23,6 +23,7 @@ from rich.cells import cell_len
 from conftest import PAIR, wait_until
 from peerlane.cli import console
 from peerlane.cli.console import progress
+from peerlane.progress import Progress
 
 if TYPE_CHECKING:
     from conftest import Run, Write
@@ -47,7 +48,7 @@ def test_progress_is_a_line_every_few_seconds_where_nobody_sees_a_bar(
 ) -> None:
     with progress("running pair") as bar:
         wait_for_line(capsys, "running pair: 0 s so far")
-        bar("running pair", 0.4, 75)
+        bar(Progress(0.4, "running pair", 75))
         wait_for_line(capsys, "running pair: 40 %, 1 min 15 s left")
         clock[0] += 5.0
         wait_for_line(capsys, "running pair: 40 %, 1 min 10 s left")
@@ -58,14 +59,14 @@ def test_the_time_left_follows_from_the_pace(
 ) -> None:
     with progress("work") as bar:
         clock[0] += 8.0
-        bar("work", 0.4)
+        bar(0.4)
         clock[0] += 2.0
         wait_for_line(capsys, "work: 40 %, 10 s left")
 
 
 def test_short_work_shows_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("work") as bar:
-        bar("work", 0.4)
+        bar(0.4)
     assert capsys.readouterr().err == ""
 
 

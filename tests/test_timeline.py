@@ -128,7 +128,7 @@ BYTES_PER_NS = {"h0-s0": 16 * LANE, "s0-a": 4 * LANE, "s0-b": 2 * LANE}
 """By the widths of the links; a DLLP has 8 bytes."""
 
 
-def fabric(**links: float | str) -> Fabric:
+def fabric(**links: Any) -> Fabric:
     built = Fabric("timeline").links(**{"generation": 3, **links}).host("h0")
     built = built.switch("s0", "h0", lanes=16).device("a", "s0", lanes=4)
     return built.device("b", "s0", lanes=2, bar="1 MiB")
@@ -331,7 +331,7 @@ def follow(
 
 def test_queues_are_those_of_the_samples(tmp_path: Path) -> None:
     simulation = busy().simulation()
-    simulation.perfetto_to(tmp_path / "timeline")
+    simulation.capture("perfetto", tmp_path / "timeline")
     simulation.sample(every="500 ns")
     result = simulation.run()
     assert result.series is not None
@@ -440,8 +440,8 @@ def test_a_dump_shows_what_is_on_each_wire(captured: Captured) -> None:
 
 def test_captures_go_on_from_run_to_run(tmp_path: Path) -> None:
     simulation = busy().simulation()
-    simulation.perfetto_to(tmp_path / "timeline")
-    simulation.vcd_to(tmp_path / "dump.vcd")
+    simulation.capture("perfetto", tmp_path / "timeline")
+    simulation.capture("vcd", tmp_path / "dump.vcd")
     simulation.run_until(4000.0)
     halfway = Timeline(tmp_path / "timeline")
     simulation.run()
@@ -454,12 +454,12 @@ def test_captures_go_on_from_run_to_run(tmp_path: Path) -> None:
 def test_a_capture_may_begin_later(tmp_path: Path) -> None:
     simulation = busy().simulation()
     simulation.run_until(4000.0)
-    simulation.perfetto_to(tmp_path / "timeline")
+    simulation.capture("perfetto", tmp_path / "timeline")
     simulation.run()
     timeline = Timeline(tmp_path / "timeline")
     assert min(one.start for all_ in timeline.slices.values() for one in all_) >= 3_900_000
     simulation = Simulation(busy().to_toml())
-    simulation.perfetto_to(tmp_path / "whole")
+    simulation.capture("perfetto", tmp_path / "whole")
     simulation.run()
     whole = Timeline(tmp_path / "whole")
     for track, values in timeline.counters.items():

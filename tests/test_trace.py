@@ -26,14 +26,14 @@ def traced(fabric: Fabric, path: Path) -> list[Line]:
     return lines(path)
 
 
-def pair(**links: float | str) -> Fabric:
+def pair(**links: Any) -> Fabric:
     fabric = Fabric("pair").links(generation=3, lanes=4, **links).host("h0").switch("s0", "h0")
     return fabric.device("a", "s0").device("b", "s0", bar="1 MiB")
 
 
 def test_a_trace_goes_on_from_run_to_run(tmp_path: Path) -> None:
     simulation = Simulation(PAIR)
-    simulation.trace_to(tmp_path / "trace")
+    simulation.capture("trace", tmp_path / "trace")
     simulation.run()
     first = lines(tmp_path / "trace")
     bar = simulation.tree().nodes["b"].regions[0].base
@@ -49,7 +49,7 @@ def test_a_trace_goes_on_from_run_to_run(tmp_path: Path) -> None:
 
 def test_a_configuration_request_has_its_type_and_its_target(tmp_path: Path) -> None:
     simulation = pair().simulation()
-    simulation.trace_to(tmp_path / "trace")
+    simulation.capture("trace", tmp_path / "trace")
     target = simulation.tree().nodes["b"].id
     simulation.config_read("h0", target, 0x10)
     asked = [line for line in lines_after(simulation, tmp_path) if "register" in line]

@@ -1,4 +1,4 @@
-"""The keys of every section and device model as types, and the overloads of `Fabric.device`."""
+"""The keys of every section and device model as types, and `Fabric.device` with those of each."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import get_overloads
+from typing import Any, get_overloads
 
 import pytest
 
 from peerlane import _core
-from peerlane.building import builder
 from peerlane.fabric import typed_keys
 
 FILE = Path(typed_keys.__file__)
-BUILDER = Path(builder.__file__)
 
 PORTS = "hosts, io_ports, switches, devices"
 NODES = (PORTS, "hosts, switches, devices")
@@ -62,11 +60,25 @@ long, because nobody writes or reads it as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from peerlane.fabric.settings import Setting
+    from typing import Literal, Unpack
+
+    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
+    from peerlane.models.device import Device as Model
+    from peerlane.models.loading import Library
 '''
+
+TYPES = {
+    "count": "Count",
+    "flag": "Flag",
+    "ratio": "Ratio",
+    "size": "Size",
+    "bandwidth": "Rate",
+    "text": "Text",
+}
+"""The types of the keys of each kind; those of all other kinds are numbers with a unit."""
 
 CATALOGUE = json.loads(_core.catalogue())
 MODELS = [model["name"] for model in CATALOGUE["models"]]
@@ -98,11 +110,16 @@ def made() -> str:
         }
         keys[name] = inherited | set(found)
         parts.append(declared(name, bases or ("TypedDict",), places, found))
-    return "\n\n".join(parts)
+    overloads = [overload_of(number, model) for number, model in enumerate(MODELS)]
+    overloads.append(OVERLOAD.format("type[Model] | Model | Library", "Setting"))
+    text = "\n\n".join([*parts, "".join([OVERLOADS, *overloads])])
+    settings = str(FILE.parents[3] / "pyproject.toml")
+    ruff = (sys.executable, "-m", "ruff", "format", "--config", settings, "-")
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def declared(
-    name: str, bases: tuple[str, ...], places: tuple[str, ...], found: dict[str, dict[str, str]]
+    name: str, bases: tuple[str, ...], places: tuple[str, ...], found: dict[str, dict[str, Any]]
 ) -> str:
     """The class with these keys."""
     lines = [f"class {name}({', '.join(bases)}, total=False):"]
@@ -112,7 +129,7 @@ def declared(
     )
     lines += [f'    """Keys of {keys_of}."""', ""]
     for key, parameter in found.items():
-        lines.append(f"    {key}: Setting")
+        lines.append(f"    {key}: {kind_of(parameter)}")
         unit = f"{parameter['unit']}; " if parameter["unit"] else ""
         text = f"{parameter['help']} ({unit}default {parameter['default']})"
         shown = textwrap.wrap(text.replace('"', "'"), 88)
@@ -121,45 +138,44 @@ def declared(
     return "\n".join(lines).rstrip() + "\n"
 
 
+def kind_of(parameter: dict[str, Any]) -> str:
+    """The type of the values of a key."""
+    choices = parameter["choices"]
+    if parameter["kind"] != "choice":
+        return TYPES.get(parameter["kind"], "Quantity")
+    if choices[0][0].isdigit():
+        return "Size"
+    return f"Literal[{', '.join(map(json.dumps, choices))}] | None"
+
+
 def overload_of(number: int, model: str) -> str:
     """The overload of `Fabric.device` for a model; the first one is that of devices without one."""
-    arguments = [
-        "self",
-        "name: str",
-        "to: str",
-        "*",
-        f'model: Literal["{model}"]' + (" | None = None" if number == 0 else ""),
-        f"**settings: Unpack[typed_keys.{type_of(model)}]",
-    ]
-    line = " " * 8 + ", ".join(arguments)
-    if len(line) > WIDTH:
-        line = "\n".join(f"        {one}," for one in arguments)
-    return f"    @overload\n    def device(\n{line}\n    ) -> Self: ...\n"
+    usual = " | None = None" * (number == 0)
+    return OVERLOAD.format(f'Literal["{model}"]{usual}', f"Unpack[{type_of(model)}]")
 
 
-WIDTH = 100
-"""The longest line."""
+OVERLOAD = """
+    @overload
+    def __call__(self, name: str, to: str, *, model: {}, **settings: {}) -> Built_co: ...
+"""
 
-BEGIN = "    # Written by `make generate`: an overload for each model of ours.\n"
-END = "    # End of what is written.\n"
+OVERLOADS = '''
+Built_co = TypeVar("Built_co", covariant=True)
 
 
-def overloaded() -> str:
-    """The text of the builder with the overloads of all models."""
-    text = BUILDER.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    overloads = (overload_of(number, model) for number, model in enumerate(MODELS))
-    return "".join((before, BEGIN, *overloads, END, rest.partition(END)[2]))
+class AddDevice(Protocol[Built_co]):
+    """`Fabric.device`, with the keys of each model."""
+'''
 
 
 def test_every_model_has_an_overload() -> None:
-    assert len(get_overloads(builder.Fabric.device)) == len(MODELS) + 1
+    assert len(get_overloads(typed_keys.AddDevice.__call__)) == len(MODELS) + 1
 
 
 RIGHT = """
 from peerlane import Fabric
 fabric = Fabric().links(lanes=8).host("h0", memory="1 GiB").switch("s0", "h0", lanes=4)
-fabric.device("a", "h0", tags=16, bar="1 MiB", generation=3)
+fabric.device("a", "h0", tags=16, bar=1 << 20, generation=3)
 fabric.device("n", "h0", model="nic", virtual_functions=3, controller="c", bit_error_rate=1e-9)
 fabric.flow("a", "h0", size="1 MiB", request_size="4 KiB").buffer("b", "h0", page="2 MiB")
 """
@@ -171,6 +187,9 @@ WRONG = [
     'fabric.device("b", "h0", model="dna")',
     'fabric.host("h1", memori="1 MiB")',
     'fabric.flow("a", "h0", sise="1 MiB")',
+    'fabric.flow("a", "h0", direction="rite")',
+    'fabric.host("h2", iommu="yes")',
+    "fabric.links(delay=10)",
 ]
 
 

@@ -41,7 +41,7 @@ def test_a_video_fits_if_the_slowest_rate_is_enough_for_it() -> None:
     needed = video.bytes_per_second
     assert use(video, {"a": needed, "b": 2 * needed}).fits
     tight = use(video, {"a": 0.99 * needed, "b": 9 * needed})
-    assert (tight.fits, tight.times) == (False, 2)
+    assert (tight.fits, tight.needed_times) == (False, 2)
 
 
 def test_all_combinations_are_there_once() -> None:

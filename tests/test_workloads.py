@@ -15,7 +15,7 @@ GEN3_X8 = 8 * 8e9 / 8 * 128 / 130
 """Bytes a second on the wire."""
 
 
-def run(direction: str = "write", *, to: str = "b", **flow: Any) -> RunResult:
+def run(direction: Any = "write", *, to: str = "b", **flow: Any) -> RunResult:
     fabric = Fabric().links(generation=3, lanes=8).host("h0", memory="2 MiB").switch("s0", "h0")
     fabric.device("a", "s0").device("b", "s0", bar="2 MiB")
     amount: dict[str, Any] = {} if {"count", "duration"} & flow.keys() else {"size": "1 MiB"}

@@ -488,7 +488,7 @@ mod circuits {
         fs::write(out().join("models.rs"), table).expect("Cargo's output folder is writable");
     }
 
-    /// Whether all circuits are built, for speed, or those of tests alone.
+    /// Whether all circuits are built, for speed, or the circuits of tests alone.
     const FOR_SPEED: bool = cfg!(feature = "circuits");
     /// The oldest version of Verilator that translates the circuits.
     const OLDEST: (u32, u32) = (5, 36);

@@ -21,7 +21,7 @@ from peerlane.topology import draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from peerlane.report.charts.chart import Spec
+    from peerlane.charts.chart import Spec
 
 CHARTS: dict[str, Callable[[], Spec]] = {
     "wire": link.wire,

@@ -11,6 +11,8 @@ SECTIONS = {
     "fabric": "Simulations",
     "results": "Results",
     "varying": "Sweeps of any keys",
+    "figures": "Figures",
+    "progress": "Progress",
     "network": "Networks under load",
     "programs": "Programs on simulated hosts",
     "ranks": "Parallel programs",
@@ -24,9 +26,12 @@ SECTIONS = {
 """The parts of the package, with the headings of what is public of them."""
 
 
+PUBLIC: list[str] = vars(peerlane)["__all__"]
+
+
 def markdown() -> str:
     """A section for each part of the package, with its public names."""
-    names = [name for name in peerlane.__all__ if not name.startswith("_")]
+    names = [name for name in PUBLIC if not name.startswith("_")]
     parts = {name: getattr(peerlane, name).__module__.split(".")[1] for name in names}
     lines = []
     for part, heading in SECTIONS.items():
@@ -48,6 +53,6 @@ def _entry(name: str) -> list[str]:
     entry = [f".. autoclass:: peerlane.{name}", "   :members:"]
     # The methods of a base that has no entry of its own would be missing.
     bases = [base for base in named.__mro__[1:] if base.__module__.startswith("peerlane.")]
-    if any(base.__name__ not in peerlane.__all__ for base in bases):
+    if any(base.__name__ not in PUBLIC for base in bases):
         entry.append("   :inherited-members:")
     return [*entry, ""]

@@ -1,7 +1,7 @@
 //! Coverage-guided tests of every parser.
 //!
 //! Each module is a target: a function that takes any bytes and panics if a law of the parser does not hold. `make fuzz` looks for
-//! such bytes; `corpus/` keeps a few inputs of each target that reach different parts of the parser, and a test replays them.
+//! bytes that break one; `corpus/` keeps a few inputs of each target that reach different parts of the parser, and a test replays them.
 
 mod bitstream;
 mod config_space;

@@ -113,7 +113,13 @@ class Scenario:
         """A scenario of its own with the same contents."""
 
     def __deepcopy__(self, _memo: object) -> Scenario: ...
-    def __reduce__(self) -> tuple[Callable[[str, str], Scenario], tuple[str, str]]: ...
+    def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[Any, ...]]: ...
+    @staticmethod
+    def restored(
+        text: tuple[str, str], lines: list[int], places: list[int], members: list[str | None]
+    ) -> Scenario:
+        """The scenario of a pickle: its TOML and source, and its places in the text of before."""
+
     def to_toml(self) -> str:
         """The scenario as text."""
 
@@ -131,7 +137,7 @@ class Scenario:
         """
 
     def update(self, settings: dict[str, Any]) -> None:
-        """Sets keys by their paths, those of members of repeated tables last."""
+        """Sets keys by their paths, keys of members of repeated tables last."""
 
     def add(self, section: str, name: str, fields: dict[str, Any]) -> None:
         """Adds a table with a name to a section, but for the fields that are `None`."""
@@ -158,6 +164,22 @@ class Scenario:
         """The value that a key has in a run, its origin, and the line that writes it.
 
         The origin is "written", "profile NAME" or "default".
+        """
+
+    def faults(self, settings: str | None, models: list[DeviceModel]) -> list[str]:
+        """The messages of all errors that do not follow from each other; none of a right one."""
+
+    def tables(self) -> list[tuple[str, str, str | None]]:
+        """All tables: path, section whose keys the table has, and model of a device."""
+
+    def written(self) -> list[tuple[str, Any]]:
+        """The keys that the scenario writes, by their paths, and their values."""
+
+    def unwritten(self) -> list[tuple[str, str, str | None, str | None]]:
+        """The keys that tables of the scenario use without writing them.
+
+        Of each key: its path, the section whose keys the table has, the model if the key is of one,
+        and the built-in profile that has its value; `None` where the default counts.
         """
 
     def lifts(
@@ -198,6 +220,7 @@ class Simulation:
     ) -> Simulation: ...
     def tree(self) -> str: ...
     def warnings(self) -> list[str]: ...
+    def expectations(self) -> list[tuple[str, str, str | None, str | None, int]]: ...
     def measure_ns(self) -> tuple[float, float] | None: ...
     def capture(
         self,
@@ -311,7 +334,7 @@ class ModelShell:
 
 @final
 class HostThread:
-    """A thread of a host that Python tells what to do."""
+    """A thread of a host that Python controls."""
 
     def __new__(cls, simulation: Simulation, host: str) -> Self: ...
     def begin_load(self, address: int, length: int) -> None: ...
@@ -424,6 +447,15 @@ def notice() -> None: ...
 def catalogue(models: list[DeviceModel] = ...) -> str: ...
 def schema(models: list[DeviceModel] = ...) -> str:
     """The JSON Schema of scenarios."""
+
+def fix(text: str, source: str) -> tuple[str, list[tuple[int, str]], list[tuple[int, str]]]:
+    """A scenario with the keys of today: the text, and the changes with their lines.
+
+    The first list has the changes that were made, the second those that the user has to make.
+
+    Raises:
+        ScenarioError: It is not TOML.
+    """
 
 def is_key(path: str) -> bool:
     """Whether scenarios have keys at such a path, whatever its names are; results have others."""

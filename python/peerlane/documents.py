@@ -3,72 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from peerlane.figures.intervals import Interval
-from peerlane.figures.metrics import Scalar
-from peerlane.network.bounds import Bounds
-from peerlane.network.sweep import LoadPoint
 from peerlane.reproduction.expected import Kind
 from peerlane.reproduction.report import CalibrationEntry
 from peerlane.reproduction.tally import Count, Predictions
 from peerlane.results.document import Document, renamed
-from peerlane.varying.work import Status
-
-
-@dataclass(frozen=True, slots=True)
-class Point(Document):
-    """A run of a sweep over keys."""
-
-    settings: dict[str, Any]
-    seed: int | None
-    status: Status
-    error: str | None
-    metrics: dict[str, Scalar]
-
-
-@dataclass(frozen=True, slots=True)
-class Points(Document):
-    """A sweep over keys."""
-
-    name: str
-    keys: tuple[str, ...]
-    metrics: tuple[str, ...]
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep(Document):
-    """A sweep of the load of a network."""
-
-    name: str
-    traffic: str
-    network: str
-    pattern: str
-    points: tuple[LoadPoint, ...]
-    saturation_bytes_per_second: float
-    saturated: bool
-    bounds_bytes_per_second: Bounds
-    binding: Literal["injection", "ejection", "bisection"]
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Document):
-    """One of several runs of a scenario."""
-
-    seed: int
-    status: Status
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated(Document):
-    """The intervals of the numbers of several runs of a scenario."""
-
-    name: str
-    confidence: float
-    runs: tuple[Run, ...]
-    values: dict[str, Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,26 +70,3 @@ class Reports(Document):
     """The reports on several systems."""
 
     systems: tuple[Report, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VideoUse(Document):
-    """The shares of measured rates that a video format needs."""
-
-    format: str
-    chroma: str
-    depth: int
-    frames_per_second: float
-    frame_bytes: int
-    bytes_per_second: float
-    percent: dict[str, float]
-    fits: bool
-    needed_times: int
-
-
-@dataclass(frozen=True, slots=True)
-class Video(Document):
-    """Video formats, and the rates that carry them."""
-
-    rates_bytes_per_second: dict[str, float]
-    videos: tuple[VideoUse, ...]

@@ -42,7 +42,7 @@ pub struct FilterError {
 
 /// A filter of what takes a wire and what arrives.
 ///
-/// Something passes if it meets all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
+/// Something passes if it matches all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
 /// when it left; the window alone looks at the time of the arrival itself.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -97,7 +97,7 @@ impl Filter {
         passes.then(|| self.within(event)).flatten()
     }
 
-    /// Whether `event` meets the parts that look at more than the link and the time.
+    /// Whether `event` matches the parts that look at more than the link and the time.
     fn passes_kinds(&mut self, event: &WireEvent<'_>) -> bool {
         match event.what {
             What::Departure(departure) => {
@@ -128,7 +128,7 @@ impl Filter {
         all.is_none_or(|directions| directions[direction.0])
     }
 
-    /// Whether the filter remembers requests, by which it tells what passes on other links.
+    /// Whether the filter remembers requests, by which it finds what passes on other links.
     pub fn remembers_requests(&self) -> bool {
         self.addresses.is_some()
     }
@@ -439,7 +439,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several ordered sets are told together; a window takes each of them that begins in it, and no other.
+        /// Several ordered sets are recorded together; a window takes each of them that begins in it, and no other.
         #[test]
         fn a_window_takes_the_ordered_sets_that_begin_in_it(
             start in 0_u64..1000,

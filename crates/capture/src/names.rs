@@ -1,4 +1,4 @@
-//! The names of everything that a capture tells: links and their directions, components, flows.
+//! The names of everything in a capture: links and their directions, components, flows.
 
 use kernel::ComponentId;
 use packet::{FlowId, Packet};

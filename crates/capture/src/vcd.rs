@@ -54,7 +54,7 @@ struct Transmission {
     kind: &'static str,
     sequence: Option<u16>,
     tag: Option<u16>,
-    /// The number of the transmission on its wire, so that two that are alike can be told apart.
+    /// The number of the transmission on its wire, so that two that are alike can be distinguished.
     number: u64,
 }
 

@@ -128,7 +128,7 @@ pub fn left_out(header: &str, width: u32) -> Vec<&'static str> {
     names
 }
 
-/// The ports that the circuit `top` has left out. Stops the build if its other ports are not those of a leaf.
+/// The ports that the circuit `top` has left out. Stops the build if its other ports are not the ports of a leaf.
 pub fn check(top: &str, width: u32, header: &Path) -> Vec<&'static str> {
     let text = fs::read_to_string(header).unwrap_or_default();
     if let Some(fault) = fault(&text, width) {

@@ -60,7 +60,7 @@ kernel::parameters! {
         /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
         pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
         /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
-        /// model has one and the build has circuits. The circuit's beats are those of `datapath`, and its clock is `clock`.
+        /// model has one and the build has circuits. The circuit's beats have the width of `datapath`, and its clock is `clock`.
         implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
         /// Circuit of gateware/circuits.toml that runs with implementation = "rtl"; none for the model's own. Another circuit gets what
         /// arrives at the device's BARs, and no driver knows its registers.

@@ -37,23 +37,23 @@ kernel::parameters! {
         /// requester is on none of the buses below the port is an ACS Violation.
         acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether downstream ports block memory requests from below with translated addresses, and translation requests: Translation
-        /// Blocking in ACS Control. Such requests are ACS Violations.
+        /// Blocking in ACS Control. A request that is blocked is an ACS Violation.
         acs_translation_blocking: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether requests from one downstream port to another are redirected to the root: P2P Request Redirect in ACS Control of the
         /// downstream ports. A switch above needs acs_upstream_forwarding for redirected requests between ports of this one.
-        acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        acs_redirect: bool = false, lifts "way", from "PCIe Base 6.12: off after reset";
         /// Whether completions from one downstream port to another go to the root, except those with Relaxed Ordering: P2P Completion
         /// Redirect in ACS Control of the downstream ports.
-        acs_completion_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        acs_completion_redirect: bool = false, lifts "way", from "PCIe Base 6.12: off after reset";
         /// Whether packets from below that are routed back to the downstream port that they came in by go upstream: Upstream
-        /// Forwarding in ACS Control of the downstream ports. Such packets were redirected by a switch below; without it requests end in
+        /// Forwarding in ACS Control of the downstream ports. They were redirected by a switch below; without it requests end in
         /// Unsupported Request, and completions are unexpected.
         acs_upstream_forwarding: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether requests with translated addresses go directly from one downstream port to another, whatever redirect and egress
         /// control say: Direct Translated P2P in ACS Control of the downstream ports.
         acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether downstream ports pass on configuration requests for all 256 functions of a device with ARI: ARI Forwarding Supported in
-        /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
+        /// Device Capabilities 2. Firmware then enables it above devices with ARI; without it, more than 7 virtual functions take a bus
         /// number of their own.
         ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
         /// Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in Device Capabilities 2. A switch without it

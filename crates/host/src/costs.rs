@@ -25,7 +25,7 @@ kernel::parameters! {
         /// meanwhile come as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
         /// Time after which a driver that masks the vector of its interrupt looks at its device without one: an interrupt may have come
-        /// before what it tells of.
+        /// before the data for which it was sent.
         interrupt_timeout: Span = Span::from_us(30_000_000), from "Linux: nvme_core.io_timeout, 30 s";
         /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
         /// root ports for errors: it reads and clears the status of the functions that reported them.

@@ -98,7 +98,7 @@ impl Service<'_> {
                 let mut drivers = port.drivers.iter();
                 if let Some(driver) = drivers.find(|one| one.function == *function) {
                     self.system
-                        .log("a driver is told of a non-fatal error")
+                        .log("a driver is notified of a non-fatal error")
                         .await;
                     self.system.warn(&driver.messages).await;
                 }

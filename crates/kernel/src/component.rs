@@ -426,7 +426,7 @@ impl<C: Component> Effects<'_, C> {
         self.at(port).send(frame, after);
     }
 
-    /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
+    /// Sends a frame of the background: it has nothing new for the far end, so that a run need not wait for it.
     pub fn send_in_background(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
         self.at(port).send_in_background(frame, after);
     }
@@ -437,7 +437,7 @@ impl<C: Component> Effects<'_, C> {
         self.world.push(self.world.now + after, rank, None);
     }
 
-    /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
+    /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
     pub fn wake_in_background(&mut self, timer: C::Timer, after: Span) {
         let rank = Rank::timer(self.me, timer.number()).in_background();
         self.world.push(self.world.now + after, rank, None);
@@ -489,7 +489,7 @@ impl<T: Traffic> PortEffects<'_, T> {
         self.transmit(frame, after, |rank| rank);
     }
 
-    /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
+    /// Sends a frame of the background: it has nothing new for the far end, so that a run need not wait for it.
     pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
         self.transmit(frame, after, Rank::in_background);
     }
@@ -519,7 +519,7 @@ impl<T: Traffic> PortEffects<'_, T> {
         self.world.push(time.max(self.world.now), rank, None);
     }
 
-    /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
+    /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
     pub fn wake_in_background(&mut self, timer: u32, after: Span) {
         let rank = Rank::timer(self.me, timer).in_background();
         self.world.push(self.world.now + after, rank, None);

@@ -115,7 +115,7 @@ const MOST_DAYS: usize = 1 << 17;
 const FIRST_DAY_BITS: u32 = 20;
 const WIDEST_DAY_BITS: u32 = 49;
 /// The number of days, or of events, after which the length of a day is checked: at least these, and at least [`CENSUS_ROUNDS`] for each
-/// pending event. Pending events that are all due at once, as those of thousands of ports that work in step, would otherwise make one
+/// pending event. Pending events that are all due at once, as events of thousands of ports that work in step, would otherwise make one
 /// census find crowds and the next empty days, and each change of the length moves all of them.
 const CENSUS_DAYS: usize = 2048;
 const CENSUS_EVENTS: usize = 4096;
@@ -294,7 +294,7 @@ impl<P: Copy + Default> EventQueue<P> {
         next
     }
 
-    /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, those of the next day with events are sorted
+    /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, events of the next day that has some are sorted
     /// already.
     pub fn look_ahead(&mut self) {
         if self.today.len() < KNOWN && self.in_days > 0 && !self.is_census_complete() {
@@ -337,7 +337,7 @@ impl<P: Copy + Default> EventQueue<P> {
         days.chain(later).chain(&self.new_later)
     }
 
-    /// The events due by `limit`, day by day, those of a day after today in no particular order, and those of later years at the end.
+    /// The events due by `limit`, day by day, events of a day after today in no particular order, and events of later years at the end.
     pub fn due_by(&self, limit: Time) -> impl Iterator<Item = &Event<P>> {
         let last = limit.as_fs() >> self.day_bits;
         let end = self.date + self.days.len() as u64;

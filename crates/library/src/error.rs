@@ -24,7 +24,7 @@ pub enum LoadError {
     /// The library was built with another version of the interface.
     #[error("the model was built for version {0} of the device interface, and this Peerlane has version {VERSION}; build it with peerlane-device {package}", package = env!("CARGO_PKG_VERSION"))]
     Version(u32),
-    /// The table has another size than those of its version.
+    /// The table has another size than tables of its version.
     #[error("the model's table says that it has {0} bytes, and a table of version {VERSION} of the device interface has {right}; build it with peerlane-device {package}", right = size_of::<Table>(), package = env!("CARGO_PKG_VERSION"))]
     Size(u32),
     /// A number of the declaration has too many bits.

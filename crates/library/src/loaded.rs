@@ -27,7 +27,7 @@ impl LibraryModel {
     ///
     /// # Safety
     ///
-    /// The functions of the table must keep to the rules of [`peerlane_device::abi`], as those of [`peerlane_device::table`] do. They and the
+    /// The functions of the table must keep to the rules of [`peerlane_device::abi`], as the functions of [`peerlane_device::table`] do. They and the
     /// declaration must stay as long as the process.
     pub unsafe fn new(table: &'static Table) -> Result<Self, LoadError> {
         // SAFETY: the function takes nothing, and keeps to the rules.

@@ -58,7 +58,7 @@ impl Port for Told {
     }
 }
 
-/// The number of panics that the hook of this program was told of.
+/// The number of panics that the hook of this program was called for.
 static PRINTED: AtomicU32 = AtomicU32::new(0);
 
 fn access() -> Access {

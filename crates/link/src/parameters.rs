@@ -28,7 +28,7 @@ kernel::parameters! {
         /// Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its own, of the sizes below. With one at
         /// least, the port has the Virtual Channel capability.
         extended_vc_count: u32 = 0, within 0..=7, from "PCIe Base 7.9.1.2: most devices have VC0 alone";
-        /// Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC Count); the others have strict
+        /// Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC Count); the others have strict
         /// priority, the highest VC first. None for all.
         low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
@@ -70,7 +70,7 @@ kernel::parameters! {
         l0s_entry_time: Span = Span::from_us(7), within Span::from_ns(100)..=Span::from_us(7), from "PCIe Base 5.4.1.1.1: at most 7 us";
         /// Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link Capabilities); with one, the port supports ASPM L1.
         l1_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(1000)), from "our choice: no ASPM, as servers are configured";
-        /// Time without packets after which the upstream port of a device or switch asks to enter L1, where software has enabled it.
+        /// Time without packets after which the upstream port of a device or switch requests L1, where software has enabled it.
         l1_entry_time: Span = Span::from_us(10), within Span::from_ns(100)..=Span::from_us(1000), from "our choice: the least time from a refusal to the next request, PCIe Base 5.4.1.2.1";
         /// Time that a change of rate adds to Recovery, besides a second search for the bits of the far end: electrical idle, and
         /// equalisation.

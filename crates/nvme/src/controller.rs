@@ -29,7 +29,7 @@ pub struct Nvme {
     features: Features,
     logs: Logs,
     events: Events,
-    /// Whether software was told of the temperature.
+    /// Whether software was notified of the temperature.
     is_warned: bool,
     submissions: Vec<Option<SubmissionQueue>>,
     completions: Vec<Option<CompletionQueue>>,

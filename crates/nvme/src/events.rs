@@ -42,12 +42,12 @@ impl Event {
     }
 }
 
-/// Events that software has not been told of, and requests that wait for events.
+/// Events that software was not notified of, and requests that wait for events.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     requests: VecDeque<u16>,
     pending: VecDeque<Event>,
-    /// Whether software was told of an event of each kind, and has not read its log page since.
+    /// Whether software was notified of an event of each kind, and has not read its log page since.
     is_masked: [bool; 2],
 }
 
@@ -73,14 +73,14 @@ impl Events {
         self.requests.len() < before
     }
 
-    /// Notes an event, once until software is told of it.
+    /// Notes an event, once until software is notified of it.
     pub fn raise(&mut self, event: Event) {
         if !self.pending.contains(&event) {
             self.pending.push_back(event);
         }
     }
 
-    /// Lets events of a kind be told again, as software has read their log page.
+    /// Lets events of a kind be notified again, as software has read their log page.
     pub fn acknowledge(&mut self, kind: EventKind) {
         self.is_masked[kind as usize] = false;
     }

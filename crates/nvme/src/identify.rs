@@ -21,7 +21,7 @@ pub struct Identify<'a> {
 }
 
 impl Identify<'_> {
-    /// The data structure that `structure` (CNS) asks for; none if there is no such structure.
+    /// The data structure that `structure` (CNS) selects; none if there is no such structure.
     pub fn data(&self, structure: u8, namespace: u32) -> Option<Vec<u8>> {
         Some(match structure {
             0x00 => self.namespace(),

@@ -92,7 +92,7 @@ impl Registers {
         ]
     }
 
-    /// Resets the registers as a reset of the controller does: all but the configuration, and those of the admin queues.
+    /// Resets the registers as a reset of the controller does: all but the configuration and the registers of the admin queues.
     pub fn reset_controller(&mut self) {
         self.mask = 0;
         self.status = 0;

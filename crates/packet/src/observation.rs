@@ -125,7 +125,7 @@ pub enum Observation {
     Sent {
         /// The flow.
         flow: FlowId,
-        /// The payload that the request carries (write) or asks for (read), in bytes.
+        /// The payload that the request carries (write) or requests (read), in bytes.
         bytes: u32,
         /// The time at which its first bit leaves.
         start: Time,
@@ -251,7 +251,7 @@ impl Observation {
         )
     }
 
-    /// Whether this tells that a packet was sent or delivered. Only meters and watchers of workloads use such an observation.
+    /// Whether this reports that a packet was sent or delivered. Only meters and watchers of workloads use such an observation.
     pub const fn is_of_packet(&self) -> bool {
         matches!(
             self,

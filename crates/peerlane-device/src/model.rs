@@ -10,7 +10,7 @@ use crate::{Description, Settings, Shell, Ticket};
 pub trait Model: Send {
     /// Puts the whole device (`function` 0) or a virtual function into the state after power-on. It is the first call, and comes again after
     /// each reset, by the link or by a function level reset, and when software ends a virtual function by VF Enable. The shell has dropped
-    /// the requests and timers of the function before, and makes no further call for them; it drops those of a virtual function that is
+    /// the requests and timers of the function before, and makes no further call for them; it drops the ones of a virtual function that is
     /// gone, too.
     fn reset(&mut self, function: u8, shell: &mut Shell<'_>);
 

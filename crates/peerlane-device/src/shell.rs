@@ -5,7 +5,7 @@ use crate::numbered::numbered;
 
 /// The core around a model, during one call.
 ///
-/// Addresses are those of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
+/// Addresses are addresses of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
 /// posted requests and interrupts in the order in which they were made. While software has not enabled bus mastering, requests wait.
 pub struct Shell<'p> {
     port: &'p mut dyn Port,
@@ -113,14 +113,14 @@ pub enum Request<'r> {
     Answer {
         /// The ticket of the read.
         ticket: Ticket,
-        /// The bytes, as many as the read asks for.
+        /// The bytes, as many as the read has requested.
         bytes: Option<&'r [u8]>,
     },
     /// The answer to a read of registers by a malformed completion, on purpose.
     Malformed {
         /// The ticket of the read.
         ticket: Ticket,
-        /// The bytes, as many as the read asks for.
+        /// The bytes, as many as the read has requested.
         bytes: &'r [u8],
         /// The error in the completion.
         defect: Defect,
@@ -295,12 +295,12 @@ impl<'p> Shell<'p> {
         self.port.deliver(label, bytes);
     }
 
-    /// Reports an internal error of the device to the root complex, after all earlier writes, if software has enabled such messages.
+    /// Reports an internal error of the device to the root complex, after all earlier writes, if software has enabled error messages.
     pub fn report(&mut self, severity: Severity) -> Result<(), Misuse> {
         self.ask(Request::Message { severity })
     }
 
-    /// Asks for [`Model::expired`](crate::Model::expired) in `after_fs` femtoseconds, one at least. Each call sets one more timer.
+    /// Requests [`Model::expired`](crate::Model::expired) in `after_fs` femtoseconds, one at least. Each call sets one more timer.
     pub fn wake_after(&mut self, timer: u64, after_fs: u64) -> Result<(), Misuse> {
         self.ask(Request::Timer { timer, after_fs })
     }

@@ -10,7 +10,7 @@ use peerlane_device::{
 /// The act of the model at its next access to registers, which the test chooses.
 type Act = fn(Access, &mut Shell<'_>) -> Result<(), Misuse>;
 
-/// A model that does at each access what its test says, and tells the outcomes.
+/// A model that does at each access what its test says, and records the outcomes.
 struct Puppet {
     act: Act,
     told: Sender<Told>,

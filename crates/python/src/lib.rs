@@ -119,7 +119,7 @@ impl Contents {
         outcome.map_err(access_error)
     }
 
-    /// The error of a file of a capture that was not told yet, if there is one.
+    /// The error of a file of a capture that was not reported yet, if there is one.
     fn capture_failure(&mut self) -> PyResult<()> {
         let failure = self.0.take_capture_failure();
         failure.map_or(Ok(()), |(number, error)| {
@@ -135,6 +135,9 @@ impl Contents {
         self.unless_failed(done)
     }
 }
+
+/// An expectation: its id, metric, least and greatest value, and line.
+type Expected = (String, String, Option<String>, Option<String>, usize);
 
 /// The parts of a filter: links, kinds, addresses, flows and window.
 type FilterParts = (
@@ -189,6 +192,19 @@ impl Simulation {
 
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.idle()?.0.plan().warnings.clone())
+    }
+
+    /// The expectations: id, metric, least and greatest value, and line.
+    fn expectations(&self) -> PyResult<Vec<Expected>> {
+        let this = self.idle()?;
+        let all = this.0.plan().expectations.iter();
+        let rows = all.map(|one| {
+            let bounds = [&one.at_least, &one.at_most];
+            let [least, most] = bounds.map(|bound| bound.as_ref().map(|at| at.value.0.clone()));
+            let (id, metric) = (&one.id.value, &one.metric);
+            (id.clone(), metric.value.clone(), least, most, metric.line)
+        });
+        Ok(rows.collect())
     }
 
     fn measure_ns(&self) -> PyResult<Option<(f64, f64)>> {
@@ -596,7 +612,7 @@ mod _core {
     #[pymodule_export]
     use super::outside::{advance_to, begin_read, begin_write, call_model, notice, take_outcomes};
     #[pymodule_export]
-    use super::scenario::{Scenario, is_key, join_path, read_value, split_path};
+    use super::scenario::{Scenario, fix, is_key, join_path, read_value, split_path};
     #[pymodule_export]
     use super::session::{
         Session, afus, begins_bitstream, bench_socket, cards, load_image, read_bitstream,

@@ -1,4 +1,4 @@
-//! Functions of Python that are told how far a run is.
+//! Functions of Python that are called with how far a run is.
 
 use std::time::Instant;
 

@@ -43,8 +43,31 @@ impl Scenario {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        let parse = py.get_type::<Self>().getattr("parse")?;
-        Ok((parse, (self.0.to_toml(), self.0.file().to_owned())))
+        let restored = py.get_type::<Self>().getattr("restored")?;
+        let core::Marks {
+            lines,
+            places,
+            members,
+        } = self.0.marks();
+        let text = (self.0.to_toml(), self.0.file().to_owned());
+        Ok((restored, (text, lines, places, members)))
+    }
+
+    /// The scenario of a pickle.
+    #[staticmethod]
+    fn restored(
+        text: (String, String),
+        lines: Vec<usize>,
+        places: Vec<usize>,
+        members: Vec<Option<String>>,
+    ) -> PyResult<Self> {
+        let parsed = setup::written(&text.0, &text.1, &sim::Models::default());
+        let parsed = parsed.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        Ok(Self(parsed.with_marks(core::Marks {
+            lines,
+            places,
+            members,
+        })))
     }
 
     fn to_toml(&self) -> String {
@@ -123,6 +146,52 @@ impl Scenario {
         Ok((value, origin, found.line))
     }
 
+    /// The messages of all errors that do not follow from each other; `settings` says in them which keys were set otherwise than in the file.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python gives a list of its own"
+    )]
+    fn faults(
+        &self,
+        py: Python<'_>,
+        settings: Option<String>,
+        models: Vec<PyRef<'_, DeviceModel>>,
+    ) -> PyResult<Vec<String>> {
+        let models = models::models(&models)?;
+        let written = &self.0;
+        let found = py.detach(|| setup::faults(written, &models)).into_iter();
+        let found = found.map(|error| ::scenario::ScenarioError {
+            with: settings.clone(),
+            ..error
+        });
+        Ok(found.map(|error| error.to_string()).collect())
+    }
+
+    /// All tables of the scenario: path, section whose keys the table has, and model of a device.
+    fn tables(&self) -> Vec<(String, &'static str, Option<String>)> {
+        let all = self.0.all_tables().into_iter();
+        all.map(|one| (one.path, one.section, one.model)).collect()
+    }
+
+    /// The keys that the scenario writes, and their values.
+    fn written<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let all = self.0.all_tables();
+        let pairs = all.iter().flat_map(core::TableAt::keys);
+        let given = pairs.map(|(path, value)| Ok((path, given(py, value)?)));
+        given.collect()
+    }
+
+    /// The keys that tables use without writing them: path, section, model if the key is of one, and the built-in profile with the value.
+    fn unwritten(&self) -> Vec<Unwritten> {
+        let all = self.0.unwritten().into_iter();
+        let of_model = |row: &core::Row| {
+            let only = row.only.as_ref().filter(|(key, _)| *key == "model");
+            only.map(|(_, model)| model.clone())
+        };
+        all.map(|one| (one.path, one.section, of_model(one.row), one.profile))
+            .collect()
+    }
+
     #[pyo3(signature = (path, kind, detail = None))]
     fn lifts(&self, path: &str, kind: &str, detail: Option<&str>) -> PyResult<Vec<Lift>> {
         let found = self.0.lifts(path, kind, detail);
@@ -151,7 +220,15 @@ impl Scenario {
 }
 
 /// The method that makes a scenario anew, and its arguments.
-type Pickled<'py> = (Bound<'py, PyAny>, (String, String));
+type Pickled<'py> = (
+    Bound<'py, PyAny>,
+    (
+        (String, String),
+        Vec<usize>,
+        Vec<usize>,
+        Vec<Option<String>>,
+    ),
+);
 
 /// A key that lifts a limit: its factors, the most that they lead to, and further values.
 type Lift = (
@@ -161,8 +238,22 @@ type Lift = (
     &'static [&'static str],
 );
 
+/// The path of a key, the section whose keys its table has, the model if the key is of one, and the profile that has its value.
+type Unwritten = (String, &'static str, Option<String>, Option<String>);
+
 /// The value that a key has in a run, its origin, and its line.
 type Effective<'py> = (Option<Bound<'py, PyAny>>, String, Option<usize>);
+
+/// Returns a scenario with the keys of today, the changes that were made, and those that are left to make, each with its line.
+#[pyfunction]
+pub fn fix(text: &str, source: &str) -> PyResult<(String, Changes, Changes)> {
+    let fixed = setup::fixed(text, source);
+    let fixed = fixed.map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    Ok((fixed.text, fixed.made, fixed.left))
+}
+
+/// Changes of a text: the line of each, and a message.
+type Changes = Vec<(usize, String)>;
 
 /// Returns whether scenarios have keys at such a path, whatever its names are.
 #[pyfunction]

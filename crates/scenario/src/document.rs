@@ -48,20 +48,29 @@ impl Lines {
 pub struct Source {
     file: String,
     starts: Vec<usize>,
-    sections_with: SectionsWith,
+    elsewhere: FindElsewhere,
 }
 
-/// Returns descriptions of the sections that have a key, for messages about a key in a wrong section.
-pub type SectionsWith = fn(&str) -> Vec<String>;
+/// What there is of a key that a section does not have.
+#[derive(Clone, Debug, Default)]
+pub struct Elsewhere {
+    /// The name of the key now, if it has been renamed.
+    pub renamed: Option<&'static str>,
+    /// Descriptions of the sections that have a key of this name.
+    pub sections: Vec<String>,
+}
+
+/// Finds out what there is of a key that a section, the first argument, does not have.
+pub type FindElsewhere = fn(&str, &str) -> Elsewhere;
 
 impl Source {
     /// Creates the source of a scenario's text. Error messages call it `file`.
-    pub fn new(file: &str, text: &str, sections_with: SectionsWith) -> Self {
+    pub fn new(file: &str, text: &str, elsewhere: FindElsewhere) -> Self {
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             file: file.to_owned(),
             starts: std::iter::once(0).chain(after).collect(),
-            sections_with,
+            elsewhere,
         }
     }
 
@@ -86,6 +95,11 @@ impl Source {
 
     /// Parses the document, and returns the top-level table as it is written.
     pub(crate) fn tables<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
+        self.spanned(text).map(Table::new)
+    }
+
+    /// Parses the document, and returns the top-level table with the bytes of each part.
+    pub(crate) fn spanned<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
             let message = error.message().replace('\n', ", ");
@@ -98,7 +112,7 @@ impl Source {
             };
             self.error(line, format!("this is not TOML: {message}"))
         })?;
-        Ok(Table::new(parsed.into_inner()))
+        Ok(parsed.into_inner())
     }
 
     /// Writes out the repeated tables of a document.
@@ -106,6 +120,20 @@ impl Source {
         extent::check(&table)
             .and_then(|tables| written_out(table, tables, &|offset| self.line(offset)))
             .map_err(|(offset, message)| self.error(self.line(offset), message))
+    }
+
+    /// The bytes at which the lines of the text begin.
+    pub(crate) fn lines(&self) -> &[usize] {
+        &self.starts
+    }
+
+    /// The source of a text of the same name with other lines.
+    pub(crate) fn with_lines(&self, starts: Vec<usize>) -> Self {
+        Self {
+            file: self.file.clone(),
+            starts,
+            elsewhere: self.elsewhere,
+        }
     }
 
     /// The line of a byte of the text; 0 for what was set after the text was read.
@@ -295,11 +323,16 @@ impl<'a> Section<'a> {
         } else {
             &self.name
         };
-        let elsewhere = (self.source.sections_with)(item.key);
-        let hint = match nearest(item.key, &self.known) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None if !elsewhere.is_empty() => format!("it is a key of {}", elsewhere.join("; ")),
-            None => format!("the keys are {}", self.known.join(", ")),
+        let section = match self.name.rsplit_once('.') {
+            Some((_, UPSTREAM)) => UPSTREAM,
+            _ => self.name.split(['.', ' ']).next().unwrap_or_default(),
+        };
+        let Elsewhere { renamed, sections } = (self.source.elsewhere)(section, item.key);
+        let hint = match (renamed, nearest(item.key, &self.known)) {
+            (Some(now), _) => format!("it is {now:?} now, which peerlane fix FILE writes"),
+            (None, Some(near)) => format!("did you mean {near:?}?"),
+            _ if !sections.is_empty() => format!("it is a key of {}", sections.join("; ")),
+            _ => format!("the keys are {}", self.known.join(", ")),
         };
         let message = format!("unknown key {:?} in {place}; {hint}", item.key);
         self.source.error(item.line, message)
@@ -405,8 +438,11 @@ impl<'a> Item<'a> {
     }
 }
 
+/// The table of the link to the node above, within that of a node.
+const UPSTREAM: &str = "upstream";
+
 /// A table without keys.
-static NOTHING: Table<'static> = Table {
+pub(crate) static NOTHING: Table<'static> = Table {
     entries: Vec::new(),
     member: None,
 };
@@ -477,7 +513,7 @@ mod tests {
     use crate::extent::{NAME, TABLES};
 
     fn message(text: &str) -> Option<String> {
-        let source = Source::new("wide.toml", text, |_| Vec::new());
+        let source = Source::new("wide.toml", text, |_, _| Elsewhere::default());
         source.parse(text).err().map(|error| error.to_string())
     }
 

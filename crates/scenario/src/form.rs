@@ -174,6 +174,16 @@ impl Form {
         rows.iter().find(|row| row.fits(section, model))
     }
 
+    /// The rows of all keys of tables of a section with this model.
+    pub(crate) fn rows_of<'f, 'k>(
+        &'f self,
+        section: &'k str,
+        model: Option<&'k str>,
+    ) -> impl Iterator<Item = &'f Row> {
+        let rows = self.rows.values().flatten();
+        rows.filter(move |row| row.fits(section, model))
+    }
+
     /// The keys of tables of a section with this model that lift a limit, in the order in which they are tried: those that end it, those
     /// that grow, and those that switch something off; keys of the model before keys that other models have, too.
     pub(crate) fn lifts(
@@ -182,9 +192,7 @@ impl Form {
         model: Option<&str>,
         limit: &str,
     ) -> Vec<(&'static str, Lift)> {
-        let rows = self.rows.values().flatten();
-        let fitting = rows.filter(|row| row.fits(section, model));
-        let lifting = fitting.filter_map(|row| {
+        let lifting = self.rows_of(section, model).filter_map(|row| {
             let lift = row.declaration.lifts.filter(|lift| lift.limit == limit)?;
             let is_flag = row.declaration.kind == Kind::Flag;
             let rank = (

@@ -8,13 +8,15 @@ mod error;
 mod extent;
 mod form;
 pub mod path;
+mod renames;
 mod repeat;
 mod scenario;
 mod tree;
 
 pub use code::Code;
-pub use document::{At, Item, Lines, Section, Source, advice, nearest, position};
+pub use document::{At, Elsewhere, Item, Lines, Section, Source, advice, nearest, position};
 pub use error::ScenarioError;
 pub use form::{BuiltIn, Form, InnerForm, Row, SectionForm, Shape, TOP};
-pub use scenario::{Effective, Origin, Scenario};
+pub use renames::{Rename, Renamed, renamed};
+pub use scenario::{Effective, Marks, Origin, Scenario, TableAt, Unwritten};
 pub use tree::{Content, Part, Table, read_value};

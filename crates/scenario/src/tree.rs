@@ -230,7 +230,7 @@ pub fn read_value(text: &str) -> Content<'static> {
 
 impl Content<'_> {
     /// Whether the value is a table, or a list of tables.
-    fn is_tables(&self) -> bool {
+    pub(crate) fn is_tables(&self) -> bool {
         match self {
             Content::List(list) => list.iter().all(|part| part.table().is_some()),
             Content::Table(_) => true,

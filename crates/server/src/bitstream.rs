@@ -58,7 +58,7 @@ struct AfuImage {
     interface: String,
     #[serde(rename = "accelerator-clusters")]
     clusters: Vec<Cluster>,
-    /// In MHz; some tools leave a text here, which asks for no clock.
+    /// In MHz; some tools leave a text here, which sets no clock.
     #[serde(rename = "clock-frequency-high", default)]
     clock: Value,
 }
@@ -112,7 +112,7 @@ impl Image {
         [&MAGIC[..], &length.to_le_bytes(), metadata.as_bytes()].concat()
     }
 
-    /// Whether the bytes of a file begin as those of a bitstream do.
+    /// Whether the bytes of a file begin like a bitstream.
     pub fn is_begun(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }
@@ -141,7 +141,7 @@ impl Image {
 /// A megahertz in hertz.
 const MHZ: u64 = 1_000_000;
 
-/// The user clock that metadata asks for. Zero, a text or nothing ask for none.
+/// The user clock in the metadata. Zero, a text or nothing ask for none.
 fn user_clock(value: &Value) -> Result<Option<Frequency>, BitstreamError> {
     let Some(mhz) = value.as_f64().filter(|mhz| *mhz > 0.0) else {
         return Ok(None);

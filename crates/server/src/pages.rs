@@ -1,7 +1,7 @@
 //! Pages for the memory of cards, which another thread touches in advance.
 //!
 //! The first touch of memory can take a machine as long as what is simulated meanwhile: the system clears the page, and a virtual machine
-//! asks the one below it. A thread keeps some pages ready while a session is open, from the first write to a card's memory or the first
+//! needs the machine below it for that. A thread keeps some pages ready while a session is open, from the first write to a card's memory or the first
 //! [large buffer](LARGE) on. What a page contains is the same as without it: zeros.
 
 use std::hint::black_box;

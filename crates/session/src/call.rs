@@ -39,7 +39,7 @@ pub enum Request {
         /// The process's [version](crate::VERSION) of the protocol.
         version: u32,
     },
-    /// Asks for the list of objects; the reply is [`Reply::Objects`].
+    /// Requests the list of objects; the reply is [`Reply::Objects`].
     Objects,
     /// Opens an object; the reply is [`Reply::Opened`].
     Open {
@@ -170,7 +170,7 @@ pub enum Attribute {
     ClockCounter,
     /// A performance counter of a device, for one port or for all. The value is 0 unless [enabled](Self::IsCounting).
     Counter(Counter, Option<u8>),
-    /// Whether the counters of one port, or those of all ports, are enabled. A store of a value other than 0 enables them, and disables
+    /// Whether the counters of one port, or of all ports, are enabled. A store of a value other than 0 enables them, and disables
     /// the others.
     IsCounting(Option<u8>),
     /// Whether the counters are frozen.

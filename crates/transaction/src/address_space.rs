@@ -7,7 +7,7 @@ use protocol::{FunctionId, Header, Pasid};
 pub struct AddressSpace {
     /// The function.
     pub function: FunctionId,
-    /// The process, without the permissions that a request asks for.
+    /// The process, without the permissions that a request needs.
     pub pasid: Option<Pasid>,
 }
 

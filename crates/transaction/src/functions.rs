@@ -429,7 +429,7 @@ impl Functions {
         self.record(place, Refusal::CompletionTimeout, (None, false), fx);
     }
 
-    /// Records an error, with the header to log, and whether the packet has a completion that tells the requester.
+    /// Records an error, with the header to log, and whether the packet has a completion that notifies the requester.
     fn record<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -512,7 +512,7 @@ impl Functions {
         }
     }
 
-    /// Records an error that the function at `place` has found in itself. None if software has not enabled messages about such errors.
+    /// Records an error that the function at `place` has found in itself. None if software has not enabled messages about these errors.
     pub fn own_error<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,

@@ -18,7 +18,7 @@ pub struct Mark {
     pub traffic_class: TrafficClass,
     /// The attributes; the requester's registers may not allow all of them.
     pub attributes: Attributes,
-    /// The PASID prefix, with the permissions that it asks for; the requester's registers may not allow all of it.
+    /// The PASID prefix, with the permissions that it needs; the requester's registers may not allow all of it.
     pub pasid: Option<Pasid>,
 }
 

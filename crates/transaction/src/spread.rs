@@ -20,11 +20,11 @@ pub struct Spread {
 /// A distribution of the times between requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// One request in each such span. The first time is random within the span.
+    /// One request in each of these spans. The first time is random within the span.
     Even(Span),
     /// A Poisson process with this mean span.
     Poisson(Span),
-    /// One trial in each such span, with this probability of a request.
+    /// One trial in each of these spans, with this probability of a request.
     Bernoulli(Span, f64),
 }
 

@@ -304,7 +304,7 @@ fn errors(list: &mut Constants) {
     }
 }
 
-/// The positions of the fields: those of every header, of requests, of their two forms of addresses, and of completions.
+/// The positions of the fields: of every header, of requests, of their two forms of addresses, and of completions.
 fn fields() -> Result<String, TlpError> {
     let (mut short, mut wide) = (memory(0, 32)?, memory(WIDE, 64)?);
     let addresses = [("SHORT", short.pop()), ("WIDE", wide.pop())];

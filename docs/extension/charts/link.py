@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from extension.charts.look import chart, lines, powers
 from peerlane import Fabric
-from peerlane.report.colours import SERIES
+from peerlane.charts.colours import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peerlane import RunResult
-    from peerlane.report.charts.chart import Spec
+    from peerlane.charts.chart import Spec
 
 PAYLOADS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 POLICIES: dict[str, Spec] = {
@@ -41,7 +41,10 @@ def overhead() -> Spec:
     values = []
     for payload in PAYLOADS:
         fabric = _link(host=LARGEST, device={**LARGEST, "bar": "1 MiB"})
-        request = {"request_size": f"{payload} B", "size": f"{min(payload, 512) * 2} KiB"}
+        request: dict[str, Any] = {
+            "request_size": f"{payload} B",
+            "size": f"{min(payload, 512) * 2} KiB",
+        }
         result = fabric.flow("d", "h", **request).flow("h", "d", **request).run()
         used = result.links["h-d", "up"]
         sizes = (used.payload_bytes, used.overhead_bytes, used.dllp_bytes, used.ordered_set_bytes)

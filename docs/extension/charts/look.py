@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peerlane.report import colours
-from peerlane.report.charts.chart import CONFIG, Spec
-from peerlane.report.vega import SCHEMA
+from peerlane.charts import colours
+from peerlane.charts.chart import CONFIG, Spec
+from peerlane.charts.vega import SCHEMA
 
 _LOOK: Spec = CONFIG | {
     # A font of the widths that are measured when the chart is drawn.

@@ -61,7 +61,7 @@ async def packets_leave_whole_and_in_order(dut: Any) -> None:
 
 @cocotb.test(timeout_time=LIMIT, timeout_unit="us")
 async def an_urgent_port_is_served_first(dut: Any) -> None:
-    """With packets at every port: those of urgent ports first, then the others in turns."""
+    """With packets at every port: packets of urgent ports first, then the others in turns."""
     start_clock(dut.clk_i)
     await reset(dut, ["data_i", "bytes_i", "first_i", "last_i", "valid_i", "ready_i"])
     ports, fixed = int(dut.PORTS.value), int(dut.FIXED.value)

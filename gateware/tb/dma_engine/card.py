@@ -80,7 +80,7 @@ class Function(MemoryEndpoint):  # type: ignore[misc]
 
 
 class Card:
-    """The circuit whose signals are those of `dut`, as the device of a slot."""
+    """The circuit with the signals of `dut`, as the device of a slot."""
 
     def __init__(self, dut: Any, *, msix: bool = False) -> None:
         self.dut = dut

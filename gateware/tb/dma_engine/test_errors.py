@@ -78,7 +78,7 @@ async def a_read_that_fails_is_reported_by_its_completion_or_its_tag(dut: Any) -
 
 @law(SOURCE, lists="engine", most=0.2)
 async def reads_that_time_out_together_are_reported_one_by_one(dut: Any) -> None:
-    """The requests of all tags are lost, and so is none of the reports, beside those of packets."""
+    """The requests of all tags are lost, and no report is, beside reports of packets."""
     world = await World(dut, mrrs=128).begin()
     world.refusals = dict.fromkeys(range(16), SILENT)
     world.describe(READ, [(0x10000, 16 * 128)])

@@ -152,7 +152,7 @@ async def every_alignment_of_source_and_target_keeps_the_bytes(dut: Any) -> None
 
 @law(SOURCE)
 async def peer_writes_of_every_alignment_and_small_size_have_their_bytes(dut: Any) -> None:
-    """Addresses from 0 to 127 in the soak, and sizes around those of beats and packets."""
+    """Addresses from 0 to 127 in the soak, and sizes around the sizes of beats and packets."""
     world = await World(dut).begin()
     sizes = [*range(1, 18), 63, 64, 65, 127, 128, 129] if SOAK else [1, 3, 5, 7, 9]
     for at in range(128 if SOAK else 8):
@@ -316,7 +316,7 @@ async def the_counters_say_what_the_link_and_the_errors_were(dut: Any) -> None:
 
 @law(SOURCE)
 async def completions_that_belong_to_nothing_change_nothing(dut: Any) -> None:
-    """Tags that are free, too large, or those of fetches, in the middle of a read."""
+    """Tags that are free, too large, or of fetches, in the middle of a read."""
     world = await World(dut, mrrs=128).begin(receive=never)
     draw = random.Random(49)
     world.describe(READ, [(0x10000, 4096)])

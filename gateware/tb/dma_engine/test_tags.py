@@ -10,7 +10,7 @@ from dma_engine.world import FETCH_TAGS, READ, STATUS, TAGS, World
 
 @law(SOURCE)
 async def extended_tags_are_used_while_they_are_enabled(dut: Any) -> None:
-    """All tags but those of fetches; less than 32 again once they are disabled."""
+    """All tags but the tags of fetches; less than 32 again once they are disabled."""
     world = await World(dut, mrrs=128).begin()
     for enabled in (0, 1, 0):
         dut.ext_tag_i.value = enabled

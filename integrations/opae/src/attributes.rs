@@ -1,4 +1,4 @@
-//! Attributes: information about an object besides its properties. Their names are those of the files in which drivers of such
+//! Attributes: information about an object besides its properties. They have the names of the files in which drivers of these
 //! cards show them. Where the card's own driver and the kernel's driver use different names, both exist.
 
 use session::{Attribute as Register, Counter, ErrorRegister, Kind, Object, Reply, Request};

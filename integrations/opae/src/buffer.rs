@@ -32,7 +32,7 @@ fn page_for(len: u64) -> u64 {
 }
 
 /// The page size of `len` bytes of the program's memory at `base`: the largest of which they are whole pages. Software that makes page
-/// tables for devices pins such pages one by one, and takes the lower bits of an address of a device from the program's address.
+/// tables for devices pins these pages one by one, and takes the lower bits of an address of a device from the program's address.
 fn page_at(base: usize, len: u64) -> u64 {
     let pages = [HUGE, LARGE];
     let is_whole = |page: u64| (base as u64 | len).is_multiple_of(page);
@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// Whether the processor may execute a part of a range of the program's memory. Such memory cannot be guarded: a fetch of an
+/// Whether the processor may execute a part of a range of the program's memory. This memory cannot be guarded: a fetch of an
 /// instruction would fault, and the handler may be in it. Valgrind makes all memory executable, and fetches no instruction from it.
 fn holds_code(range: Range<usize>) -> bool {
     if valgrind::is_there() {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libc::FILE;
 
-/// `OPAE_LOG_ERROR`: the highest level that is printed if `LIBOPAE_LOG` has no other; such messages go to standard error.
+/// `OPAE_LOG_ERROR`: the highest level that is printed if `LIBOPAE_LOG` has no other; these messages go to standard error.
 const ERROR: c_int = 0;
 
 unsafe extern "C" {

@@ -1,6 +1,6 @@
 //! Metrics: the performance counters of a device, and the counters that an accelerator has in a metrics block.
 //!
-//! A device's metrics are its attributes below `dperf`. An accelerator's are those of a building block in its list of features; its
+//! A device's metrics are its attributes below `dperf`. An accelerator has the metrics of a building block in its list of features; its
 //! registers are groups of counters.
 
 use std::ffi::c_char;

@@ -94,7 +94,7 @@ impl Names {
     }
 }
 
-/// Whether the system's list of mappings has one of such addresses and rights, which are letters such as `r-xp`.
+/// Whether the system's list of mappings has one of these addresses and rights, which are letters such as `r-xp`.
 pub fn is_any_mapping(is_it: impl Fn(Range<usize>, &str) -> bool) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let number = |text| usize::from_str_radix(text, 16).ok();

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from peerlane._core import Scenario, ScenarioError, advice
+from peerlane.building.sections import stated
 from peerlane.building.workloads import Workloads
-from peerlane.dotted import join_path
+from peerlane.dotted import join_path, split_path
 from peerlane.explaining.explain import explain
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.keys import check_keys
-from peerlane.fabric.settings import attached, split
+from peerlane.fabric.settings import attached, split, with_unit
 from peerlane.fabric.simulation import Simulation, already_warned, read_scenario
 from peerlane.fabric.variant import parsed
 from peerlane.models.loading import Library, refuse_file, refuse_many, settings_of, with_model
@@ -29,13 +30,17 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from os import PathLike
 
+    from networkx import Graph
+
     from peerlane.fabric import typed_keys
     from peerlane.fabric.settings import Setting
+    from peerlane.fabric.simulation import Capture
     from peerlane.fabric.tree import Tree
     from peerlane.models.device import Device
+    from peerlane.progress import Progress
     from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
-    from peerlane.varying.sweep import Points
+    from peerlane.varying.sweep import Sweep
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
 _TABLES = (
@@ -52,6 +57,9 @@ class Fabric(Workloads):
 
     Every method that adds something returns the fabric, so that calls can be chained; one that
     raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
+    Sizes are texts with a unit, or numbers of bytes, and rates texts or numbers of bytes a second;
+    all other quantities are texts with a unit.
+
     With `each="i = 0..511"` a call adds many nodes or workloads, with numbers for `{i}`:
     `fabric.device("ep{i}", "sw{i / 64}", each="i = 0..511")`.
 
@@ -95,6 +103,31 @@ class Fabric(Workloads):
         """
         return cls.from_toml(read_scenario(path), source=str(path))
 
+    @classmethod
+    def from_networkx(cls, graph: Graph[Any], *, name: str | None = None) -> Self:
+        """The fabric of a graph of networkx, such as one of `Tree.to_networkx`.
+
+        The attribute `kind` of a node is "host", "switch", "device" or "controller". That of an
+        edge is "link", which joins a node with one below it and is the default; "fibre" between
+        routers, "cable" between controllers, or "port" between a `nic` and its controller. All
+        other attributes are settings of the node, or of the link, fibre or cable; what a graph of
+        `Tree.to_networkx` has beside the kind, the model and the width and generation of links is
+        for enumeration to find.
+
+        Args:
+            graph: The graph, whose edges need no direction.
+            name: Of the fabric; that of the graph, if absent.
+
+        Raises:
+            ScenarioError: A node is below no host, links close a circle, or a kind or a key is
+                unknown.
+        """
+        from peerlane.building.graph import add_graph  # noqa: PLC0415 - for graphs alone
+
+        fabric = cls(name or graph.name or "fabric")
+        add_graph(fabric, graph)
+        return fabric
+
     def copy(self) -> Self:
         """A fabric of its own with the same contents."""
         # Models are not copied, and no call changes the table of them.
@@ -135,129 +168,46 @@ class Fabric(Workloads):
         check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
-    # Written by `make generate`: an overload for each model of ours.
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["dma"] | None = None,
-        **settings: Unpack[typed_keys.DmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["block-dma"],
-        **settings: Unpack[typed_keys.BlockDmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["sg-dma"],
-        **settings: Unpack[typed_keys.SgDmaDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["fpga-card"],
-        **settings: Unpack[typed_keys.FpgaCardDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["router"],
-        **settings: Unpack[typed_keys.RouterDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[typed_keys.NicDevice]
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["accelerator"],
-        **settings: Unpack[typed_keys.AcceleratorDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["nvme"],
-        **settings: Unpack[typed_keys.NvmeDevice],
-    ) -> Self: ...
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: Literal["reflector"],
-        **settings: Unpack[typed_keys.ReflectorDevice],
-    ) -> Self: ...
-    # End of what is written.
-    @overload
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: type[Device] | Device | Library,
-        **settings: Setting,
-    ) -> Self: ...
-    def device(
-        self,
-        name: str,
-        to: str,
-        *,
-        model: str | type[Device] | Device | Library | None = None,
-        **settings: Setting,
-    ) -> Self:
-        """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+    if TYPE_CHECKING:
+        device: typed_keys.AddDevice[Self]
+    else:
 
-        Args:
-            name: Of the new device.
-            to: The node above.
-            model: The name of a built-in model, or a model of one's own: a class derived from
-                `peerlane.Device`, an object of it that is this device in each simulation of the
-                fabric, or a `peerlane.Library`.
-            settings: Parameters of the link, of the device, and of its model.
+        def device(
+            self,
+            name: str,
+            to: str,
+            *,
+            model: str | type[Device] | Device | Library | None = None,
+            **settings: Setting,
+        ) -> Self:
+            """Adds a device below `to`; `settings` as for `switch`, and those of its model.
 
-        Raises:
-            ScenarioError: As for `host`.
-            TypeError: `model` is no model, or the name of a file.
-            ValueError: The model is declared wrongly, or the object is another device already.
-        """
-        if model is None or isinstance(model, str):
-            refuse_file(model)
-            check_keys("devices", settings)
-            return self._add("devices", name, {"model": model} | attached(to, settings))
-        known = self._models
-        known_as, models = with_model(known, model)
-        if not isinstance(model, type | Library):
-            settings = {**settings_of(model), **settings}
-        with registered_models(models):
-            check_keys("devices", settings)
-        self._add("devices", name, {"model": known_as} | attached(to, settings))
-        self._models = models
-        return self
+            Args:
+                name: Of the new device.
+                to: The node above.
+                model: The name of a built-in model, or a model of one's own: a class derived from
+                    `peerlane.Device`, an object of it that is this device in each simulation of the
+                    fabric, or a `peerlane.Library`.
+                settings: Parameters of the link, of the device, and of its model.
+
+            Raises:
+                ScenarioError: As for `host`.
+                TypeError: `model` is no model, or the name of a file.
+                ValueError: The model is declared wrongly, or the object is another device already.
+            """
+            if model is None or isinstance(model, str):
+                refuse_file(model)
+                check_keys("devices", settings)
+                return self._add("devices", name, {"model": model} | attached(to, settings))
+            known = self._models
+            known_as, models = with_model(known, model)
+            if not isinstance(model, type | Library):
+                settings = {**settings_of(model), **settings}
+            with registered_models(models):
+                check_keys("devices", settings)
+            self._add("devices", name, {"model": known_as} | attached(to, settings))
+            self._models = models
+            return self
 
     def controller(self, name: str, **settings: Unpack[typed_keys.Controller]) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
@@ -272,7 +222,7 @@ class Fabric(Workloads):
         Args:
             name: Of the port.
             owners: The hosts that the functions of the endpoint belong to: that of its physical
-                function, then those of its virtual ones.
+                function, then the classes of its virtual ones.
             settings: `controller`, `processor`, `loads`, `tags` and so on.
         """
         if isinstance(owners, str):
@@ -303,8 +253,8 @@ class Fabric(Workloads):
             shape: "ring", "mesh" or "torus".
             size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
             hosts: Parameters of every host.
-            routers: Parameters of every router; those of links, as for `switch`, are of the link
-                from a router to its host.
+            routers: Parameters of every router; parameters of links, as for `switch`, are of the
+                link from a router to its host.
             settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
                 `severed_at`.
         """
@@ -315,9 +265,9 @@ class Fabric(Workloads):
             size = "x".join(map(str, size))
         fields: dict[str, Any] = {"shape": shape, "size": size} | settings
         if hosts is not None:
-            fields["hosts"] = dict(hosts)
+            fields["hosts"] = stated("hosts", hosts)
         if routers is not None:
-            link, own = split(routers)
+            link, own = split(stated("devices", routers))
             fields["routers"] = ({"upstream": link} if link else {}) | own
         return self._add("networks", name, fields)
 
@@ -330,7 +280,7 @@ class Fabric(Workloads):
         to_port: int | None = None,
         **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
-        """Joins two routers, or tells what is different about a fibre of a network.
+        """Joins two routers, or sets what is different about a fibre of a network.
 
         Args:
             a: A router: a device with model "router", or one of a network.
@@ -359,6 +309,7 @@ class Fabric(Workloads):
             there = advice(name, list(known)) if known else "there is none yet"
             raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
         table = join_path((known[name], name))
+        settings = stated(known[name], settings)
         link, own = split(settings) if known[name] in _NODES else ({}, settings)
         if link and scenario.get(f"{table}.upstream") is None:
             raise ScenarioError(f"{name!r} has no link above it; set the link of a node below it")
@@ -376,12 +327,12 @@ class Fabric(Workloads):
         Raises:
             ScenarioError: There is no such section, name or id.
         """
-        self._scenario.set(path, value)
+        self._scenario.set(path, _stated_at(path, value))
         return self
 
     def without_flows(self) -> Self:
-        """Takes all workloads away."""
-        for work in LISTS:
+        """Takes all workloads away, and what is expected of the run."""
+        for work in (*LISTS, "expect"):
             self._scenario.remove(work)
         return self
 
@@ -429,13 +380,13 @@ class Fabric(Workloads):
 
         Args:
             seed: Replaces the fabric's own.
-            trace: A file for the packet trace, as `Simulation.trace_to` writes it.
-            perfetto: A file for a timeline, as `Simulation.perfetto_to` writes it.
-            vcd: A file for the activity of links, as `Simulation.vcd_to` writes it.
-            pcap: A file for a capture in pcapng, as `Simulation.pcap_to` writes it.
+            trace: A file for the packet trace, as `Simulation.capture` has this and the others.
+            perfetto: A file for a timeline.
+            vcd: A file for the activity of links.
+            pcap: A file for a capture in pcapng.
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
-            progress: Hears the fraction done, 0 to 1.
+            progress: Called from time to time with the share that is done, 0 to 1.
             threads: The number of threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
@@ -444,17 +395,17 @@ class Fabric(Workloads):
                 is less than 1.
         """
         simulation = self.simulation(seed=seed)
-        captures = {
-            simulation.trace_to: trace,
-            simulation.perfetto_to: perfetto,
-            simulation.vcd_to: vcd,
-            simulation.pcap_to: pcap,
+        captures: dict[Capture, str | PathLike[str] | None] = {
+            "trace": trace,
+            "perfetto": perfetto,
+            "vcd": vcd,
+            "pcap": pcap,
         }
-        files = {begin: path for begin, path in captures.items() if path is not None}
+        files = {form: path for form, path in captures.items() if path is not None}
         if only and not files:
             raise ValueError("only filters a capture; give trace, perfetto, vcd or pcap, too")
-        for begin, path in files.items():
-            begin(path, only=only)
+        for form, path in files.items():
+            simulation.capture(form, path, only=only)
         if watch_waits:
             simulation.watch_waits()
         return simulation.run(progress, threads=threads)
@@ -470,8 +421,8 @@ class Fabric(Workloads):
         executor: Executor | None = None,
         out: str | PathLike[str] | None = None,
         resume: bool = False,
-        progress: Callable[[int, int], object] | None = None,
-    ) -> Points:
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Sweep:
         """Runs the fabric at every combination of the values of some keys, on every processor.
 
         Points that fail are in the table, with their reason, and do not end the sweep.
@@ -488,7 +439,7 @@ class Fabric(Workloads):
             out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
                 its points are in a journal beside it.
             resume: Whether to go on with the journal of an interrupted sweep.
-            progress: Hears how many points are done, and how many there are.
+            progress: Called after each point with the share that is done.
 
         Raises:
             ScenarioError: The fabric cannot be built, or has none of the keys.
@@ -498,10 +449,14 @@ class Fabric(Workloads):
         from peerlane.varying.sweep import sweep_points  # noqa: PLC0415 - for sweeps alone
 
         refuse_many(self._models)
+        varied = {
+            path: values if isinstance(values, str) else [_stated_at(path, one) for one in values]
+            for path, values in vary.items()
+        }
         with registered_models(self._models):
             return sweep_points(
                 self.to_toml(),
-                vary,
+                varied,
                 [metrics] if isinstance(metrics, str) else metrics,
                 source=f"<{self._scenario.get('name') or 'fabric'}>",
                 sample=sample,
@@ -547,3 +502,10 @@ class Fabric(Workloads):
                 return draw(self)._repr_html_()
         except ScenarioError as error:
             return markup.page(markup.line(str(error), "wrong"))
+
+
+def _stated_at(path: str, value: Setting) -> Setting:
+    """The value of the key at a path, with the unit of a plain number."""
+    parts = split_path(path)
+    found: Setting = with_unit(parts[0], parts[-1], value)
+    return found

@@ -168,7 +168,7 @@ class Workloads(Sections):
             buffer: The name of the buffer with the rows.
             locks: The name of the buffer with the lock table.
             id: Names the transactions in the results.
-            settings: `rows`, `lock`, `contention`, `work`, and those of locks but `records` and
+            settings: `rows`, `lock`, `contention`, `work`, and the keys of locks but `records` and
                 `hold`.
         """
         entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}
@@ -195,6 +195,30 @@ class Workloads(Sections):
         check_keys("incidents", settings)
         entry = {"id": id, "at": at, "what": what, "node": node, **settings}
         return self._append("incidents", entry)
+
+    def expect(
+        self,
+        metric: str,
+        *,
+        at_least: str | float | None = None,
+        at_most: str | float | None = None,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        each: str | None = None,
+    ) -> Self:
+        """Expects a number of the result within bounds; a run that does not meet it has failed.
+
+        Args:
+            metric: The path of the number in the JSON of a result, such as
+                "flows.up.bytes_per_second", "flows.up.latency_ns.p99" or
+                "links.h0-s0.up.utilisation".
+            at_least: The least value that is right, such as "3 GB/s"; a number is in the unit of
+                the metric.
+            at_most: The greatest value that is right.
+            id: Names the expectation in `RunResult.expectations`.
+            each: Repeats the expectation, as for nodes.
+        """
+        bounds = {"at_least": at_least, "at_most": at_most}
+        return self._append("expect", {"id": id, "metric": metric, **bounds, "each": each})
 
     def measure(self, start: str, until: str) -> Self:
         """Sets the window of the steady rates, in time from when every link is up."""

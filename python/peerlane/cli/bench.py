@@ -11,6 +11,7 @@ from peerlane.cli.console import emit, progress, say
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import MOST_RUNS, JsonTo, wrong_use
 from peerlane.formats import duration, size
+from peerlane.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -206,7 +207,7 @@ def bench_circuits(
 
     Each engine is at Gen2 x4, with the full link protocol; every byte is checked. Beside it the
     engine alone runs under cocotb with Icarus, where these are installed. Rates are of processor
-    time; cycles are those of all engines.
+    time; cycles are of all engines together.
     """
     from peerlane.benchmark.circuits import icarus, ring
 
@@ -266,7 +267,7 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
         for name, measure in cases:
-            bar(name, len(runs) / len(cases))
+            bar(Progress(len(runs) / len(cases), name))
             with wrong_use():
                 runs.append(measure())
     return runs

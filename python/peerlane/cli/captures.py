@@ -38,7 +38,7 @@ class Captures:
             "Write one JSON object to FILE for every TLP, DLLP and ordered set on a wire and "
             "for every arrival: `ns` is when its first bit takes the wire (of an arrival, when its "
             "last bit is there), `length_ns` how long it is there, `length` the bytes that a "
-            "request carries or asks for. What leaves in each direction of each link is in the "
+            "request carries or reads. What leaves in each direction of each link is in the "
             "order of time, and so is what arrives; lines of different links interleave. "
             "docs/reference/trace.md lists all fields.",
         ),
@@ -92,7 +92,7 @@ class Captures:
         typer.Option(
             metavar="FIRST-LAST",
             help="Capture only packets that name an address from FIRST to LAST, such as "
-            "`0x80000000-0x80000fff`, and the completions of such requests.",
+            "`0x80000000-0x80000fff`, and the completions of these requests.",
         ),
     ] = None
     flow: Annotated[
@@ -148,20 +148,20 @@ class Captures:
         for option, path in self.files.items():
             if path is None:
                 continue
-            begin = getattr(simulation, f"{option.removeprefix('--')}_to")
+            form: Any = option.removeprefix("--")
             try:
-                begin(path, only=self.only)
+                simulation.capture(form, path, only=self.only)
             except ValueError as error:
                 raise typer.BadParameter(f"--{error}") from None
 
     def empty(self, simulation: Simulation) -> Iterator[str]:
         """A message for each capture in which the filter has left nothing."""
-        for path in simulation.empty_captures() if self.only else ():
-            yield f"{path} has no records: nothing that took a wire meets {self._parts()}"
+        for path in simulation.core.empty_captures() if self.only else ():
+            yield f"{path} has no records: nothing that took a wire matches {self._parts()}"
 
 
 def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterator[str]:
-    """A message for each capture whose file took no more, those of `raised` first."""
+    """A message for each capture whose file took no more, failures in `raised` first."""
     for error in (*raised, *_failures(simulation)):
         what = (error.strerror or str(error)).lower()
         yield (
@@ -173,7 +173,7 @@ def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterat
 def _failures(simulation: Simulation) -> Iterator[OSError]:
     while True:
         try:
-            simulation.capture_failure()
+            simulation.core.capture_failure()
         except OSError as error:
             yield error
         else:

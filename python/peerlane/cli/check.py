@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
+
+import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import Circuits, JsonTo, Models, Scenario, Settings
+from peerlane.cli.options import WRONG_USE, Circuits, JsonTo, Models, Scenario, Settings
+
+if TYPE_CHECKING:
+    from peerlane import Simulation
 
 
 def check(
@@ -17,25 +23,47 @@ def check(
 ) -> None:
     """Check a scenario: print what a run would refuse or warn about, without running it.
 
-    The exit status is 0 when a run would begin, with warnings or without them, and 2 when it would
-    be refused. JSON has the warnings as a list.
+    Errors that do not follow from each other are all printed, each with its line. The exit status
+    is 0 when a run would begin, with warnings or without them, and 2 when it would be refused. JSON
+    has the warnings as a list.
     """
     from peerlane.cli.console import emit, warn
     from peerlane.cli.head import head
-    from peerlane.cli.scenarios import open_simulation
+    from peerlane.cli.scenarios import scenario_text
     from peerlane.fabric.scenario_warning import ScenarioWarning
+    from peerlane.formats import counted
 
     keep_apart([file], {"--json": json_to})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ScenarioWarning)
-        simulation = open_simulation(file, settings=settings, circuits=rtl)
+        simulation = _simulation(*scenario_text(file), settings, rtl)
     found = [str(one.message) for one in caught if issubclass(one.category, ScenarioWarning)]
     for risk in found:
         warn(risk)
     result = simulation.result()
     work = sum(len(rows) for rows in result.workloads.values())
-    counts = {"node": len(simulation.tree().nodes), "workload": work, "warning": len(found)}
-    told = ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
+    counts = {"node": len(simulation.tree().nodes), "workload": work}
+    counts |= {"expectation": len(result.expectations)} if result.expectations else {}
+    counts["warning"] = len(found)
+    told = ", ".join(counted(count, noun) for noun, count in counts.items())
     document = head("check", scenario_digest=simulation.scenario_digest)
     document |= {"name": result.name, "warnings": found}
     emit(document, f"{result.name}: {told}", json_to)
+
+
+def _simulation(
+    text: str, source: str, settings: Settings = None, circuits: Circuits = None
+) -> Simulation:
+    """The simulation of a scenario, unless it has errors, which are printed."""
+    from peerlane._core import ScenarioError
+    from peerlane.cli.console import complain
+    from peerlane.cli.scenarios import faults_of, simulation_of
+
+    try:
+        return simulation_of(text, source, settings=settings, circuits=circuits)
+    except ScenarioError as error:
+        first = str(error)
+    found = faults_of(text, source, settings, circuits)
+    for fault in found if first in found else [first]:
+        complain(fault)
+    raise typer.Exit(WRONG_USE)

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from peerlane.formats import wall_time
 from peerlane.printable import json_text, printable
+from peerlane.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,13 +92,6 @@ class InterruptedWorkError(Exception):
 _clock = time.monotonic
 
 
-class Bar(Protocol):
-    """A bar that work moves."""
-
-    def __call__(self, now: str, share: float, remaining_s: float | None = None, /) -> None:
-        """Shows the name of the work, the share that is done, and the time left where known."""
-
-
 @contextmanager
 def progress(what: str) -> Iterator[Bar]:
     """Shows on standard error how far long work is, and the time that is left.
@@ -107,7 +101,7 @@ def progress(what: str) -> Iterator[Bar]:
     # The thread must not import anything: each file would wait for a core that holds Python's lock.
     from peerlane.cli import screen  # noqa: F401
 
-    work = _Work(what)
+    work = Bar(what)
     over = threading.Event()
     manner = BAR if sys.stderr.isatty() else LINES
 
@@ -122,25 +116,26 @@ def progress(what: str) -> Iterator[Bar]:
     teller = threading.Thread(target=tell, name="progress", daemon=True)
     teller.start()
     try:
-        yield work.update
+        yield work
     finally:
         over.set()
         teller.join()
 
 
-class _Work:
-    """What is being done, and how far it was when it was last heard of."""
+class Bar:
+    """The name of the work, and its progress: the `progress` of any function can be a bar."""
 
     def __init__(self, what: str) -> None:
-        self.now = what
+        self.now = self._what = what
         self.share = 0.0
         self._remaining_s: float | None = None
         self._began_s = self._heard_s = _clock()
 
-    def update(self, now: str, share: float, remaining_s: float | None = None) -> None:
-        """Takes news of the work, as a `Bar` does."""
-        self.now, self.share, self._remaining_s = now, share, remaining_s
-        self._heard_s = _clock()
+    def __call__(self, share: float) -> None:
+        """Takes the share that is done, and what a `Progress` has beside it."""
+        known = share if isinstance(share, Progress) else Progress(share)
+        self.now, self.share = known.now or self._what, float(known)
+        self._remaining_s, self._heard_s = known.remaining_s, _clock()
 
     def state(self) -> str:
         """The share done and the time left, by the pace so far where nobody knows better."""
@@ -154,7 +149,7 @@ class _Work:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[_Work], None]]:
+def _bar() -> Iterator[Callable[[Bar], None]]:
     from peerlane.cli.screen import bar
 
     with bar() as update:
@@ -162,14 +157,14 @@ def _bar() -> Iterator[Callable[[_Work], None]]:
 
 
 @contextmanager
-def _lines() -> Iterator[Callable[[_Work], None]]:
+def _lines() -> Iterator[Callable[[Bar], None]]:
     yield lambda work: say(f"{work.now}: {work.state()}")
 
 
 class _Manner(NamedTuple):
     """A manner of showing progress, and the seconds before it begins and between two looks."""
 
-    show: Callable[[], AbstractContextManager[Callable[[_Work], None]]]
+    show: Callable[[], AbstractContextManager[Callable[[Bar], None]]]
     first_s: float
     every_s: float
 

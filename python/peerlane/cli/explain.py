@@ -50,7 +50,7 @@ def explain(
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
     numbers in names, the slowest is shown; --all shows each. Of more than 16 flows with the same
-    limit, only that of the slowest is lifted, unless --all or --json asks for each.
+    limit, only that of the slowest is lifted, unless --all or --json is given.
 
     "What if" is measured: a run of its own with one key of the scenario changed, far enough that
     the limit is another one. It has the rate before and after, and what then limits.
@@ -65,8 +65,7 @@ def explain(
 
     keep_apart([scenario.file], {"--json": json_to})
     text, source = scenario_text(scenario.file)
-    explaining = f"explaining {Path(scenario.file).name}"
-    with progress(explaining) as bar:
+    with progress(f"explaining {Path(scenario.file).name}") as bar:
         found = find_out(
             text,
             source=source,
@@ -75,7 +74,7 @@ def explain(
             flow=flow,
             what_if=what_if,
             each=every or json_to is not None,
-            progress=lambda share: bar(explaining, share),
+            progress=bar,
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
     emit(document, tables(found, each=every), json_to)

@@ -27,7 +27,7 @@ def complain_of_code(error: Exception) -> None:
 
 
 def _print_traceback(error: BaseException) -> None:
-    """Prints a traceback without the frames of Peerlane, which are around those of the user."""
+    """Prints a traceback without the frames of Peerlane, which are around the user's."""
     told = traceback.TracebackException.from_exception(error)
     own = [frame for frame in told.stack if not frame.filename.startswith(_PACKAGE)]
     if own:

@@ -96,7 +96,7 @@ def _everything() -> dict[str, list[Entry]]:
 
 
 def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) -> dict[str, Any]:
-    """The model of that name, and its parameters: its own, then those of every device.
+    """The model of that name, and its parameters: its own, then the parameters of every device.
 
     Raises:
         typer.BadParameter: There is no such model.

@@ -31,14 +31,14 @@ def lspci(
 
     `peerlane lspci FILE -vvv -s 01:00.0`; all options after `--` go to lspci.
 
-    The registers are as enumeration leaves them. After a run those of Advanced Error Reporting and
-    Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
-    lspci, from the package pciutils.
+    The registers are as enumeration leaves them. After a run the registers of Advanced Error
+    Reporting and Device Status say what went wrong where. Each host is a PCI domain. The exit
+    status is that of lspci, from the package pciutils.
     """
     simulation = scenario.simulation()
     if after_run:
         with progress(scenario.running) as bar:
-            simulation.run(lambda share: bar(scenario.running, share))
+            simulation.run(bar)
     status = _lspci_on(simulation.lspci(), arguments or ["-tv"])
     if status:
         raise typer.Exit(status)

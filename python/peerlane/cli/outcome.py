@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from peerlane.cli.captures import incomplete
-from peerlane.cli.console import complain, emit, progress, warn
+from peerlane.cli.console import complain, emit, progress, warn, write
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED
 from peerlane.cli.tables.run import run as tables
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
-"""Told in one message; the table and JSON have all."""
+"""Failures that one message names; the table and JSON have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,9 @@ def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
     """
     interrupt = result = None
     unwritten: list[OSError] = []
-    what = request.scenario.running
-    with progress(what) as bar:
+    with progress(request.scenario.running) as bar:
         try:
-            result = simulation.run(
-                lambda share: bar(what, share), threads=request.threads or "auto"
-            )
+            result = simulation.run(bar, threads=request.threads or "auto")
         except KeyboardInterrupt as raised:
             interrupt = raised
         except OSError as raised:
@@ -77,6 +74,11 @@ def conclude(
     kept = kept if request.explain else replace(kept, waits=None)
     made = head("result", scenario_digest=simulation.scenario_digest)
     emit(made | kept.to_json(), tables(result, simulation.tree(), lines), outputs.json_to)
+    if request.junit is not None:
+        from peerlane.cli.junit import junit
+
+        stopped = ["the run was stopped before its end"] * result.partial
+        write(request.junit, junit(result, [*stopped, *outcome.lost, *result.faults]))
     if outputs.parquet_to is not None:
         known = {key: made[key] for key in ("version", "scenario_digest", "command")}
         replace(kept, **known).to_parquet(outputs.parquet_to)

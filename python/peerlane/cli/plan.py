@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from peerlane.cli.group import Command, group
 from peerlane.cli.head import head
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
-from peerlane.planning.video import Chroma, Format
+from peerlane.planning.video import Chroma, Format, Uses, use, videos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,30 +64,15 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     with a share of every frame; any other one by its own flows, as `peerlane run` runs it. A
     format fits if it needs no more than the slowest of these rates.
     """
-    from peerlane.planning.video import use, videos
+    from peerlane.results.document import encode
 
     keep_apart([file], {"--json": json_to})
     rates = _rates(file)
     wanted = videos(
         formats or list(Format), chromas or list(Chroma), depths or [10], frame_rates or [60.0]
     )
-    uses = [use(one, rates) for one in wanted]
-    rows: list[dict[str, Any]] = [
-        {
-            "format": one.video.format,
-            "chroma": one.video.chroma,
-            "depth": one.video.depth,
-            "frames_per_second": one.video.frames_per_second,
-            "frame_bytes": one.video.frame_bytes,
-            "bytes_per_second": one.video.bytes_per_second,
-            "percent": dict(one.percent),
-            "fits": one.fits,
-            "needed_times": one.times,
-        }
-        for one in uses
-    ]
-    document = {"rates_bytes_per_second": dict(rates), "videos": rows}
-    emit(head("video") | document, _table(rows, rates), json_to)
+    found = Uses(dict(rates), tuple(use(one, rates) for one in wanted))
+    emit(head("video") | encode(found), _table(found), json_to)
 
 
 def _rates(file: str | None) -> Mapping[str, float]:
@@ -100,7 +85,7 @@ def _rates(file: str | None) -> Mapping[str, float]:
     if not places(Simulation(text, source=source)):
         fabric = Fabric.from_toml(text, source=source)
         with progress(f"measuring {source}") as bar:
-            result = fabric.run(progress=lambda share: bar(f"measuring {source}", share))
+            result = fabric.run(progress=bar)
         known = {
             flow.id: flow.steady_bytes_per_second or flow.bytes_per_second for flow in result.flows
         }
@@ -120,26 +105,25 @@ def _rates(file: str | None) -> Mapping[str, float]:
     return {"to the cards": rates.host_to_card, "from the cards": rates.card_to_host}
 
 
-def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Sheet:
+def _table(found: Uses) -> Sheet:
     from peerlane.cli.tables.sheet import Sheet
 
+    rates = found.rates_bytes_per_second
     measured = ", ".join(f"{name} {rate / 1e9:.3f} GB/s" for name, rate in rates.items())
     table = Sheet("format", title=f"measured: {measured}")
-    shares = [f"{name} %" for name in rates]
-    table.numbers("chroma", "bits", "1/s", "frame MiB", "needed MB/s", *shares)
+    table.numbers("chroma", "bits", "1/s", "frame MiB", "needed MB/s")
+    table.numbers(*(f"{name} %" for name in rates))
     table.add_column("fits")
     table.fold("bits", "1/s", "frame MiB")
-    for row in rows:
-        shares = [f"{share:.1f}" for share in row["percent"].values()]
-        fits = "yes" if row["fits"] else f"{row['needed_times']} times as much does"
+    for one in found.videos:
         table.add_row(
-            row["format"],
-            row["chroma"],
-            str(row["depth"]),
-            f"{row['frames_per_second']:g}",
-            f"{row['frame_bytes'] / 2**20:.2f}",
-            f"{row['bytes_per_second'] / 1e6:.2f}",
-            *shares,
-            fits,
+            one.format,
+            one.chroma,
+            str(one.depth),
+            f"{one.frames_per_second:g}",
+            f"{one.frame_bytes / 2**20:.2f}",
+            f"{one.bytes_per_second / 1e6:.2f}",
+            *(f"{share:.1f}" for share in one.percent.values()),
+            "yes" if one.fits else f"{one.needed_times} times as much does",
         )
     return table

@@ -13,7 +13,7 @@ from peerlane.cli.options import writable, wrong_use
 
 
 def _figure_file(path: str | None) -> str | None:
-    from peerlane.figures.plot import check_format
+    from peerlane.figures.figure import check_format
 
     if path is not None:
         with wrong_use():
@@ -46,11 +46,12 @@ def plot(
         typer.Option(
             metavar="FILE",
             callback=_figure_file,
-            help="The figure, which ends with .svg, .png or .pdf; RESULT with .svg, if absent.",
+            help="The figure: .svg, .png, .pdf, or .json for its Vega-Lite specification;"
+            " RESULT with .svg, if absent.",
         ),
     ] = None,
 ) -> None:
-    """Plot columns of a sweep or a result (needs matplotlib: `pip install 'peerlane[plot]'`).
+    """Plot columns of a sweep or a result (needs `pip install 'peerlane[plot]'`).
 
     `peerlane plot tags.csv --x devices.a.tags --y flows.up.bytes_per_second`
 
@@ -59,11 +60,10 @@ def plot(
     over offered load. Of a run, columns are fields of all entries of a list, such as
     `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`.
     """
-    from peerlane.figures.plot import save
     from peerlane.varying.reading import plot_file
 
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})
     with wrong_use():
-        save(plot_file(result, x, y or []), target)
+        plot_file(result, x, y or []).save(target)
     say(f"wrote {target}")

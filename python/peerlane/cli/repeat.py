@@ -22,25 +22,19 @@ def run_repeated(request: RunRequest) -> None:
     """Runs a scenario with as many seeds as requested, and prints the intervals of its numbers."""
     scenario, count = request.scenario, request.repeat or 1
     text, source = scenario_text(scenario.file)
-    done = 0
     try:
         with progress("running") as bar:
-
-            def update(so_far: int, of: int) -> None:
-                nonlocal done
-                done = so_far
-                bar(f"{so_far} of {of} runs", so_far / of)
-
             outcome = repeat(
                 text,
                 count,
                 source=source,
                 settings=scenario.changed,
                 seed=scenario.seed,
-                progress=update,
+                progress=bar,
             )
     except KeyboardInterrupt:
-        raise InterruptedWorkError(f"interrupted after {done} of {count} runs") from None
+        done = bar.now if bar.share else f"0 of {count} runs"
+        raise InterruptedWorkError(f"interrupted after {done}") from None
     document = head("repeat", scenario_digest=digest_of(text)) | outcome.to_json()
     emit(document, table(outcome), request.outputs.json_to)
     if wrong := outcome.wrong:

@@ -31,8 +31,8 @@ def open_folder(path: str | None) -> Folder | None:
         raise typer.BadParameter(
             "a report is a folder of files; name one, not standard output", param_hint="--report"
         )
+    from peerlane.charts.vega import check_installed
     from peerlane.report.folder import Folder
-    from peerlane.report.vega import check_installed
 
     check_installed()
     with wrong_use("--report"):
@@ -58,7 +58,7 @@ def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> b
 
     try:
         with progress("drawing") as bar:
-            first = folder.write(pages(), lambda share: bar("drawing", share))
+            first = folder.write(pages(), bar)
     except ReportError as error:
         complain(str(error))
     except OSError as error:

@@ -149,7 +149,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
             published_only=is_summary,
             sensitivity=sensitivity,
             settings=changed,
-            progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
+            progress=bar,
         )
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
@@ -165,7 +165,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
 def _are_founded(reports: Sequence[Report]) -> bool:
     """Whether the records of the systems bear out all predictions; complains of those that do not.
 
-    A folder that the user changed has such predictions.
+    A folder that the user changed has predictions of this kind.
     """
     from peerlane.reproduction.sensitivity.rule import concerns
 
@@ -191,5 +191,5 @@ def _pages(reports: Sequence[Report]) -> list[Page]:
     from peerlane.cli.report import origin
     from peerlane.report.reproduction import system_page
 
-    made = origin("those of the experiments")
+    made = origin("as in the experiments")
     return [system_page(report, made) for report in reports]

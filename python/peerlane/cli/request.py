@@ -21,6 +21,7 @@ from peerlane.cli.options import (
     Scenario,
     Seed,
     Settings,
+    writable,
 )
 from peerlane.cli.spread import given
 
@@ -128,11 +129,20 @@ class RunRequest:
             help="Say of flows that are far below their links what they wait for.",
         ),
     ] = True
+    junit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Write the expectations of the scenario, [[expect]], to FILE as the test cases of "
+            "JUnit XML, which CI servers read.",
+        ),
+    ] = None
     outputs: Outputs
 
     def __post_init__(self) -> None:
         """Refuses options that exclude each other."""
-        files = {"--json": self.outputs.json_to, **self.captures.files}
+        files = {"--json": self.outputs.json_to, "--junit": self.junit, **self.captures.files}
         keep_apart([self.scenario.file], files)
         keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
         for option in given(self) if self.repeat is not None else ():

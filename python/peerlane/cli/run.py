@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
 from peerlane.cli.options import wrong_use
 from peerlane.cli.request import RunRequest
 
@@ -25,8 +27,10 @@ MOST_HINTS = 8
 def run(request: RunRequest) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
-    workload did not all arrive as they were sent. After an interrupt (Ctrl-C) or a SIGTERM, such as
+    The exit status is 1 when the fabric answered with an error, when the bytes of a flow or a
+    workload did not all arrive as they were sent, or when a number is not within the bounds that an
+    [[expect]] of the scenario has; each such number is printed. --junit has the expectations as
+    test cases. After an interrupt (Ctrl-C) or a SIGTERM, such as
     batch systems send, the numbers of what had happened until then are printed, marked as partial
     (JSON: `partial`); the status is 130 or 143.
 
@@ -52,7 +56,7 @@ def run(request: RunRequest) -> None:
       flow uses the bytes that are read, too.
 
     Below the flows, a line says what a flow waits for that has less than 90 % of the rate that the
-    slowest link on its way can carry in such packets: `peerlane explain` has the rest, and JSON has
+    slowest link on its way can carry in its packets: `peerlane explain` has the rest, and JSON has
     `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
 
     Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
@@ -99,6 +103,11 @@ def run(request: RunRequest) -> None:
 
     folder = open_folder(request.outputs.report_to)
     simulation = request.scenario.simulation(request.rtl)
+    if request.junit is not None and not simulation.result().expectations:
+        message = (
+            "the scenario expects nothing; write [[expect]] with metric and at_least or at_most"
+        )
+        raise typer.BadParameter(message, param_hint="--junit")
     _watch(simulation, request)
     request.captures.begin(simulation)
     interval_ns = _sample(simulation, request)

@@ -12,12 +12,14 @@ from peerlane.cli import shipped
 from peerlane.dotted import join_path
 from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
-from peerlane.fabric.variant import parsed, variant
+from peerlane.fabric.variant import parsed, told, variant
+from peerlane.models.registry import all_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane._core import Scenario
+    from peerlane.fabric.settings import Setting
 
 _MOST_NAMES = 12
 """Devices that a message names."""
@@ -53,14 +55,46 @@ def open_simulation(
 
     The devices named in `circuits`, the value of --rtl, are circuits instead of models.
     """
-    text, source = scenario_text(file)
+    return simulation_of(*scenario_text(file), seed=seed, settings=settings, circuits=circuits)
+
+
+def simulation_of(
+    text: str,
+    source: str,
+    *,
+    seed: int | None = None,
+    settings: Sequence[str] | None = None,
+    circuits: str | None = None,
+) -> Simulation:
+    """The simulation of the scenario in a text, as for `open_simulation`."""
     if not settings and circuits is None:
         return Simulation(text, source=source, seed=seed)
     scenario = parsed(text, source)
+    return variant(scenario, _values(scenario, settings, circuits), seed=seed)
+
+
+def faults_of(
+    text: str, source: str, settings: Sequence[str] | None, circuits: str | None
+) -> list[str]:
+    """The errors of the scenario in a text that do not follow from each other.
+
+    Raises:
+        ScenarioError: It is not TOML, or a key cannot be set.
+    """
+    scenario = parsed(text, source)
+    values = _values(scenario, settings, circuits)
+    scenario.update(values)
+    return scenario.faults(told(values) or None, all_models())
+
+
+def _values(
+    scenario: Scenario, settings: Sequence[str] | None, circuits: str | None
+) -> dict[str, Setting]:
+    """The keys that the options of a command set."""
     values = dict(map(read_setting, settings or ()))
     if circuits is not None:
         values |= dict.fromkeys(_implementations(scenario, circuits), "rtl")
-    return variant(scenario, values, seed=seed)
+    return values
 
 
 def _implementations(scenario: Scenario, circuits: str) -> list[str]:

@@ -38,11 +38,7 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
             raise typer.BadParameter(f"{name} {only} has no predicted rows to move; {there}")
         began = time.monotonic()
         with progress(f"{name}, what moves it") as bar:
-            found = save(
-                name,
-                only=only,
-                progress=lambda state: bar(state.now, state.share, state.remaining_s),
-            )
+            found = save(name, only=only, progress=bar)
         took = wall_time(time.monotonic() - began)
         if not found.is_whole:
             raise InterruptedWorkError(

@@ -14,6 +14,7 @@ from peerlane.cli.console import complain, emit, progress, say, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, writable, wrong_use
+from peerlane.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     found: list[Measured] = []
     with progress("benchmark") as bar:
         for shape in shapes:
-            bar(shape, len(found) / len(shapes))
+            bar(Progress(len(found) / len(shapes), shape))
             found.append(measure(shape, repeat, divisor=divisor, valgrind=valgrind))
     document = head("shapes") | {
         "machine": machine(),

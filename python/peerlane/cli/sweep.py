@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Traffic, Tree
     from peerlane.report.folder import Folder
     from peerlane.report.page import Page
-    from peerlane.varying.sweep import Points
+    from peerlane.varying.sweep import Sweep
 
 STEPS = 10
 """Loads of a sweep that says none."""
@@ -185,11 +185,11 @@ def sweep(request: SweepRequest) -> None:
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
 
     With --vary, each combination of the values is a run of its own, with a row for the keys and
-    metrics. A point that fails is told with its reason, and the others go on; the exit status is 1
-    when all fail. While the sweep goes on, its points are in FILE.journal beside --out
-    FILE; after an interruption --resume runs the others. Of more than 8 rates that are alike but
-    for the numbers in their names, the least, the median and the most are shown; --all or --metric
-    shows each.
+    metrics. A point that fails is printed with its reason, and the others go on; the exit status is
+    1 when all fail. While the sweep goes on, its points are in FILE.journal beside --out FILE;
+    after an interruption --resume runs the others. Of more than 8 rates that are alike but for the
+    numbers in their names, the least, the median and the most are shown; --all or --metric shows
+    each.
 
     Without --vary, the workload of a network runs at one load after the other:
 
@@ -260,7 +260,7 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
         raise typer.Exit(FAILED)
 
 
-def _swept(request: SweepRequest, text: str, source: str) -> Points | None:
+def _swept(request: SweepRequest, text: str, source: str) -> Sweep | None:
     """The points of the sweep; nothing if a sweep to go on with has come to its end."""
     from peerlane import ScenarioError
     from peerlane.cli.console import InterruptedWorkError, progress, say
@@ -271,15 +271,8 @@ def _swept(request: SweepRequest, text: str, source: str) -> Points | None:
 
     scenario = request.scenario
     axes = list(map(Axis.read, request.vary or ()))
-    done = total = 0
     try:
         with progress("sweeping") as bar:
-
-            def update(so_far: int, of: int) -> None:
-                nonlocal done, total
-                done, total = so_far, of
-                bar(f"{so_far:,} of {of:,} points", so_far / of)
-
             return sweep_points(
                 text,
                 axes,
@@ -291,19 +284,17 @@ def _swept(request: SweepRequest, text: str, source: str) -> Points | None:
                 scheduler=request.scheduler,
                 out=request.out,
                 resume=request.points.resume,
-                progress=update,
+                progress=bar,
             )
     except KeyboardInterrupt:
-        if not total:
+        if not bar.share:
             raise
         kept = (
             f"--resume goes on with those in {request.journal}"
             if request.out
             else "--out would keep them"
         )
-        raise InterruptedWorkError(
-            f"interrupted after {done:,} of {total:,} points; {kept}"
-        ) from None
+        raise InterruptedWorkError(f"interrupted after {bar.now}; {kept}") from None
     except ScenarioError:
         raise
     except UnknownMetricError as error:
@@ -317,7 +308,7 @@ def _swept(request: SweepRequest, text: str, source: str) -> Points | None:
         raise typer.BadParameter(str(error), param_hint="--vary") from None
 
 
-def _seeds(outcome: Points) -> str:
+def _seeds(outcome: Sweep) -> str:
     """The seeds of all points."""
     seeds = sorted({point.seed for point in outcome.points})
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -332,8 +323,7 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
     from peerlane.cli.tables.sweep import sweep as loads_table
     from peerlane.fabric.simulation import already_warned, digest_of
     from peerlane.fabric.variant import parsed, variant
-    from peerlane.network.sweep import sweep as sweep_loads
-    from peerlane.network.sweep import the_workload
+    from peerlane.network.sweep import sweep_loads, the_workload
 
     settings, seed = request.scenario.changed, request.scenario.seed
     if settings:
@@ -352,15 +342,14 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
     fabric = Fabric.from_toml(text, source=source)
     for path in parsed(text, source).in_order(list(settings)):
         fabric.override(path, settings[path])
-    what = f"{workload.id} at {len(offered)} loads"
-    with already_warned(), progress(what) as bar:
+    with already_warned(), progress(f"{workload.id} at {len(offered)} loads") as bar:
         outcome = sweep_loads(
             fabric,
             offered,
             workload.id,
             seed=seed,
             scheduler=request.scheduler,
-            progress=lambda done: bar(what, done),
+            progress=bar,
         )
     outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
     if request.out is not None:

@@ -23,8 +23,8 @@ MOST_SHARE = 0.25
 def top(scenario: ScenarioRequest) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.
 
-    Rates, `used` and `stalled` are those of the simulated time since the last look; when the run
-    has ended, those of all of it, which stay on the screen. `waiting` is the number of TLPs that
+    Rates, `used` and `stalled` are of the simulated time since the last look; when the run
+    has ended, of all of it, which stays on the screen. `waiting` is the number of TLPs that
     wait for the wire at the time of the look. Where the screen is too short, the busiest are shown.
 
     It needs a terminal. Ctrl-C ends it. The exit status is that of `peerlane run`.

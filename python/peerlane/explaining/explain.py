@@ -48,7 +48,7 @@ def explain(  # noqa: PLR0913 - each is an option
         each: Whether to lift the limit of each flow, or, of many flows with the same limit but for
             numbers, that of the slowest alone.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears the fraction done, 0 to 1.
+        progress: Called with the fraction done, 0 to 1.
 
     Raises:
         ScenarioError: The scenario cannot be built, has no flows, or none of this id.
@@ -57,6 +57,7 @@ def explain(  # noqa: PLR0913 - each is an option
     simulation = variant(scenario, settings or {}, seed=seed)
     scenario.update(dict(settings or {}))
     scenario.write_out()
+    scenario.remove("expect")  # of the run as it is
     tree = simulation.tree()
     simulation.watch_waits()
     planned = simulation.result()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     _Links = Mapping[tuple[str, str], LinkResult]
 
 FAR_BELOW = 0.9
-"""Share of the rate of its slowest link below which a flow is told of."""
+"""Share of the rate of its slowest link below which a line says what a flow waits for."""
 
 
 def hints(result: RunResult, tree: Tree) -> Iterator[str]:

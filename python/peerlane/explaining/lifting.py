@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
-from peerlane.dotted import join_path
+from peerlane.dotted import join_path, split_path
 from peerlane.figures.quantities import amount_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def liftings(present: Present, flow: str, limit: Cause) -> list[Lifting]:
     tables = list(dict.fromkeys(_tables(present, flow, limit)))
     if not tables:
         return []
-    found = list(_of_tables(present, limit, tables, limit.detail))
+    found = list(_of_limit(present, limit, tables, limit.detail))
     if limit.kind == "wire":
         return [one for one in found if one.values][:1]  # a faster link before a wider one
     if limit.kind == "credit" and limit.detail is not None:
@@ -53,12 +53,31 @@ def liftings(present: Present, flow: str, limit: Cause) -> list[Lifting]:
         both = [
             one
             for amount in ("headers", "data")
-            for one in _of_tables(present, limit, tables, f"{stem} {amount}")
+            for one in _of_limit(present, limit, tables, f"{stem} {amount}")
         ]
         found += [_together(both)] if len(both) > 1 else []
     if limit.kind == "software" and not tables[0].startswith("devices.") and found:
         return [_together(found)]  # the costs of one call
     return found
+
+
+def shortcuts(present: Present, flow: str) -> list[Lifting]:
+    """What may shorten the way of a flow's packets, such as no redirection to the root.
+
+    The nodes above both ends may have such keys; where several have, all are lifted together, too.
+    """
+    tables = (present.table(node) for node in present.above_ends(flow))
+    found = [one for table in tables for one in _switched(present, "way", table) if one.values]
+    return [*found, _together(found)] if len(found) > 1 else found
+
+
+def without_order(present: Present, flow: str, limit: Cause) -> list[Lifting]:
+    """What lets the packets of a flow pass earlier ones, for which they may wait in a host."""
+    if limit.kind != "memory" or "hosts" not in split_path(present.table(limit.where))[::2]:
+        return []
+    tables = (join_path(("flows", flow)), *map(present.table, present.ends_of_flow(flow)[:1]))
+    found = [one for table in tables for one in _switched(present, "order", table) if one.values]
+    return [_together(found)] if found else []
 
 
 def without_errors(present: Present, limit: Cause) -> list[Lifting]:
@@ -70,7 +89,7 @@ def without_errors(present: Present, limit: Cause) -> list[Lifting]:
 
 
 def _tables(present: Present, flow: str, limit: Cause) -> Iterable[str]:
-    """The tables whose keys lift a limit; those of several are lifted together."""
+    """The tables whose keys lift a limit; keys of several tables are lifted together."""
     where, fibre = limit.where, present.routers(limit.where)
     if limit.detail == OF_FLOW:
         return [join_path(("flows", flow))]
@@ -96,17 +115,28 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
     return above if is_down == sends else below
 
 
-def _of_tables(
+def _of_limit(
     present: Present, limit: Cause, tables: Sequence[str], detail: str | None
 ) -> Iterator[Lifting]:
     """The keys of tables that lift a limit, where they have a value that limits."""
     for row in present.scenario.lifts(tables[0], limit.kind, detail):
-        keys, (_, factors, most, to) = _keys(present, limit, tables, row)
-        before = present.before(limit, keys[0])
-        values = _values(before, factors, most, to)
-        if values or amount_of(before):
-            many = len(keys)
-            yield Lifting(keys, (before,) * many, tuple((value,) * many for value in values))
+        keys, own = _keys(present, limit, tables, row)
+        yield from _lifting(keys, present.before(limit, keys[0]), own)
+
+
+def _switched(present: Present, what: str, table: str) -> Iterator[Lifting]:
+    """The keys of a table that lift what is no limit at one place: a "way", or an "order"."""
+    for row in present.scenario.lifts(table, what):
+        key = f"{table}.{row[0]}"
+        yield from _lifting((key,), present.scenario.effective(key)[0], row)
+
+
+def _lifting(keys: tuple[str, ...], before: Value, row: Row) -> Iterator[Lifting]:
+    _, factors, most, to = row
+    values = _values(before, factors, most, to)
+    if values or amount_of(before):
+        many = len(keys)
+        yield Lifting(keys, (before,) * many, tuple((value,) * many for value in values))
 
 
 def _keys(

@@ -47,6 +47,23 @@ class Present:
                 return node.upstream.to, node.name
         return next(((one.source, one.target) for one in self.tree.cables if one.id == link), None)
 
+    def ends_of_flow(self, flow: str) -> tuple[str, ...]:
+        """The nodes at the ends of a flow, the one that sends its requests first."""
+        keys = (join_path(("flows", flow, end)) for end in ("from", "to"))
+        names = {node.name for node in self.tree.nodes}
+        return tuple(one for one in map(self.scenario.get, keys) if one in names)
+
+    def above_ends(self, flow: str) -> tuple[str, ...]:
+        """The nodes above the ends of a flow, up to their hosts, each once."""
+        above = {node.name: node.upstream.to for node in self.tree.nodes if node.upstream}
+        found: dict[str, None] = {}
+        for end in self.ends_of_flow(flow):
+            node = above.get(end)
+            while node is not None:
+                found[node] = None
+                node = above.get(node)
+        return tuple(found)
+
     def routers(self, fibre: str) -> tuple[str, ...]:
         """The routers at the ends of a fibre; none if it is no fibre."""
         known = (one for one in self.tree.fibres if one.id == fibre)

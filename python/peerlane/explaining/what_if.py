@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
 from peerlane.dotted import join_path
-from peerlane.explaining.lifting import Lifting, liftings, without_errors
+from peerlane.explaining.lifting import (
+    Lifting,
+    liftings,
+    shortcuts,
+    without_errors,
+    without_order,
+)
 from peerlane.fabric.variant import variant
 from peerlane.results.explanation import Explanation, FlowExplanation, WhatIf, told
 from peerlane.results.workload import LISTS
@@ -82,11 +88,14 @@ class Case:
     def _what_if(self, flow: FlowExplanation) -> FlowExplanation:
         if flow.limit is None:
             return flow
-        if flow.limit.kind == "arbitration":
-            return self._alone(flow)
+        freer = [
+            *shortcuts(self._present, flow.id),
+            *without_order(self._present, flow.id, flow.limit),
+        ]
         tried: list[WhatIf] = []
         refused: list[str] = []
         for lifting in (
+            *freer,
             *without_errors(self._present, flow.limit),
             *liftings(self._present, flow.id, flow.limit),
         ):
@@ -95,8 +104,13 @@ class Case:
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
                 continue
-            if tried[-1].next != flow.limit and _is_faster(tried[-1]):
+            is_enough = tried[-1].next != flow.limit and _is_faster(tried[-1])
+            if is_enough and lifting not in freer:  # they leave the limit itself as it is
                 break
+        if flow.limit.kind == "arbitration":
+            alone = self._alone(flow)
+            tried += alone.what_if
+            refused += alone.not_lifted
         if not tried and not refused:
             refused.append(f"no key of the scenario lifts {told(flow.limit)}")
         useful = [one for one in tried if _is_faster(one)]

@@ -14,20 +14,20 @@ Parts = tuple[list[str], list[str], str | None, list[str], str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """What a capture has of all that takes a wire and arrives: what meets every part that is given.
+    """What a capture keeps of all that takes a wire and arrives: what matches each given part.
 
     Args:
         at: Links, fibres and cables, as results name them, such as "h0-s0".
         kind: Kinds of TLPs, DLLPs and ordered sets as in the trace, such as "MWr" or "UpdateFC", or
             a group of them: "tlp", "dllp", "ordered_set", "frame", "block".
         address: First and last byte of a range of addresses, such as "0x80000000-0x80000fff", or
-            two numbers. A packet meets it if it names a byte within, and a completion if its
+            two numbers. A packet matches if it names a byte within, and a completion if its
             request does. What has no address does not.
         flow: Flows and other workloads. What belongs to none does not meet it.
         window: Beginning and end, such as "10us..20us", "10us.." or "..20us", in time from the
             beginning of the run, as `ns` in the trace. The end is outside.
 
-    An arrival meets what its packet met when it left, but a `window` looks at its own time.
+    An arrival matches if its packet matched when it left, but a `window` looks at its own time.
     """
 
     at: Sequence[str] = ()

@@ -40,6 +40,12 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
         raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
 
 
+def kind_of(section: str, key: str) -> str | None:
+    """The kind of a key of a section, such as "size" or "time"; nothing for an unknown key."""
+    found = _kinds(tuple(all_models()))
+    return found.get((section, key)) or found.get(("upstream", key))
+
+
 def is_of_link(key: str) -> bool:
     """Whether a key of a switch or device is one of its link to the node above."""
     where = _sections(tuple(all_models())).get(key, set())
@@ -49,8 +55,16 @@ def is_of_link(key: str) -> bool:
 @lru_cache(maxsize=8)
 def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
     """Every key, with the sections that have it."""
-    del models  # those of the catalogue
+    del models  # of the catalogue
     sections: dict[str, set[str]] = {}
     for row in catalogue()["parameters"]:
         sections.setdefault(row["key"], set()).update(row["sections"])
     return sections
+
+
+@lru_cache(maxsize=8)
+def _kinds(models: tuple[_core.DeviceModel, ...]) -> dict[tuple[str, str], str]:
+    """The kind of every key of every section; no section has two of one name."""
+    del models  # of the catalogue
+    rows = catalogue()["parameters"]
+    return {(section, row["key"]): row["kind"] for row in rows for section in row["sections"]}

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from math import isfinite
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.fabric.keys import is_of_link
+from peerlane.fabric.keys import is_of_link, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
+
+Quantity = str | None
+"""A number with its unit, such as "166 ns" or "250 MHz"."""
+Size = str | int | None
+"""A text such as "4 KiB", or a number of bytes."""
+Rate = str | float | None
+"""A text such as "1 GB/s", or a number of bytes a second."""
+Count = int | str | None
+"""A whole number; in a repeated table also an expression, such as "{i + 1}"."""
+Ratio = float | str | None
+"""A number without a unit; a text as for `Count`."""
+Text = str | int | None
+Flag = bool | None
 
 
 def rate(load: Setting) -> str:
@@ -25,6 +39,22 @@ def rate(load: Setting) -> str:
     return f"{round(load)} B/s"
 
 
+def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as it is given
+    """The value of a key with its unit: numbers are sizes in bytes, or bytes a second.
+
+    Args:
+        section: The section of the scenario, such as "devices".
+        key: The key, such as "bar".
+        value: Any value.
+    """
+    kind = None if isinstance(value, bool) else kind_of(section, key)
+    if kind == "size" and isinstance(value, Integral):
+        return size(int(value))
+    if kind == "bandwidth" and isinstance(value, Real) and isfinite(value):
+        return rate(float(value))
+    return value
+
+
 def size(count: int) -> str:
     """A number of bytes as the scenario has it, exactly, in the largest unit that divides it."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -34,12 +64,12 @@ def size(count: int) -> str:
 
 
 def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a node below `to`, with those of its link in a table of their own."""
+    """The settings of a node below `to`, with the settings of its link in a table of their own."""
     link, own = split(settings)
     return {"upstream": {"to": to} | link} | own
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the link above a node, and those of the node itself."""
+    """The settings of the link above a node, and the settings of the node itself."""
     link = {key: value for key, value in settings.items() if is_of_link(key)}
     return link, {key: value for key, value in settings.items() if key not in link}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
+from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
+from peerlane.figures.quantities import nanoseconds
 from peerlane.formats import duration
 from peerlane.models.engine import RequestError
 from peerlane.models.outside import OutsideDevice
@@ -23,8 +24,7 @@ from peerlane.models.registry import all_models
 from peerlane.programs.access import Access, Sleep, refuse_foreign
 from peerlane.programs.host_thread import HostThread
 from peerlane.results import markup
-from peerlane.results.document import decode
-from peerlane.results.run import IncidentResult, RunResult
+from peerlane.results.run import RunResult
 from peerlane.results.wires import Wires
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from peerlane.models.loading import Source
+    from peerlane.results.expectations import Expectation
 
+
+Capture = Literal["trace", "perfetto", "vcd", "pcap"]
 
 LONGEST_NS = 1e13
 """The longest sleep of a program."""
@@ -89,6 +92,14 @@ class Simulation:
         self._in_flight: dict[int, Access[bytes]] = {}
         self._writes: set[int] = set()
         self._attach(models or {})
+        self._expectations: tuple[Expectation, ...] = ()
+        if rows := self._core.expectations():
+            with_ = f" with {settings}" if settings else ""
+            self._expectations = tuple(
+                expected(
+                    rows, self.result(), lambda line: self._source + f":{line}" * (line > 0) + with_
+                )
+            )
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
@@ -131,6 +142,11 @@ class Simulation:
         return cls(read_scenario(path), source=str(path), seed=seed, models=models)
 
     @property
+    def core(self) -> _core.Simulation:
+        """The simulation in the core, for the modules of Peerlane that drive it themselves."""
+        return self._core
+
+    @property
     def scenario_digest(self) -> str:
         """SHA-256 of the scenario's text, in hexadecimal after `sha256` and a colon."""
         return digest_of(self.text)
@@ -158,80 +174,35 @@ class Simulation:
         """The fabric as enumeration left it."""
         return Tree.from_json(self._core.tree())
 
-    def trace_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
-        """Writes every TLP, DLLP, ordered set and arrival from now on that passes `only` to `path`.
+    def capture(
+        self, form: Capture, path: str | PathLike[str], *, only: Filter = EVERYTHING
+    ) -> None:
+        """Writes what takes a wire from now on and passes `only` to the file at `path`.
 
-        Each line is a JSON object, and `docs/reference/trace.md` lists its fields. `ns` is the time
-        of the first bit on the wire, of an arrival that of the last bit; `length_ns` is the time on
-        the wire, and `length` the bytes that a request carries or asks for. What leaves in one
-        direction of one link is in the order of time, and so is what arrives; lines of different
-        links interleave. The trace goes on from run to run, and is in the file after each.
+        The capture goes on from run to run, and is in the file after each.
 
-        Raises:
-            OSError: The file cannot be written.
-            ValueError: There is no such link, kind or flow, or no such range or window.
-        """
-        self._core.capture("trace", str(path), only.parts())
-
-    def perfetto_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
-        """Writes what takes a wire from now on and passes `only` to `path`, as a Perfetto trace.
-
-        https://ui.perfetto.dev shows it: a slice for each TLP, DLLP and ordered set, and counters
-        of queues and credit. `docs/reference/timeline.md` describes it. A tick is 1 ps, so that
-        1 ns of the trace is 1 ps of simulated time.
+        Args:
+            form: The form of the file. "trace" is a JSON object a line, for every TLP, DLLP,
+                ordered set and arrival: `docs/reference/trace.md`. "perfetto" is a timeline that
+                https://ui.perfetto.dev shows, with queues and credit, and "vcd" a value change dump
+                for GTKWave: `docs/reference/timeline.md`. "pcap" is pcapng for Wireshark with the
+                dissector of `integrations/wireshark`: `docs/reference/capture.md`.
+            path: The file.
+            only: The part of all packets that is captured.
 
         Raises:
             OSError: The file cannot be written.
-            ValueError: There is no such link, kind or flow, or no such range or window.
+            ValueError: There is no such form, link, kind or flow, or no such range or window.
         """
-        self._core.capture("perfetto", str(path), only.parts())
+        if form not in get_args(Capture):
+            right = f"write {', '.join(get_args(Capture))}"
+            raise ValueError(f"{form!r} is no form of captures; {right}")
+        self._core.capture(form, str(path), only.parts())
 
-    def vcd_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
-        """Writes the activity of links from now on that passes `only` to `path`, as a VCD file.
+    def sample(self, *, every: str | float) -> float:
+        """Samples rates and queue lengths from now on; returns the interval in nanoseconds.
 
-        A value change dump, as GTKWave reads it, has for each direction of each link whether it is
-        busy, and kind, sequence number and tag of what is on the wire. Its unit is 1 ps, to which
-        times are rounded down. `docs/reference/timeline.md` describes it.
-
-        Raises:
-            OSError: The file cannot be written.
-            ValueError: There is no such link, kind or flow, or no such range or window.
-        """
-        self._core.capture("vcd", str(path), only.parts())
-
-    def pcap_to(self, path: str | PathLike[str], *, only: Filter = EVERYTHING) -> None:
-        """Writes all that takes a wire from now on, and passes `only`, to `path` in pcapng.
-
-        Wireshark reads the file with the dissector of `integrations/wireshark`, and
-        `docs/reference/capture.md` describes it. Each TLP, DLLP, group of ordered sets, frame and
-        control block is a record with its arrival, in the order of time. The capture goes on from
-        run to run, and is in the file after each.
-
-        Raises:
-            OSError: The file cannot be written.
-            ValueError: There is no such link, kind or flow, or no such range or window.
-        """
-        self._core.capture("pcap", str(path), only.parts())
-
-    def capture_failure(self) -> None:
-        """Does nothing if the files of all captures have taken everything.
-
-        A file that takes no more, because the disk is full, has whole records until then and is
-        incomplete. Each is told once, here or at the end of a run.
-
-        Raises:
-            OSError: A file is incomplete.
-        """
-        self._core.capture_failure()
-
-    def empty_captures(self) -> list[str]:
-        """The files of the captures whose filter has let nothing pass so far."""
-        return self._core.empty_captures()
-
-    def sample(self, *, every: str) -> float:
-        """Samples rates and queue lengths from now on, each `every`, such as "10 us".
-
-        Returns the interval in nanoseconds.
+        The interval is a text such as "10 us", or a number of nanoseconds.
 
         The `series` of the result has them. If they become too many for 6 MiB, every second
         one is dropped and the interval doubled, as `interval_ns` of the series says. Samples change
@@ -240,13 +211,13 @@ class Simulation:
         Raises:
             ValueError: `every` is not a time, or shorter than 1 ps.
         """
-        return self._core.sample(every)
+        return self._core.sample(every if isinstance(every, str) else f"{every} ns")
 
     def watch_coherence(self, *, every: int = 1000) -> None:
         """Checks all caches after every `every` events from now on.
 
         A cache that may write a line must hold it alone; caches that may read a line must have the
-        same bytes, and those of memory if no cache has written them. A violation is among the
+        same bytes, and the bytes of memory if no cache has written them. A violation is among the
         `failures` of the result. Slow: each check goes through every line of every cache.
 
         Raises:
@@ -273,8 +244,8 @@ class Simulation:
             progress: Called from time to time with the share done.
             threads: The number of threads; one, if absent; with "auto", as many as there are
                 processors, eight at most, if the plan shows that this saves time. The results are
-                those of one thread. A run that cannot be divided into so many regions, or is very
-                short, has fewer: `fewer_threads` has the reason. What an access or a program
+                the same as on one thread. A run that cannot be divided into so many regions, or is
+                very short, has fewer: `fewer_threads` has the reason. What an access or a program
                 causes after a run on several threads is handled on one.
 
         Raises:
@@ -282,7 +253,8 @@ class Simulation:
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
-        return RunResult.from_json(self._core.run(progress, _number_of_threads(threads)))
+        ran = self._core.run(progress, _number_of_threads(threads))
+        return judged(RunResult.from_json(ran), self._expectations)
 
     @property
     def fewer_threads(self) -> str | None:
@@ -299,9 +271,9 @@ class Simulation:
         """
         return self._core.run_while(goes_on)
 
-    def run_until(self, time_ns: float) -> bool:
-        """Runs to `time_ns`; false when nothing is left to happen."""
-        return self._core.run_until(time_ns)
+    def run_until(self, time: float | str) -> bool:
+        """Runs to a time in nanoseconds, or as a text; false when nothing is left to happen."""
+        return self._core.run_until(nanoseconds(time))
 
     def step(self) -> bool:
         """Runs one event; false if there is none."""
@@ -355,10 +327,11 @@ class Simulation:
             self._writes.discard(number)
             self._in_flight.pop(number).end(time_ns, value, failed)
 
-    def wait(self, *accesses: Access[Any], until_ns: float | None = None) -> bool:
-        """Lets time pass until all `accesses` have ended, at most to the time `until_ns`.
+    def wait(self, *accesses: Access[Any], until: float | str | None = None) -> bool:
+        """Lets time pass until all `accesses` have ended; returns whether they have.
 
-        Returns whether all have ended.
+        With `until`, which is a number of nanoseconds or a text such as "10 us", time passes at
+        most until then.
 
         Raises:
             RuntimeError: Nothing is left to happen, and an access has not ended.
@@ -368,16 +341,16 @@ class Simulation:
         self._refuse_foreign(accesses)
         for access in accesses:
             while not access.is_done:
-                if not self._pass(until_ns):
+                if not self._pass(until):
                     return all(one.is_done for one in accesses)
         return True
 
     def wait_first(
-        self, *accesses: Access[Any], until_ns: float | None = None
+        self, *accesses: Access[Any], until: float | str | None = None
     ) -> list[Access[Any]]:
         """Lets time pass until one of `accesses` has ended; those that have. As `wait` otherwise.
 
-        If `until_ns` comes first, the list is empty.
+        If `until` comes first, the list is empty.
 
         Raises:
             ValueError: There is no access, or one of another simulation.
@@ -388,7 +361,7 @@ class Simulation:
         while True:
             self.collect()
             ended = [one for one in accesses if one.has_outcome()]
-            if ended or not self._pass(until_ns):
+            if ended or not self._pass(until):
                 return ended
 
     def _refuse_foreign(self, accesses: Sequence[object]) -> None:
@@ -398,27 +371,28 @@ class Simulation:
                 raise TypeError(f"{access!r} is no access in flight; {right}")
             refuse_foreign(access, self)
 
-    def _pass(self, until_ns: float | None) -> bool:
-        """Lets time pass until something has ended; false if `until_ns` has come."""
+    def _pass(self, until: float | str | None) -> bool:
+        """Lets time pass until something has ended; false if `until` has come."""
+        until_ns = None if until is None else nanoseconds(until)
         if until_ns is not None and self.now_ns >= until_ns:
             return False
-        if not self.advance_to([], until_ns):
+        if not _core.advance_to(self._core, [], until_ns):
             raise RuntimeError("an access has not ended, and nothing is left to happen")
         return True
 
-    def sleep(self, ns: float) -> Sleep:
-        """The time in `ns` nanoseconds, for `await` in a program of `peerlane.run_programs`.
+    def sleep(self, time: float | str) -> Sleep:
+        """A time from now, for `await` in a program of `peerlane.run_programs`.
+
+        Args:
+            time: A number of nanoseconds, or a text such as "10 us".
 
         Raises:
-            ValueError: `ns` is not a possible time.
+            ValueError: It is not a possible time.
         """
+        ns = nanoseconds(time)
         if not 0.0 <= ns <= LONGEST_NS:
             raise ValueError(f"{ns} ns is not a possible time to sleep; give 0 to 1e13 ns")
         return Sleep(self, self.now_ns + ns)
-
-    def call_device(self, device: str) -> None:
-        """Calls the model of a device now, for `peerlane.OutsideDevice`."""
-        _core.call_model(self._core, device, 0)
 
     def window(self, host: str, to: str) -> int:
         """The address at which `host` sees the addresses of another host, or of an I/O port.
@@ -507,58 +481,6 @@ class Simulation:
         """
         return HostThread(self, host, _core.HostThread(self._core, host))
 
-    def advance(self, threads: list[_core.HostThread]) -> int | None:
-        """Lets time pass until one of `threads` is done: `peerlane.run_programs`."""
-        return _core.advance(self._core, threads)
-
-    def advance_to(self, threads: list[_core.HostThread], until_ns: float | None) -> bool:
-        """Lets time pass until a thread is done or an access has ended, at most to `until_ns`.
-
-        Returns false if nothing is left to happen before. `peerlane.run_programs` calls it.
-        """
-        return _core.advance_to(self._core, threads, until_ns)
-
-    def cards(self) -> list[dict[str, Any]]:
-        """All slots of FPGA cards, with fields as in `peerlane.opae.Place`."""
-        found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
-        return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
-
-    def load_image(
-        self, card: str, bitstream: bytes, loader: Callable[[str], object], slot: int = 0
-    ) -> None:
-        """Configures a slot of an FPGA card in no simulated time, for `peerlane.opae.configure`."""
-        _core.load_image(self._core, card, bitstream, loader, slot)
-
-    def session(
-        self,
-        host: str | None,
-        socket: str,
-        clocks: tuple[int, int],
-        loader: Callable[[str], object],
-        *,
-        wall: bool,
-    ) -> _core.Session:
-        """A session of programs on a host: `peerlane.opae.run_program`.
-
-        The simulation is empty until the session is finished.
-        """
-        return _core.Session(self._core, host, socket, clocks, loader, wall)
-
-    def finish_session(self, session: _core.Session) -> dict[str, float]:
-        """Takes the fabric back from a session that has ended; its times, in nanoseconds."""
-        return dict(session.finish(self._core))
-
-    def nics(self) -> tuple[str, ...]:
-        """The names of all `nic` devices, in the order of the scenario."""
-        return tuple(_core.nics(self._core))
-
-    def begin_ranks(
-        self, nics: Sequence[str], parameters: Mapping[str, str | float | None]
-    ) -> _core.Job:
-        """A job whose ranks are driven from outside: `peerlane.run_ranks` drives them."""
-        given = [(key, value) for key, value in parameters.items() if value is not None]
-        return _core.Job(self._core, list(nics), given)
-
     def lspci(self) -> str:
         """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
         return self._core.lspci()
@@ -569,11 +491,7 @@ class Simulation:
 
     def result(self) -> RunResult:
         """The measurements up to now."""
-        return RunResult.from_json(self._core.result())
-
-    def noticeable_incidents(self) -> list[IncidentResult]:
-        """The incidents so far that a program may notice: all but those that links repair."""
-        return decode(list[IncidentResult], self._core.noticeable_incidents())
+        return judged(RunResult.from_json(self._core.result()), self._expectations)
 
 
 _MOST_THREADS = 1 << 20

@@ -6,37 +6,41 @@ long, because nobody writes or reads it as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from peerlane.fabric.settings import Setting
+    from typing import Literal, Unpack
+
+    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
+    from peerlane.models.device import Device as Model
+    from peerlane.models.loading import Library
 
 
 class Links(TypedDict, total=False):
     """Keys of links, upstream."""
 
-    generation: Setting
+    generation: Text
     """Generation, 1 to 5; or the speed, '2.5 GT/s' to '32 GT/s', with '20 GT/s' and '25 GT/s'
     in CCIX's extended speed mode, which registers show as generation 4. (default 3)"""
-    lanes: Setting
+    lanes: Text
     """Width: 1, 2, 4, 8, 12, 16 or 32 lanes. (default 16)"""
-    delay: Setting
+    delay: Quantity
     """Time of flight from one end to the other. (ns; default 1 ns)"""
-    bit_error_rate: Setting
+    bit_error_rate: Ratio
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
-    sris: Setting
+    sris: Flag
     """Whether the two ends have separate reference clocks with independent spread spectrum
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
-    fails_at: Setting
+    fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
     fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
-    tc_vc_map: Setting
+    tc_vc_map: Text
     """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
     'TC7: none' for a class that the link does not carry, whose packets are malformed. None
     leaves all classes on VC0. (default none)"""
-    arbitration_weight: Setting
+    arbitration_weight: Count
     """Packets that this link may send in a row through an upper port that it shares with
     others (weighted round robin). (default 1)"""
 
@@ -44,16 +48,16 @@ class Links(TypedDict, total=False):
 class Upstream(Links, total=False):
     """Keys of upstream."""
 
-    port: Setting
+    port: Count
     """The number of its downstream port, from 0. (default the next free one)"""
-    socket: Setting
+    socket: Count
     """The socket of the host above that the port belongs to. (default 0)"""
 
 
 class Repeated(TypedDict, total=False):
     """Keys of all tables with names, and of lists."""
 
-    each: Setting
+    each: Text
     """Repeats the table for each value of a variable, such as 'i = 0..511' (both ends count),
     or of several, such as 'p = 0..3, i = 0..63'. The name and the texts of the table have
     expressions of whole numbers in braces: 'ep{i}', 'sw{i / 64}', 'h{(i + 1) % 16}'. A text
@@ -63,159 +67,159 @@ class Repeated(TypedDict, total=False):
 class Port(Repeated, total=False):
     """Keys of hosts, io_ports, switches, devices."""
 
-    max_payload_supported: Setting
+    max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
-    ack_limit_fraction: Setting
+    ack_limit_fraction: Ratio
     """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
     (default 1)"""
-    ack_packets: Setting
+    ack_packets: Count
     """Number of packets after which an Ack is sent without further delay; 0 for no such
     number. (default 0)"""
-    update_fc_share: Setting
+    update_fc_share: Ratio
     """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
     sends one for each packet. (default 0.25)"""
-    update_fc_packets: Setting
+    update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
     such number. (default 0)"""
-    update_fc_delay: Setting
+    update_fc_delay: Quantity
     """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
-    update_fc_refresh: Setting
+    update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
-    scaled_flow_control: Setting
+    scaled_flow_control: Flag
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
-    extended_vc_count: Setting
+    extended_vc_count: Count
     """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
-    low_priority_vcs: Setting
+    low_priority_vcs: Count
     """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
-    posted_headers: Setting
+    posted_headers: Count
     """Header credits for posted requests; 0 is infinite. (default none)"""
-    posted_data: Setting
+    posted_data: Size
     """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
-    nonposted_headers: Setting
+    nonposted_headers: Count
     """Header credits for non-posted requests; 0 is infinite. (default none)"""
-    nonposted_data: Setting
+    nonposted_data: Size
     """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
-    completion_headers: Setting
+    completion_headers: Count
     """Header credits for completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (default none)"""
-    completion_data: Setting
+    completion_data: Size
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
-    replay_buffer: Setting
+    replay_buffer: Size
     """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
     sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
-    receive_pipeline: Setting
+    receive_pipeline: Quantity
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
-    receive_pipeline_symbols: Setting
+    receive_pipeline_symbols: Count
     """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
-    transmit_pipeline: Setting
+    transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
-    transmit_pipeline_symbols: Setting
+    transmit_pipeline_symbols: Count
     """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
-    replay_timer_factor: Setting
+    replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
-    skip_position: Setting
+    skip_position: Ratio
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
-    training_time: Setting
+    training_time: Quantity
     """Time that the port trains a link that was down, from the far end's first TS1 until its
     own TS2: Detect, Polling and Configuration, the change to the link's speed, and
     equalisation. (ns; default none)"""
-    recovery_time: Setting
+    recovery_time: Quantity
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
-    l0s_exit_latency: Setting
+    l0s_exit_latency: Quantity
     """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
     with one, the port supports ASPM L0s. (ns; default none)"""
-    l0s_entry_time: Setting
+    l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
-    l1_exit_latency: Setting
+    l1_exit_latency: Quantity
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
-    l1_entry_time: Setting
+    l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch asks to enter
     L1, where software has enabled it. (ns; default 10 us)"""
-    speed_change_time: Setting
+    speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
-    max_payload: Setting
+    max_payload: Size
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
-    max_payload_mismatch: Setting
+    max_payload_mismatch: Flag
     """Whether the max payload size of this node may differ on purpose from that at the other
     end of a link. The end with the smaller one refuses larger packets as malformed, so that
     without this it is an error of the scenario. (default false)"""
-    memory_enable: Setting
+    memory_enable: Flag
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
     (default true)"""
-    ten_bit_tags: Setting
+    ten_bit_tags: Flag
     """10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the
     choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
-    relaxed_ordering_enable: Setting
+    relaxed_ordering_enable: Flag
     """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
     have no such attribute. A host's CPU sends by its root ports, whose registers count.
     (default true)"""
-    no_snoop_enable: Setting
+    no_snoop_enable: Flag
     """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
     such attribute. (default true)"""
-    id_ordering_enable: Setting
+    id_ordering_enable: Flag
     """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
     no attribute of ID-based ordering. (default false)"""
-    id_ordering_completion_enable: Setting
+    id_ordering_completion_enable: Flag
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
-    pasid_enable: Setting
+    pasid_enable: Flag
     """PASID Enable in the PASID capability of a device, set after enumeration; none keeps the
     choice of enumeration. Without it, requests have no PASID prefix. (default none)"""
-    vc_arbitration: Setting
+    vc_arbitration: Text
     """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
     robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
     None keeps the arbitration after reset. (default none)"""
-    vc_arbitration_table: Setting
+    vc_arbitration_table: Text
     """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
     each phase is one packet. (default none)"""
-    port_arbitration: Setting
+    port_arbitration: Text
     """Arbitration among the ports whose packets leave by one channel of a port, at every
     channel and every port besides those with a port_arbitration_above: 'round-robin', or
     'wrr-32' to 'wrr-256' with as many phases in port_arbitration_table. None keeps the
     arbitration after reset, which uses the weights of links. (default none)"""
-    port_arbitration_table: Setting
+    port_arbitration_table: Text
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
-    port_arbitration_above: Setting
+    port_arbitration_above: Text
     """Arbitration at the port of the switch or host above that the node is below, in place of
     the port_arbitration there; none for that of the switch or host. (default none)"""
-    port_arbitration_table_above: Setting
+    port_arbitration_table_above: Text
     """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
     (default none)"""
-    acs_egress_control: Setting
+    acs_egress_control: Flag
     """Whether the other downstream ports of the switch or host above block peer-to-peer
     requests for this node and for all below it: the bit of its port in their Egress Control
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
-    slot: Setting
+    slot: Literal["none", "hot-plug", "surprise"] | None
     """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
     attention button and a power controller, or 'surprise' if the node may also go without
     notice, so that Surprise Down is no error. (default none)"""
-    vendor_id: Setting
+    vendor_id: Text
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
-    device_id: Setting
+    device_id: Text
     """Device ID of every function; if none is written, that of a common product. (default
     none)"""
-    class_code: Setting
+    class_code: Text
     """Class code of a device: base class, subclass and programming interface, such as
     '0x020000' for Ethernet. (default none)"""
 
@@ -223,304 +227,304 @@ class Port(Repeated, total=False):
 class Node(Port, total=False):
     """Keys of hosts, switches, devices."""
 
-    profile: Setting
+    profile: Text
     """The profile that the keys of this section change. (default generic)"""
 
 
 class Host(Node, total=False):
     """Keys of hosts."""
 
-    ports: Setting
+    ports: Count
     """Number of root ports. (default 8)"""
-    sockets: Setting
+    sockets: Count
     """Number of sockets. Every two are connected directly. A link to a root port names the
     socket of the port; the CPU is on the first. (default 1)"""
-    socket_latency: Setting
+    socket_latency: Quantity
     """Time from one socket to another, one way. (ns; default 30 ns)"""
-    socket_bandwidth: Setting
+    socket_bandwidth: Rate
     """Rate from one socket to another in each direction, for headers and payloads of packets.
     (GB/s; default 20.8 GB/s)"""
-    memory: Setting
+    memory: Size
     """Size of the memory. In order of addresses, each socket has an equal share, in whole
     pages of 4 KiB. (B; default 1 GiB)"""
-    memory_address_bits: Setting
+    memory_address_bits: Count
     """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
     requests need 16-byte headers. (default 32)"""
-    latency: Setting
+    latency: Quantity
     """Time from the last bit of a packet at a root port to the memory controller, and from the
     memory controller to a root port. (ns; default 100 ns)"""
-    port_latency: Setting
+    port_latency: Quantity
     """Part of the latency in the PHY and the pipeline of a root port; a packet holds its
     receive buffer during the rest. DLLPs pass the port, too. None in a coherent host: the
     latencies of its home agent begin and end at the pins. (ns; default none)"""
-    port_clock: Setting
+    port_clock: Quantity
     """Clock of the datapath behind each root port, in each direction. (MHz; default 1 GHz)"""
-    port_datapath: Setting
+    port_datapath: Size
     """Bytes that the datapath of a root port transfers each cycle; '0 B' for no limit. A
     packet holds its receive buffer until its last beat has passed. (B; default 0 B)"""
-    port_idle_cycles: Setting
+    port_idle_cycles: Count
     """Idle cycles of the datapath of a root port between two packets. (default 0)"""
-    ingest_bandwidth: Setting
+    ingest_bandwidth: Rate
     """Rate at which the memory system of each socket takes payloads of writes from root ports.
     (GB/s; default none)"""
-    write_buffers: Setting
+    write_buffers: Count
     """Number of writes of each socket that may be on their way from root ports to memory
     outside of the receive buffers; 0 for none, so that a write holds its receive buffer
     until it is in memory. (default 0)"""
-    writes_per_ownership: Setting
+    writes_per_ownership: Count
     """Number of writes to a line that one ownership of the line by a root port serves; 0 if
     writes need no ownership. A write is visible once its root port owns its lines, and
     after the earlier writes of its port. (default 0)"""
-    ownership_time: Setting
+    ownership_time: Quantity
     """Time from the last write to a line under one ownership to the first under the next: the
     line is given back, and requested again. (ns; default none)"""
-    memory_read_latency: Setting
+    memory_read_latency: Quantity
     """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
-    memory_read_jitter: Setting
+    memory_read_jitter: Quantity
     """Largest random addition to the latency of a read, uniformly distributed. (ns; default 0
     ns)"""
-    memory_bandwidth: Setting
+    memory_bandwidth: Rate
     """Bandwidth of each socket's memory, reads and writes together. (GB/s; default 204.8 GB/s)"""
-    memory_line: Setting
+    memory_line: Size
     """Unit of memory accesses; a shorter write takes the time of a whole line. (B; default 64
     B)"""
-    memory_partial_line: Setting
+    memory_partial_line: Quantity
     """Additional time of a write to a part of a line: the rest of the line must be read first.
     (ns; default 0 ns)"""
-    read_completion_boundary: Setting
+    read_completion_boundary: Size
     """Read Completion Boundary in Link Control: addresses at which a read may be divided into
     completions. (B; default 64 B)"""
-    largest_completion: Setting
+    largest_completion: Size
     """Largest payload of a completion, if the max payload size allows it. (B; default 4 KiB)"""
-    peer_latency: Setting
+    peer_latency: Quantity
     """Time from the last bit of a packet at a root port to its first bit at another root port.
     (ns; default 200 ns)"""
-    peer_bandwidth: Setting
+    peer_bandwidth: Rate
     """Rate of packets between root ports, with their headers, all together. (GB/s; default
     none)"""
-    largest_peer_payload: Setting
+    largest_peer_payload: Size
     """Largest payload of a packet between root ports, if the max payload size of the port that
     it leaves by allows it. A larger memory write is split at addresses that are multiples
     of it, a larger completion at read completion boundaries; a packet holds its receive
     buffer until its last part has left. Read requests pass whole. (B; default 4 KiB)"""
-    peer_to_peer: Setting
+    peer_to_peer: Literal["none", "writes", "all"] | None
     """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
     or 'all'. Others end in Unsupported Request at the root port that receives them.
     (default all)"""
-    acs_source_validation: Setting
+    acs_source_validation: Flag
     """Whether root ports check the requesters of requests from below: Source Validation in ACS
     Control. A request whose requester is on none of the buses below the port is an ACS
     Violation. (default false)"""
-    acs_translation_blocking: Setting
+    acs_translation_blocking: Flag
     """Whether root ports block memory requests from below with translated addresses, and
     translation requests: Translation Blocking in ACS Control. Such requests are ACS
     Violations. (default false)"""
-    acs_redirect: Setting
+    acs_redirect: Flag
     """P2P Request Redirect in ACS Control of root ports. Requests between root ports always
     pass the IOMMU and peer_to_peer, so it changes only what egress control does: a request
     that it would block passes. (default false)"""
-    acs_upstream_forwarding: Setting
+    acs_upstream_forwarding: Flag
     """Whether root ports send packets back down that switches below have redirected: Upstream
     Forwarding in ACS Control. Without it requests end in Unsupported Request, and
     completions are unexpected. (default true)"""
-    acs_direct_translated: Setting
+    acs_direct_translated: Flag
     """Whether requests with translated addresses pass from one root port to another, whatever
     egress control says: Direct Translated P2P in ACS Control of root ports. (default false)"""
-    ari_forwarding: Setting
+    ari_forwarding: Flag
     """Whether root ports pass on configuration requests for all 256 functions of a device with
     ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then enables it above
     such devices; without it, more than 7 virtual functions take a bus number of their own.
     (default true)"""
-    tlp_prefixes: Setting
+    tlp_prefixes: Flag
     """Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP
     Prefix Supported in Device Capabilities 2. Without it such a packet is malformed.
     (default false)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests of the CPU. (default 32)"""
-    ten_bit_tag_completer: Setting
+    ten_bit_tag_completer: Flag
     """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
     Device Capabilities 2 of the root ports. Without it, firmware enables 10-bit tags at no
     device below. (default true)"""
-    completion_timeout: Setting
+    completion_timeout: Quantity
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
     contains it. Software can select another range: the timeout is then the time of that
     range that is nearest to this one. For a time between two ranges, Device Control 2 has
     the longer range. Of several root ports the longest time counts for the requests of the
     processors. (ns; default 10 ms)"""
-    tag_quarantine: Setting
+    tag_quarantine: Quantity
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
-    max_read_request: Setting
+    max_read_request: Size
     """Largest read request of the CPU. (B; default 64 B)"""
-    cores: Setting
+    cores: Count
     """Number of threads that can run at the same time; a thread keeps its core until it
     sleeps. (default 8)"""
-    system_call: Setting
+    system_call: Quantity
     """Time of a system call, without the work of its driver. (ns; default 300 ns)"""
-    page_pin: Setting
+    page_pin: Quantity
     """Time to pin and unpin one page of a buffer. (ns; default 100 ns)"""
-    register_write: Setting
+    register_write: Quantity
     """Time for which a store to a device blocks its core. (ns; default 100 ns)"""
-    memory_write: Setting
+    memory_write: Quantity
     """Time for which a store to memory blocks its core. (ns; default 2 ns)"""
-    poll: Setting
+    poll: Quantity
     """Time from the end of a write to memory until a polling program has seen it. (ns; default
     80 ns)"""
-    interrupt_latency: Setting
+    interrupt_latency: Quantity
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
-    interrupt_masking: Setting
+    interrupt_masking: Flag
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
-    interrupt_timeout: Setting
+    interrupt_timeout: Quantity
     """Time after which a driver that masks the vector of its interrupt looks at its device
     without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
-    error_reporting: Setting
+    error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
-    containment: Setting
+    containment: Literal["none", "fatal", "non-fatal"] | None
     """The errors for which firmware enables Downstream Port Containment of all ports below the
     host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
     system then releases a port that has contained an error, and sets up again what is below
     it. (default none)"""
-    hot_plug: Setting
+    hot_plug: Flag
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
-    driver_recovery: Setting
+    driver_recovery: Flag
     """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
     block-dma and accelerator what happens to their devices, so that they begin again; the
     service for errors then resets the link above a function that reports a fatal error.
     (default false)"""
-    bandwidth_notification: Setting
+    bandwidth_notification: Flag
     """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
     their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
     and clears Link Bandwidth Management Status. (default false)"""
-    attention_wait: Setting
+    attention_wait: Quantity
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
-    link_up_wait: Setting
+    link_up_wait: Quantity
     """Time from when the link below a port is up again until software makes the first
     configuration request to what is below. (ns; default 100 ms)"""
-    ecrc: Setting
+    ecrc: Flag
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
     packets that they receive. (default false)"""
-    aspm_l0s: Setting
+    aspm_l0s: Flag
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
     (l0s_exit_latency). (default false)"""
-    aspm_l1: Setting
+    aspm_l1: Flag
     """Whether firmware enables ASPM L1 at the links below the host whose two ports support it
     (l1_exit_latency). (default false)"""
-    timed_access: Setting
+    timed_access: Quantity
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
-    clock_read: Setting
+    clock_read: Quantity
     """Time for which a process reads the clock. (ns; default 25 ns)"""
-    buffer_write_rate: Setting
+    buffer_write_rate: Rate
     """Rate at which a process copies its own bytes to a buffer shared with a device. (GB/s;
     default 10 GB/s)"""
-    buffer_read_rate: Setting
+    buffer_read_rate: Rate
     """Rate at which a process copies bytes from a buffer shared with a device, after the
     device has written them. (GB/s; default 10 GB/s)"""
-    failure_latency: Setting
+    failure_latency: Quantity
     """Time from a link failure until software removes the accelerator below the link from all
     lock queues. (ns; default 1 ms)"""
-    thread_wake: Setting
+    thread_wake: Quantity
     """Time between the wake-ups of two threads that leave a barrier. (ns; default 2 us)"""
-    coherent: Setting
+    coherent: Flag
     """Whether cores, and devices that can, cache lines of the memory. (default false)"""
-    core_cache: Setting
+    core_cache: Size
     """Size of each core's cache, which includes its first level. (B; default 1 MiB)"""
-    core_cache_ways: Setting
+    core_cache_ways: Count
     """Ways of each core's cache. (default 8)"""
-    core_cache_latency: Setting
+    core_cache_latency: Quantity
     """Latency of a load that hits in a core's cache. (ns; default 4231 ps)"""
-    first_cache: Setting
+    first_cache: Size
     """Size of each core's first-level data cache. (B; default 64 KiB)"""
-    first_cache_ways: Setting
+    first_cache_ways: Count
     """Ways of the first-level data cache. (default 4)"""
-    first_cache_latency: Setting
+    first_cache_latency: Quantity
     """Latency of a load that hits in the first-level data cache. (ns; default 1538 ps)"""
-    core_requests: Setting
+    core_requests: Count
     """Most outstanding lines of a core. (default 16)"""
-    core_snoop_latency: Setting
+    core_snoop_latency: Quantity
     """Time from a snoop to a core's response. (ns; default 15 ns)"""
-    core_atomics: Setting
+    core_atomics: Literal["near", "far"] | None
     """Where cores execute atomic operations: 'near', in the core's cache after it has the
     line, or 'far', at the home agent unless the core holds the line alone. (default near)"""
-    atomic_latency: Setting
+    atomic_latency: Quantity
     """Additional time of an atomic operation on a line that the core holds, compared with a
     load. (ns; default 8 ns)"""
-    core_distance: Setting
+    core_distance: Quantity
     """Time from a core to the home agent. (ns; default 8 ns)"""
-    port_distance: Setting
+    port_distance: Quantity
     """Time from a root port to the home agent, for coherence messages. (ns; default 100 ns)"""
-    home_latency: Setting
+    home_latency: Quantity
     """Time that the home agent needs for its directory and for an answer. (ns; default 6 ns)"""
-    system_cache: Setting
+    system_cache: Size
     """Size of the system cache, which all agents share. (B; default 8 MiB)"""
-    system_cache_ways: Setting
+    system_cache_ways: Count
     """Ways of the system cache. (default 16)"""
-    system_cache_latency: Setting
+    system_cache_latency: Quantity
     """Latency of the system cache. (ns; default 10 ns)"""
-    packet_header: Setting
+    packet_header: Literal["optimized", "compatible"] | None
     """Packet header of coherence messages: 'optimized' or 'compatible'. (default optimized)"""
-    message_packing: Setting
+    message_packing: Flag
     """Whether several coherence messages go in one packet. (default true)"""
-    largest_packet: Setting
+    largest_packet: Size
     """Largest payload of a packet of coherence messages. (B; default 256 B)"""
-    iommu: Setting
+    iommu: Flag
     """Whether the host translates the addresses of all requests from below. Software maps
     every address to itself; without this, only devices with virtual addresses have theirs
     translated. (default false)"""
-    iommu_page: Setting
+    iommu_page: Size
     """Largest page by which software maps the memory for `iommu`; other devices' BARs have the
     largest pages that fit. (default 4 KiB)"""
-    iommu_mapped: Setting
+    iommu_mapped: Size
     """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
     is a fault. (B; default none)"""
-    iommu_pasids: Setting
+    iommu_pasids: Text
     """The processes whose addresses devices may use, by PASID, each perhaps with the bytes of
     memory, from its beginning, that software maps for it; all of it, and the BARs of
     devices, where none are written: '1, 16-31, 7: 64 KiB'. Software maps every address to
     itself. The addresses of other processes, and those that are not mapped, are faults.
     Requests without a PASID prefix are translated only with `iommu`. (default none)"""
-    iommu_requests: Setting
+    iommu_requests: Count
     """Most requests from below whose translations are outstanding; later ones wait in the
     receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
-    iotlb_entries: Setting
+    iotlb_entries: Count
     """Pages in the cache of translations (IOTLB), a power of two. (default 64)"""
-    iotlb_ways: Setting
+    iotlb_ways: Count
     """Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
     (default 4)"""
-    lookup_latency: Setting
+    lookup_latency: Quantity
     """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
-    walkers: Setting
+    walkers: Count
     """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
-    walk_cache_entries: Setting
+    walk_cache_entries: Count
     """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
-    invalidate_after: Setting
+    invalidate_after: Size
     """Bytes of translated requests of a function after which software invalidates, because it
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
-    invalidation_scope: Setting
+    invalidation_scope: Literal["pages", "function"] | None
     """Translations that go after so many bytes: 'pages', those of the pages that the function
     has used since the last time, or 'function', all of it, with the tables in the walk
     cache. (default pages)"""
-    invalidation_interval: Setting
+    invalidation_interval: Quantity
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
-    invalidation_latency: Setting
+    invalidation_latency: Quantity
     """Time of an invalidation in the IOMMU, from its order or the end of the one before.
     Software waits for its end before it orders the next one for the function. (ns; default
     200 ns)"""
-    request_latency: Setting
+    request_latency: Quantity
     """Time of a translation request (ATS) in the agent before its lookup. (ns; default 0 ns)"""
-    page_latency: Setting
+    page_latency: Quantity
     """Time that software takes to make a page resident for a page request (PRI). (ns; default
     10 us)"""
-    pretranslate: Setting
+    pretranslate: Flag
     """Whether the page after a used page is walked ahead while a walker is free. (default
     false)"""
 
@@ -528,73 +532,73 @@ class Host(Node, total=False):
 class Switch(Node, Upstream, total=False):
     """Keys of switches."""
 
-    ports: Setting
+    ports: Count
     """Number of ports, with the upstream port. (default 64)"""
-    latency: Setting
+    latency: Quantity
     """Time from a packet's header at the ingress to its header at the egress, without
     contention, between links of one speed. From a slower to a faster link the header leaves
     later, so that the faster link does not run empty within the packet. With store-and-
     forward the time begins with the packet's last bit. (ns; default 150 ns)"""
-    core_latency: Setting
+    core_latency: Quantity
     """Part of the latency in which a packet is in the core and holds its ingress buffer. The
     PHYs and pipelines of the two ports have equal parts of the rest; DLLPs pass these, too.
     (ns; default none)"""
-    cut_through: Setting
+    cut_through: Flag
     """Whether a packet is forwarded as soon as its header has arrived (cut-through), or only
     when it is complete. (default true)"""
-    store_for_faster_links: Setting
+    store_for_faster_links: Flag
     """Whether a cut-through switch forwards a packet only when it is complete if the egress
     link is faster than the ingress link. (default false)"""
-    output_queue: Setting
+    output_queue: Size
     """Size of a queue for packets of one class from one port to one output, beside the receive
     buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
     as soon as it has space, so that packets for a slow output do not use up the credit of
     all others. (B; default 0 B)"""
-    acs_source_validation: Setting
+    acs_source_validation: Flag
     """Whether downstream ports check the requesters of requests from below: Source Validation
     in ACS Control. A request whose requester is on none of the buses below the port is an
     ACS Violation. (default false)"""
-    acs_translation_blocking: Setting
+    acs_translation_blocking: Flag
     """Whether downstream ports block memory requests from below with translated addresses, and
     translation requests: Translation Blocking in ACS Control. Such requests are ACS
     Violations. (default false)"""
-    acs_redirect: Setting
+    acs_redirect: Flag
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
     acs_upstream_forwarding for redirected requests between ports of this one. (default
     false)"""
-    acs_completion_redirect: Setting
+    acs_completion_redirect: Flag
     """Whether completions from one downstream port to another go to the root, except those
     with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
-    acs_upstream_forwarding: Setting
+    acs_upstream_forwarding: Flag
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
-    acs_direct_translated: Setting
+    acs_direct_translated: Flag
     """Whether requests with translated addresses go directly from one downstream port to
     another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
     of the downstream ports. (default false)"""
-    ari_forwarding: Setting
+    ari_forwarding: Flag
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
-    atomic_routing: Setting
+    atomic_routing: Flag
     """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
     Device Capabilities 2. A switch without it takes one that it would have to pass on as an
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
-    atomic_egress_blocking: Setting
+    atomic_egress_blocking: Flag
     """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
     Blocking in Device Control 2 of each port that routes them. A blocked request ends with
     the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
-    tlp_prefixes: Setting
+    tlp_prefixes: Flag
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
     malformed. (default false)"""
-    tlp_prefix_blocking: Setting
+    tlp_prefix_blocking: Flag
     """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
     in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
     (default false)"""
@@ -603,117 +607,117 @@ class Switch(Node, Upstream, total=False):
 class Device(Node, Upstream, total=False):
     """Keys of devices."""
 
-    bar: Setting
+    bar: Size
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
-    bar_address_bits: Setting
+    bar_address_bits: Count
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
     any address. (default 32)"""
-    virtual_functions: Setting
+    virtual_functions: Count
     """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
     than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
     enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
-    virtual_bar: Setting
+    virtual_bar: Size
     """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
-    msi_vectors: Setting
+    msi_vectors: Count
     """Number of MSI vectors that each function requests. (default 1)"""
-    msix_vectors: Setting
+    msix_vectors: Count
     """Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then
     enables MSI-X instead of MSI, and drivers write the entries before they use the device.
     (default 0)"""
-    msix_bar: Setting
+    msix_bar: Count
     """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
     virtual function's BAR 0; another number for a BAR that contains nothing else. (default
     0)"""
-    msix_table: Setting
+    msix_table: Size
     """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
     whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
     own. (B; default none)"""
-    msix_pending: Setting
+    msix_pending: Size
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
-    interrupt_traffic_class: Setting
+    interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
-    max_read_request: Setting
+    max_read_request: Size
     """Max read request size in Device Control. (B; default 512 B)"""
-    function_level_reset_time: Setting
+    function_level_reset_time: Quantity
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
-    completion_timeout: Setting
+    completion_timeout: Quantity
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
     contains it. Software can select another range: the timeout is then the time of that
     range that is nearest to this one. For a time between two ranges, Device Control 2 has
     the longer range. (ns; default 10 ms)"""
-    tag_quarantine: Setting
+    tag_quarantine: Quantity
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
     default 50 ms)"""
-    completion_buffer: Setting
+    completion_buffer: Size
     """Bytes of the buffer for completions of each function, which requests no more than fits
     into it; none for no limit. A request takes its space until its completions have reached
     the engine. (B; default none)"""
-    completion_buffer_headers: Setting
+    completion_buffer_headers: Count
     """Completions that this buffer holds; none for no limit. A request takes as many as it may
     be divided into, at multiples of 64 bytes. (default none)"""
-    ten_bit_tag_completer: Setting
+    ten_bit_tag_completer: Flag
     """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
-    pasid_width: Setting
+    pasid_width: Count
     """Bits of the PASIDs that the functions can use, the numbers of the processes whose
     addresses are in requests: Max PASID Width in the PASID capability; none for no
     capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
     (default none)"""
-    pasid_execute: Setting
+    pasid_execute: Flag
     """Whether the functions can ask for permission to execute what they read: Execute
     Permission Supported. (default false)"""
-    pasid_privileged: Setting
+    pasid_privileged: Flag
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
-    implementation: Setting
+    implementation: Literal["model", "rtl"] | None
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
     circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
-    circuit: Setting
+    circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
     its registers. (default none)"""
-    waves: Setting
+    waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
     only. (default none)"""
-    clock: Setting
+    clock: Quantity
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
-    datapath: Setting
+    datapath: Size
     """Bytes that the datapath takes from the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. (B; default 0 B)"""
-    idle_cycles: Setting
+    idle_cycles: Count
     """Idle cycles of the datapath between two packets of the engine. (default 0)"""
-    straddling: Setting
+    straddling: Size
     """Distance of the places in a beat of the datapath at which a packet of the engine may
     begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
     (B; default 0 B)"""
-    receive_datapath: Setting
+    receive_datapath: Size
     """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
     passed. A key of its own, because the documents from which profiles take `datapath` are
     about sending. (B; default 0 B)"""
-    receive_idle_cycles: Setting
+    receive_idle_cycles: Count
     """Idle cycles of the datapath between two packets for the engine. (default 0)"""
-    receive_straddling: Setting
+    receive_straddling: Size
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
-    send_latency: Setting
+    send_latency: Quantity
     """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
     ns)"""
-    receive_latency: Setting
+    receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
-    read_latency: Setting
+    read_latency: Quantity
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
-    send_queue: Setting
+    send_queue: Count
     """Largest number of requests that wait for the wire before the engine stops: requests that
     have left the send path, or, if the datapath has no limit, all in the send path.
     Completions do not count. While completions wait, the limit is at most 8, or the number
@@ -724,23 +728,23 @@ class Device(Node, Upstream, total=False):
 class IoPort(Port, total=False):
     """Keys of io_ports."""
 
-    controller: Setting
+    controller: Text
     """Controller of the port; needed where there are several. (default none)"""
-    processor: Setting
+    processor: Count
     """Number of the port among all processors; none for the next free number. (default none)"""
-    window_cycles: Setting
+    window_cycles: Count
     """Cycles of a request or an answer from PCI Express to the crossbar, and from the crossbar
     to PCI Express. (default 7)"""
-    loads: Setting
+    loads: Count
     """Most outstanding loads from the endpoint to hosts. (default 32)"""
-    tags: Setting
+    tags: Count
     """Most outstanding loads from hosts to the endpoint. (default 32)"""
-    completion_timeout: Setting
+    completion_timeout: Quantity
     """Completion timeout of these loads. Device Control 2 has the range of times that contains
     it. Software can select another range: the timeout is then the time of that range that
     is nearest to this one. For a time between two ranges, Device Control 2 has the longer
     range. (ns; default 10 ms)"""
-    tag_quarantine: Setting
+    tag_quarantine: Quantity
     """Time after its timeout in which the tag of a request is not used again, so that its late
     completion is unexpected instead of the answer to another request. (ns; default 50 ms)"""
 
@@ -748,589 +752,589 @@ class IoPort(Port, total=False):
 class Profile(Repeated, total=False):
     """Keys of hosts, io_ports, switches, devices."""
 
-    profile: Setting
+    profile: Text
     """The profile that the keys of this section change. (default generic)"""
-    max_payload_supported: Setting
+    max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
-    ack_limit_fraction: Setting
+    ack_limit_fraction: Ratio
     """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
     (default 1)"""
-    ack_packets: Setting
+    ack_packets: Count
     """Number of packets after which an Ack is sent without further delay; 0 for no such
     number. (default 0)"""
-    update_fc_share: Setting
+    update_fc_share: Ratio
     """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
     sends one for each packet. (default 0.25)"""
-    update_fc_packets: Setting
+    update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
     such number. (default 0)"""
-    update_fc_delay: Setting
+    update_fc_delay: Quantity
     """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
-    update_fc_refresh: Setting
+    update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
-    scaled_flow_control: Setting
+    scaled_flow_control: Flag
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
-    extended_vc_count: Setting
+    extended_vc_count: Count
     """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
-    low_priority_vcs: Setting
+    low_priority_vcs: Count
     """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
-    posted_headers: Setting
+    posted_headers: Count
     """Header credits for posted requests; 0 is infinite. (default none)"""
-    posted_data: Setting
+    posted_data: Size
     """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
-    nonposted_headers: Setting
+    nonposted_headers: Count
     """Header credits for non-posted requests; 0 is infinite. (default none)"""
-    nonposted_data: Setting
+    nonposted_data: Size
     """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
-    completion_headers: Setting
+    completion_headers: Count
     """Header credits for completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (default none)"""
-    completion_data: Setting
+    completion_data: Size
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
-    replay_buffer: Setting
+    replay_buffer: Size
     """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
     sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
-    receive_pipeline: Setting
+    receive_pipeline: Quantity
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
-    receive_pipeline_symbols: Setting
+    receive_pipeline_symbols: Count
     """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
-    transmit_pipeline: Setting
+    transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
-    transmit_pipeline_symbols: Setting
+    transmit_pipeline_symbols: Count
     """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
-    replay_timer_factor: Setting
+    replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
-    skip_position: Setting
+    skip_position: Ratio
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
-    training_time: Setting
+    training_time: Quantity
     """Time that the port trains a link that was down, from the far end's first TS1 until its
     own TS2: Detect, Polling and Configuration, the change to the link's speed, and
     equalisation. (ns; default none)"""
-    recovery_time: Setting
+    recovery_time: Quantity
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
-    l0s_exit_latency: Setting
+    l0s_exit_latency: Quantity
     """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
     with one, the port supports ASPM L0s. (ns; default none)"""
-    l0s_entry_time: Setting
+    l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
-    l1_exit_latency: Setting
+    l1_exit_latency: Quantity
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
-    l1_entry_time: Setting
+    l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch asks to enter
     L1, where software has enabled it. (ns; default 10 us)"""
-    speed_change_time: Setting
+    speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
-    max_payload: Setting
+    max_payload: Size
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
-    max_payload_mismatch: Setting
+    max_payload_mismatch: Flag
     """Whether the max payload size of this node may differ on purpose from that at the other
     end of a link. The end with the smaller one refuses larger packets as malformed, so that
     without this it is an error of the scenario. (default false)"""
-    memory_enable: Setting
+    memory_enable: Flag
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
     (default true)"""
-    ten_bit_tags: Setting
+    ten_bit_tags: Flag
     """10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the
     choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
-    relaxed_ordering_enable: Setting
+    relaxed_ordering_enable: Flag
     """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
     have no such attribute. A host's CPU sends by its root ports, whose registers count.
     (default true)"""
-    no_snoop_enable: Setting
+    no_snoop_enable: Flag
     """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
     such attribute. (default true)"""
-    id_ordering_enable: Setting
+    id_ordering_enable: Flag
     """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
     no attribute of ID-based ordering. (default false)"""
-    id_ordering_completion_enable: Setting
+    id_ordering_completion_enable: Flag
     """IDO Completion Enable in Device Control 2, set after enumeration: all completions of the
     node have the attribute of ID-based ordering. (default false)"""
-    pasid_enable: Setting
+    pasid_enable: Flag
     """PASID Enable in the PASID capability of a device, set after enumeration; none keeps the
     choice of enumeration. Without it, requests have no PASID prefix. (default none)"""
-    vc_arbitration: Setting
+    vc_arbitration: Text
     """Arbitration among VC0 and the channels of its low-priority group, at every port: 'round-
     robin', or 'wrr-32', 'wrr-64' or 'wrr-128' with as many phases in vc_arbitration_table.
     None keeps the arbitration after reset. (default none)"""
-    vc_arbitration_table: Setting
+    vc_arbitration_table: Text
     """The VC of each phase of a weighted arbitration, such as '0*24 1*8' or '(0 0 0 1)*8';
     each phase is one packet. (default none)"""
-    port_arbitration: Setting
+    port_arbitration: Text
     """Arbitration among the ports whose packets leave by one channel of a port, at every
     channel and every port besides those with a port_arbitration_above: 'round-robin', or
     'wrr-32' to 'wrr-256' with as many phases in port_arbitration_table. None keeps the
     arbitration after reset, which uses the weights of links. (default none)"""
-    port_arbitration_table: Setting
+    port_arbitration_table: Text
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
     downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
     switch or host itself have one phase more. (default none)"""
-    port_arbitration_above: Setting
+    port_arbitration_above: Text
     """Arbitration at the port of the switch or host above that the node is below, in place of
     the port_arbitration there; none for that of the switch or host. (default none)"""
-    port_arbitration_table_above: Setting
+    port_arbitration_table_above: Text
     """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
     (default none)"""
-    acs_egress_control: Setting
+    acs_egress_control: Flag
     """Whether the other downstream ports of the switch or host above block peer-to-peer
     requests for this node and for all below it: the bit of its port in their Egress Control
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
-    slot: Setting
+    slot: Literal["none", "hot-plug", "surprise"] | None
     """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
     attention button and a power controller, or 'surprise' if the node may also go without
     notice, so that Surprise Down is no error. (default none)"""
-    vendor_id: Setting
+    vendor_id: Text
     """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
     product. (default none)"""
-    device_id: Setting
+    device_id: Text
     """Device ID of every function; if none is written, that of a common product. (default
     none)"""
-    class_code: Setting
+    class_code: Text
     """Class code of a device: base class, subclass and programming interface, such as
     '0x020000' for Ethernet. (default none)"""
-    ports: Setting
+    ports: Count
     """Number of ports, with the upstream port. (default 64)"""
-    sockets: Setting
+    sockets: Count
     """Number of sockets. Every two are connected directly. A link to a root port names the
     socket of the port; the CPU is on the first. (default 1)"""
-    socket_latency: Setting
+    socket_latency: Quantity
     """Time from one socket to another, one way. (ns; default 30 ns)"""
-    socket_bandwidth: Setting
+    socket_bandwidth: Rate
     """Rate from one socket to another in each direction, for headers and payloads of packets.
     (GB/s; default 20.8 GB/s)"""
-    memory: Setting
+    memory: Size
     """Size of the memory. In order of addresses, each socket has an equal share, in whole
     pages of 4 KiB. (B; default 1 GiB)"""
-    memory_address_bits: Setting
+    memory_address_bits: Count
     """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
     requests need 16-byte headers. (default 32)"""
-    latency: Setting
+    latency: Quantity
     """Time from a packet's header at the ingress to its header at the egress, without
     contention, between links of one speed. From a slower to a faster link the header leaves
     later, so that the faster link does not run empty within the packet. With store-and-
     forward the time begins with the packet's last bit. (ns; default 150 ns)"""
-    port_latency: Setting
+    port_latency: Quantity
     """Part of the latency in the PHY and the pipeline of a root port; a packet holds its
     receive buffer during the rest. DLLPs pass the port, too. None in a coherent host: the
     latencies of its home agent begin and end at the pins. (ns; default none)"""
-    port_clock: Setting
+    port_clock: Quantity
     """Clock of the datapath behind each root port, in each direction. (MHz; default 1 GHz)"""
-    port_datapath: Setting
+    port_datapath: Size
     """Bytes that the datapath of a root port transfers each cycle; '0 B' for no limit. A
     packet holds its receive buffer until its last beat has passed. (B; default 0 B)"""
-    port_idle_cycles: Setting
+    port_idle_cycles: Count
     """Idle cycles of the datapath of a root port between two packets. (default 0)"""
-    ingest_bandwidth: Setting
+    ingest_bandwidth: Rate
     """Rate at which the memory system of each socket takes payloads of writes from root ports.
     (GB/s; default none)"""
-    write_buffers: Setting
+    write_buffers: Count
     """Number of writes of each socket that may be on their way from root ports to memory
     outside of the receive buffers; 0 for none, so that a write holds its receive buffer
     until it is in memory. (default 0)"""
-    writes_per_ownership: Setting
+    writes_per_ownership: Count
     """Number of writes to a line that one ownership of the line by a root port serves; 0 if
     writes need no ownership. A write is visible once its root port owns its lines, and
     after the earlier writes of its port. (default 0)"""
-    ownership_time: Setting
+    ownership_time: Quantity
     """Time from the last write to a line under one ownership to the first under the next: the
     line is given back, and requested again. (ns; default none)"""
-    memory_read_latency: Setting
+    memory_read_latency: Quantity
     """Latency of a read in the memory, after its lines are served. (ns; default 80 ns)"""
-    memory_read_jitter: Setting
+    memory_read_jitter: Quantity
     """Largest random addition to the latency of a read, uniformly distributed. (ns; default 0
     ns)"""
-    memory_bandwidth: Setting
+    memory_bandwidth: Rate
     """Bandwidth of each socket's memory, reads and writes together. (GB/s; default 204.8 GB/s)"""
-    memory_line: Setting
+    memory_line: Size
     """Unit of memory accesses; a shorter write takes the time of a whole line. (B; default 64
     B)"""
-    memory_partial_line: Setting
+    memory_partial_line: Quantity
     """Additional time of a write to a part of a line: the rest of the line must be read first.
     (ns; default 0 ns)"""
-    read_completion_boundary: Setting
+    read_completion_boundary: Size
     """Read Completion Boundary in Link Control: addresses at which a read may be divided into
     completions. (B; default 64 B)"""
-    largest_completion: Setting
+    largest_completion: Size
     """Largest payload of a completion, if the max payload size allows it. (B; default 4 KiB)"""
-    peer_latency: Setting
+    peer_latency: Quantity
     """Time from the last bit of a packet at a root port to its first bit at another root port.
     (ns; default 200 ns)"""
-    peer_bandwidth: Setting
+    peer_bandwidth: Rate
     """Rate of packets between root ports, with their headers, all together. (GB/s; default
     none)"""
-    largest_peer_payload: Setting
+    largest_peer_payload: Size
     """Largest payload of a packet between root ports, if the max payload size of the port that
     it leaves by allows it. A larger memory write is split at addresses that are multiples
     of it, a larger completion at read completion boundaries; a packet holds its receive
     buffer until its last part has left. Read requests pass whole. (B; default 4 KiB)"""
-    peer_to_peer: Setting
+    peer_to_peer: Literal["none", "writes", "all"] | None
     """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
     or 'all'. Others end in Unsupported Request at the root port that receives them.
     (default all)"""
-    acs_source_validation: Setting
+    acs_source_validation: Flag
     """Whether downstream ports check the requesters of requests from below: Source Validation
     in ACS Control. A request whose requester is on none of the buses below the port is an
     ACS Violation. (default false)"""
-    acs_translation_blocking: Setting
+    acs_translation_blocking: Flag
     """Whether downstream ports block memory requests from below with translated addresses, and
     translation requests: Translation Blocking in ACS Control. Such requests are ACS
     Violations. (default false)"""
-    acs_redirect: Setting
+    acs_redirect: Flag
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
     acs_upstream_forwarding for redirected requests between ports of this one. (default
     false)"""
-    acs_upstream_forwarding: Setting
+    acs_upstream_forwarding: Flag
     """Whether packets from below that are routed back to the downstream port that they came in
-    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. Such packets
-    were redirected by a switch below; without it requests end in Unsupported Request, and
+    by go upstream: Upstream Forwarding in ACS Control of the downstream ports. They were
+    redirected by a switch below; without it requests end in Unsupported Request, and
     completions are unexpected. (default false)"""
-    acs_direct_translated: Setting
+    acs_direct_translated: Flag
     """Whether requests with translated addresses go directly from one downstream port to
     another, whatever redirect and egress control say: Direct Translated P2P in ACS Control
     of the downstream ports. (default false)"""
-    ari_forwarding: Setting
+    ari_forwarding: Flag
     """Whether downstream ports pass on configuration requests for all 256 functions of a
     device with ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then
-    enables it above such devices; without it, more than 7 virtual functions take a bus
+    enables it above devices with ARI; without it, more than 7 virtual functions take a bus
     number of their own. (default true)"""
-    tlp_prefixes: Setting
+    tlp_prefixes: Flag
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
     malformed. (default false)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests of the CPU. (default 32)"""
-    ten_bit_tag_completer: Setting
+    ten_bit_tag_completer: Flag
     """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
-    completion_timeout: Setting
+    completion_timeout: Quantity
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
     contains it. Software can select another range: the timeout is then the time of that
     range that is nearest to this one. For a time between two ranges, Device Control 2 has
     the longer range. (ns; default 10 ms)"""
-    tag_quarantine: Setting
+    tag_quarantine: Quantity
     """Time after its timeout in which the tag of a non-posted request is not used again, so
     that its late completion is unexpected instead of the answer to another request. (ns;
     default 50 ms)"""
-    max_read_request: Setting
+    max_read_request: Size
     """Max read request size in Device Control. (B; default 512 B)"""
-    cores: Setting
+    cores: Count
     """Number of threads that can run at the same time; a thread keeps its core until it
     sleeps. (default 8)"""
-    system_call: Setting
+    system_call: Quantity
     """Time of a system call, without the work of its driver. (ns; default 300 ns)"""
-    page_pin: Setting
+    page_pin: Quantity
     """Time to pin and unpin one page of a buffer. (ns; default 100 ns)"""
-    register_write: Setting
+    register_write: Quantity
     """Time for which a store to a device blocks its core. (ns; default 100 ns)"""
-    memory_write: Setting
+    memory_write: Quantity
     """Time for which a store to memory blocks its core. (ns; default 2 ns)"""
-    poll: Setting
+    poll: Quantity
     """Time from the end of a write to memory until a polling program has seen it. (ns; default
     80 ns)"""
-    interrupt_latency: Setting
+    interrupt_latency: Quantity
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
-    interrupt_masking: Setting
+    interrupt_masking: Flag
     """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
     served the device. Interrupts meanwhile come as one. (default false)"""
-    interrupt_timeout: Setting
+    interrupt_timeout: Quantity
     """Time after which a driver that masks the vector of its interrupt looks at its device
     without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
-    error_reporting: Setting
+    error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
     the functions that reported them. (default false)"""
-    containment: Setting
+    containment: Literal["none", "fatal", "non-fatal"] | None
     """The errors for which firmware enables Downstream Port Containment of all ports below the
     host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
     system then releases a port that has contained an error, and sets up again what is below
     it. (default none)"""
-    hot_plug: Setting
+    hot_plug: Flag
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
     operating system sets up what is put in, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
-    driver_recovery: Setting
+    driver_recovery: Flag
     """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
     block-dma and accelerator what happens to their devices, so that they begin again; the
     service for errors then resets the link above a function that reports a fatal error.
     (default false)"""
-    bandwidth_notification: Setting
+    bandwidth_notification: Flag
     """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
     their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
     and clears Link Bandwidth Management Status. (default false)"""
-    attention_wait: Setting
+    attention_wait: Quantity
     """Time from the attention button of a slot until software turns its power off; the button
     cancels that once more. (ns; default 5 s)"""
-    link_up_wait: Setting
+    link_up_wait: Quantity
     """Time from when the link below a port is up again until software makes the first
     configuration request to what is below. (ns; default 100 ms)"""
-    ecrc: Setting
+    ecrc: Flag
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
     they add a TLP digest of 4 bytes to each packet that they send, and check that of
     packets that they receive. (default false)"""
-    aspm_l0s: Setting
+    aspm_l0s: Flag
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
     (l0s_exit_latency). (default false)"""
-    aspm_l1: Setting
+    aspm_l1: Flag
     """Whether firmware enables ASPM L1 at the links below the host whose two ports support it
     (l1_exit_latency). (default false)"""
-    timed_access: Setting
+    timed_access: Quantity
     """Time to read the clock before and after a measured memory access. (ns; default 0 ns)"""
-    clock_read: Setting
+    clock_read: Quantity
     """Time for which a process reads the clock. (ns; default 25 ns)"""
-    buffer_write_rate: Setting
+    buffer_write_rate: Rate
     """Rate at which a process copies its own bytes to a buffer shared with a device. (GB/s;
     default 10 GB/s)"""
-    buffer_read_rate: Setting
+    buffer_read_rate: Rate
     """Rate at which a process copies bytes from a buffer shared with a device, after the
     device has written them. (GB/s; default 10 GB/s)"""
-    failure_latency: Setting
+    failure_latency: Quantity
     """Time from a link failure until software removes the accelerator below the link from all
     lock queues. (ns; default 1 ms)"""
-    thread_wake: Setting
+    thread_wake: Quantity
     """Time between the wake-ups of two threads that leave a barrier. (ns; default 2 us)"""
-    coherent: Setting
+    coherent: Flag
     """Whether cores, and devices that can, cache lines of the memory. (default false)"""
-    core_cache: Setting
+    core_cache: Size
     """Size of each core's cache, which includes its first level. (B; default 1 MiB)"""
-    core_cache_ways: Setting
+    core_cache_ways: Count
     """Ways of each core's cache. (default 8)"""
-    core_cache_latency: Setting
+    core_cache_latency: Quantity
     """Latency of a load that hits in a core's cache. (ns; default 4231 ps)"""
-    first_cache: Setting
+    first_cache: Size
     """Size of each core's first-level data cache. (B; default 64 KiB)"""
-    first_cache_ways: Setting
+    first_cache_ways: Count
     """Ways of the first-level data cache. (default 4)"""
-    first_cache_latency: Setting
+    first_cache_latency: Quantity
     """Latency of a load that hits in the first-level data cache. (ns; default 1538 ps)"""
-    core_requests: Setting
+    core_requests: Count
     """Most outstanding lines of a core. (default 16)"""
-    core_snoop_latency: Setting
+    core_snoop_latency: Quantity
     """Time from a snoop to a core's response. (ns; default 15 ns)"""
-    core_atomics: Setting
+    core_atomics: Literal["near", "far"] | None
     """Where cores execute atomic operations: 'near', in the core's cache after it has the
     line, or 'far', at the home agent unless the core holds the line alone. (default near)"""
-    atomic_latency: Setting
+    atomic_latency: Quantity
     """Additional time of an atomic operation on a line that the core holds, compared with a
     load. (ns; default 8 ns)"""
-    core_distance: Setting
+    core_distance: Quantity
     """Time from a core to the home agent. (ns; default 8 ns)"""
-    port_distance: Setting
+    port_distance: Quantity
     """Time from a root port to the home agent, for coherence messages. (ns; default 100 ns)"""
-    home_latency: Setting
+    home_latency: Quantity
     """Time that the home agent needs for its directory and for an answer. (ns; default 6 ns)"""
-    system_cache: Setting
+    system_cache: Size
     """Size of the system cache, which all agents share. (B; default 8 MiB)"""
-    system_cache_ways: Setting
+    system_cache_ways: Count
     """Ways of the system cache. (default 16)"""
-    system_cache_latency: Setting
+    system_cache_latency: Quantity
     """Latency of the system cache. (ns; default 10 ns)"""
-    packet_header: Setting
+    packet_header: Literal["optimized", "compatible"] | None
     """Packet header of coherence messages: 'optimized' or 'compatible'. (default optimized)"""
-    message_packing: Setting
+    message_packing: Flag
     """Whether several coherence messages go in one packet. (default true)"""
-    largest_packet: Setting
+    largest_packet: Size
     """Largest payload of a packet of coherence messages. (B; default 256 B)"""
-    iommu: Setting
+    iommu: Flag
     """Whether the host translates the addresses of all requests from below. Software maps
     every address to itself; without this, only devices with virtual addresses have theirs
     translated. (default false)"""
-    iommu_page: Setting
+    iommu_page: Size
     """Largest page by which software maps the memory for `iommu`; other devices' BARs have the
     largest pages that fit. (default 4 KiB)"""
-    iommu_mapped: Setting
+    iommu_mapped: Size
     """Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond
     is a fault. (B; default none)"""
-    iommu_pasids: Setting
+    iommu_pasids: Text
     """The processes whose addresses devices may use, by PASID, each perhaps with the bytes of
     memory, from its beginning, that software maps for it; all of it, and the BARs of
     devices, where none are written: '1, 16-31, 7: 64 KiB'. Software maps every address to
     itself. The addresses of other processes, and those that are not mapped, are faults.
     Requests without a PASID prefix are translated only with `iommu`. (default none)"""
-    iommu_requests: Setting
+    iommu_requests: Count
     """Most requests from below whose translations are outstanding; later ones wait in the
     receive buffers of their root ports. 0 for as many as these buffers hold. (default 0)"""
-    iotlb_entries: Setting
+    iotlb_entries: Count
     """Pages in the cache of translations (IOTLB), a power of two. (default 64)"""
-    iotlb_ways: Setting
+    iotlb_ways: Count
     """Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
     (default 4)"""
-    lookup_latency: Setting
+    lookup_latency: Quantity
     """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
-    walkers: Setting
+    walkers: Count
     """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
-    walk_cache_entries: Setting
+    walk_cache_entries: Count
     """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
-    invalidate_after: Setting
+    invalidate_after: Size
     """Bytes of translated requests of a function after which software invalidates, because it
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
-    invalidation_scope: Setting
+    invalidation_scope: Literal["pages", "function"] | None
     """Translations that go after so many bytes: 'pages', those of the pages that the function
     has used since the last time, or 'function', all of it, with the tables in the walk
     cache. (default pages)"""
-    invalidation_interval: Setting
+    invalidation_interval: Quantity
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
-    invalidation_latency: Setting
+    invalidation_latency: Quantity
     """Time of an invalidation in the IOMMU, from its order or the end of the one before.
     Software waits for its end before it orders the next one for the function. (ns; default
     200 ns)"""
-    request_latency: Setting
+    request_latency: Quantity
     """Time of a translation request (ATS) in the agent before its lookup. (ns; default 0 ns)"""
-    page_latency: Setting
+    page_latency: Quantity
     """Time that software takes to make a page resident for a page request (PRI). (ns; default
     10 us)"""
-    pretranslate: Setting
+    pretranslate: Flag
     """Whether the page after a used page is walked ahead while a walker is free. (default
     false)"""
-    core_latency: Setting
+    core_latency: Quantity
     """Part of the latency in which a packet is in the core and holds its ingress buffer. The
     PHYs and pipelines of the two ports have equal parts of the rest; DLLPs pass these, too.
     (ns; default none)"""
-    cut_through: Setting
+    cut_through: Flag
     """Whether a packet is forwarded as soon as its header has arrived (cut-through), or only
     when it is complete. (default true)"""
-    store_for_faster_links: Setting
+    store_for_faster_links: Flag
     """Whether a cut-through switch forwards a packet only when it is complete if the egress
     link is faster than the ingress link. (default false)"""
-    output_queue: Setting
+    output_queue: Size
     """Size of a queue for packets of one class from one port to one output, beside the receive
     buffers (virtual output queues); 0 is none. A packet moves there from the receive buffer
     as soon as it has space, so that packets for a slow output do not use up the credit of
     all others. (B; default 0 B)"""
-    acs_completion_redirect: Setting
+    acs_completion_redirect: Flag
     """Whether completions from one downstream port to another go to the root, except those
     with Relaxed Ordering: P2P Completion Redirect in ACS Control of the downstream ports.
     (default false)"""
-    atomic_routing: Setting
+    atomic_routing: Flag
     """Whether ports pass on requests for atomic operations: AtomicOp Routing Supported in
     Device Capabilities 2. A switch without it takes one that it would have to pass on as an
     Unsupported Request, and firmware enables no AtomicOp requesters below it. (default
     true)"""
-    atomic_egress_blocking: Setting
+    atomic_egress_blocking: Flag
     """Whether the ports block requests for atomic operations at their egress: AtomicOp Egress
     Blocking in Device Control 2 of each port that routes them. A blocked request ends with
     the error AtomicOp Egress Blocked and the status Unsupported Request. (default false)"""
-    tlp_prefix_blocking: Setting
+    tlp_prefix_blocking: Flag
     """Whether no port lets packets with End-End TLP prefixes out: End-End TLP Prefix Blocking
     in Device Control 2 of all ports. Such a packet ends with the error TLP Prefix Blocked.
     (default false)"""
-    bar: Setting
+    bar: Size
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
-    bar_address_bits: Setting
+    bar_address_bits: Count
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
     any address. (default 32)"""
-    virtual_functions: Setting
+    virtual_functions: Count
     """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
     than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
     enables them, as the driver of function 0 would; 0 for no SR-IOV. (default 0)"""
-    virtual_bar: Setting
+    virtual_bar: Size
     """Size of BAR 0 of each virtual function, a power of two. (B; default 4 KiB)"""
-    msi_vectors: Setting
+    msi_vectors: Count
     """Number of MSI vectors that each function requests. (default 1)"""
-    msix_vectors: Setting
+    msix_vectors: Count
     """Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then
     enables MSI-X instead of MSI, and drivers write the entries before they use the device.
     (default 0)"""
-    msix_bar: Setting
+    msix_bar: Count
     """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
     virtual function's BAR 0; another number for a BAR that contains nothing else. (default
     0)"""
-    msix_table: Setting
+    msix_table: Size
     """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
     whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
     own. (B; default none)"""
-    msix_pending: Setting
+    msix_pending: Size
     """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
     2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
     entries. (B; default none)"""
-    interrupt_traffic_class: Setting
+    interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
-    function_level_reset_time: Setting
+    function_level_reset_time: Quantity
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
-    completion_buffer: Setting
+    completion_buffer: Size
     """Bytes of the buffer for completions of each function, which requests no more than fits
     into it; none for no limit. A request takes its space until its completions have reached
     the engine. (B; default none)"""
-    completion_buffer_headers: Setting
+    completion_buffer_headers: Count
     """Completions that this buffer holds; none for no limit. A request takes as many as it may
     be divided into, at multiples of 64 bytes. (default none)"""
-    pasid_width: Setting
+    pasid_width: Count
     """Bits of the PASIDs that the functions can use, the numbers of the processes whose
     addresses are in requests: Max PASID Width in the PASID capability; none for no
     capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
     (default none)"""
-    pasid_execute: Setting
+    pasid_execute: Flag
     """Whether the functions can ask for permission to execute what they read: Execute
     Permission Supported. (default false)"""
-    pasid_privileged: Setting
+    pasid_privileged: Flag
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
-    implementation: Setting
+    implementation: Literal["model", "rtl"] | None
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
     circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
-    circuit: Setting
+    circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
     its registers. (default none)"""
-    waves: Setting
+    waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
     only. (default none)"""
-    clock: Setting
+    clock: Quantity
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
-    datapath: Setting
+    datapath: Size
     """Bytes that the datapath takes from the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. (B; default 0 B)"""
-    idle_cycles: Setting
+    idle_cycles: Count
     """Idle cycles of the datapath between two packets of the engine. (default 0)"""
-    straddling: Setting
+    straddling: Size
     """Distance of the places in a beat of the datapath at which a packet of the engine may
     begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
     (B; default 0 B)"""
-    receive_datapath: Setting
+    receive_datapath: Size
     """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
     passed. A key of its own, because the documents from which profiles take `datapath` are
     about sending. (B; default 0 B)"""
-    receive_idle_cycles: Setting
+    receive_idle_cycles: Count
     """Idle cycles of the datapath between two packets for the engine. (default 0)"""
-    receive_straddling: Setting
+    receive_straddling: Size
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
-    send_latency: Setting
+    send_latency: Quantity
     """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
     ns)"""
-    receive_latency: Setting
+    receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
-    read_latency: Setting
+    read_latency: Quantity
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
-    send_queue: Setting
+    send_queue: Count
     """Largest number of requests that wait for the wire before the engine stops: requests that
     have left the send path, or, if the datapath has no limit, all in the send path.
     Completions do not count. While completions wait, the limit is at most 8, or the number
@@ -1341,114 +1345,114 @@ class Profile(Repeated, total=False):
 class Controller(Repeated, total=False):
     """Keys of controllers."""
 
-    ports: Setting
+    ports: Count
     """Number of ports, each for one network interface controller. (default 4)"""
-    virtual_channels: Setting
+    virtual_channels: Count
     """Virtual channels of each port for data. A packet waits in the channel with its output's
     number modulo this. (default 2)"""
-    get_channel: Setting
+    get_channel: Flag
     """Whether GETs have an additional virtual channel. Without it, GETs and PUTs can wait for
     each other. (default true)"""
-    channel_buffer: Setting
+    channel_buffer: Size
     """Size of the packet buffer at each port, for each virtual channel. (B; default 4 KiB)"""
-    crossbar_clock: Setting
+    crossbar_clock: Quantity
     """Clock of the crossbar, which transfers 16 bytes per cycle at each port. (MHz; default
     250 MHz)"""
-    processor_space: Setting
+    processor_space: Size
     """Size of each processor's part of the global address space: others can access its memory
     and I/O below this address. (B; default 128 GiB)"""
-    io_buffer: Setting
+    io_buffer: Size
     """Size of the buffer for loads and stores at each port, for each of posted requests, non-
     posted requests and completions. (B; default 8 KiB)"""
-    cable_send_latency: Setting
+    cable_send_latency: Quantity
     """Time from the crossbar to the first bit on a cable. (ns; default 0 ns)"""
-    cable_receive_latency: Setting
+    cable_receive_latency: Quantity
     """Time from a packet's last bit on a cable to the crossbar. (ns; default 0 ns)"""
-    crossbar_cycles: Setting
+    crossbar_cycles: Count
     """Cycles from a packet's header at one port to its header at another port. (default 7)"""
-    max_payload_supported: Setting
+    max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
-    ack_limit_fraction: Setting
+    ack_limit_fraction: Ratio
     """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
     (default 1)"""
-    ack_packets: Setting
+    ack_packets: Count
     """Number of packets after which an Ack is sent without further delay; 0 for no such
     number. (default 0)"""
-    update_fc_share: Setting
+    update_fc_share: Ratio
     """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
     sends one for each packet. (default 0.25)"""
-    update_fc_packets: Setting
+    update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
     such number. (default 0)"""
-    update_fc_delay: Setting
+    update_fc_delay: Quantity
     """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
-    update_fc_refresh: Setting
+    update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
-    scaled_flow_control: Setting
+    scaled_flow_control: Flag
     """Whether the port supports scaled flow control, with which it can announce buffers of
     more than 127 headers and 2047 data credits. It is used if both ends of the link support
     it. (default none)"""
-    extended_vc_count: Setting
+    extended_vc_count: Count
     """Virtual channels of every port besides VC0 (Extended VC Count). Each has buffers of its
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
-    low_priority_vcs: Setting
+    low_priority_vcs: Count
     """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
-    posted_headers: Setting
+    posted_headers: Count
     """Header credits for posted requests; 0 is infinite. (default none)"""
-    posted_data: Setting
+    posted_data: Size
     """Buffer for data of posted requests; 0 is infinite. (B; default none)"""
-    nonposted_headers: Setting
+    nonposted_headers: Count
     """Header credits for non-posted requests; 0 is infinite. (default none)"""
-    nonposted_data: Setting
+    nonposted_data: Size
     """Buffer for data of non-posted requests; 0 is infinite. (B; default none)"""
-    completion_headers: Setting
+    completion_headers: Count
     """Header credits for completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (default none)"""
-    completion_data: Setting
+    completion_data: Size
     """Buffer for data of completions, unless the port has infinite credit for completions by
     rule; 0 is infinite. (B; default none)"""
-    replay_buffer: Setting
+    replay_buffer: Size
     """Size of the replay buffer, which holds TLPs until they are acknowledged, with framing,
     sequence number and LCRC. A new TLP is sent only if it fits. (B; default none)"""
-    receive_pipeline: Setting
+    receive_pipeline: Quantity
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
-    receive_pipeline_symbols: Setting
+    receive_pipeline_symbols: Count
     """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
-    transmit_pipeline: Setting
+    transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
-    transmit_pipeline_symbols: Setting
+    transmit_pipeline_symbols: Count
     """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
-    replay_timer_factor: Setting
+    replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
-    skip_position: Setting
+    skip_position: Ratio
     """Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1
     (latest). (default 0.5)"""
-    training_time: Setting
+    training_time: Quantity
     """Time that the port trains a link that was down, from the far end's first TS1 until its
     own TS2: Detect, Polling and Configuration, the change to the link's speed, and
     equalisation. (ns; default none)"""
-    recovery_time: Setting
+    recovery_time: Quantity
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
-    l0s_exit_latency: Setting
+    l0s_exit_latency: Quantity
     """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
     with one, the port supports ASPM L0s. (ns; default none)"""
-    l0s_entry_time: Setting
+    l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
-    l1_exit_latency: Setting
+    l1_exit_latency: Quantity
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
-    l1_entry_time: Setting
+    l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch asks to enter
     L1, where software has enabled it. (ns; default 10 us)"""
-    speed_change_time: Setting
+    speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
 
@@ -1456,28 +1460,28 @@ class Controller(Repeated, total=False):
 class Cable(Repeated, total=False):
     """Keys of cables."""
 
-    generation: Setting
+    generation: Text
     """Generation, 1 to 5; or the speed, '2.5 GT/s' to '32 GT/s', with '20 GT/s' and '25 GT/s'
     in CCIX's extended speed mode, which registers show as generation 4. (default 3)"""
-    lanes: Setting
+    lanes: Text
     """Width: 1, 2, 4, 8, 12, 16 or 32 lanes. (default 16)"""
-    delay: Setting
+    delay: Quantity
     """Time of flight from one end to the other. (ns; default 1 ns)"""
-    bit_error_rate: Setting
+    bit_error_rate: Ratio
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
-    sris: Setting
+    sris: Flag
     """Whether the two ends have separate reference clocks with independent spread spectrum
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
-    fails_at: Setting
+    fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
     fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
-    tc_vc_map: Setting
+    tc_vc_map: Text
     """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
     'TC7: none' for a class that the link does not carry, whose packets are malformed. None
     leaves all classes on VC0. (default none)"""
-    arbitration_weight: Setting
+    arbitration_weight: Count
     """Packets that this link may send in a row through an upper port that it shares with
     others (weighted round robin). (default 1)"""
 
@@ -1485,160 +1489,160 @@ class Cable(Repeated, total=False):
 class Network(Repeated, total=False):
     """Keys of networks, fibres."""
 
-    routing: Setting
+    routing: Literal["dimension-order", "adaptive"] | None
     """'dimension-order', or 'adaptive': any minimal path with room, or dimension order on
     channels of its own where none has room. Adaptive packets may overtake each other.
     (default dimension-order)"""
-    dateline: Setting
+    dateline: Flag
     """Whether packets change their virtual channel at the end of a ring; without this, rings
     can deadlock. (default true)"""
-    length: Setting
+    length: Quantity
     """Fibre length: light takes 4.9 ns per metre. (m; default 2 m)"""
-    fibre_bit_error_rate: Setting
+    fibre_bit_error_rate: Ratio
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
-    severed_at: Setting
+    severed_at: Quantity
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
 
 
 class Fibre(Repeated, total=False):
     """Keys of fibres, networks."""
 
-    length: Setting
+    length: Quantity
     """Fibre length: light takes 4.9 ns per metre. (m; default 2 m)"""
-    fibre_bit_error_rate: Setting
+    fibre_bit_error_rate: Ratio
     """Probability that a bit arrives wrong, in each direction. (default 0)"""
-    severed_at: Setting
+    severed_at: Quantity
     """Time from the beginning of the flows until the fibre is cut, if ever. (ns; default none)"""
 
 
 class Incident(Repeated, total=False):
     """Keys of incidents."""
 
-    offset: Setting
+    offset: Size
     """First byte that goes bad: an offset in the memory of a host, or behind BAR 0 of a
     device. (B; default 0 B)"""
-    size: Setting
+    size: Size
     """Number of bytes that go bad; 0 for the data of the next packets that the node sends,
     instead of a memory. (B; default 0 B)"""
-    count: Setting
+    count: Count
     """With size = 0, number of packets: memory writes and completions of a device, reads that
     a host answers. (default 1)"""
-    function: Setting
+    function: Count
     """The function of the device: 0 for the physical one, 1 and more for its virtual
     functions. (default 0)"""
-    wait: Setting
+    wait: Quantity
     """Time from the insertion to the first configuration request of the host to the node. (ns;
     default 100 ms)"""
-    restore: Setting
+    restore: Flag
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
-    drivers: Setting
+    drivers: Flag
     """Whether the drivers of the devices below are told of the reset, and begin again.
     (default false)"""
-    generation: Setting
+    generation: Text
     """The highest rate that still works, as a generation or as a speed; none for the highest
     that does now. (default none)"""
-    lanes: Setting
+    lanes: Text
     """The lanes that still work; none for all that do now. (default none)"""
-    bus: Setting
+    bus: Literal["above", "below"] | None
     """The bus that is reset: 'above' sets Secondary Bus Reset of the port above the node,
     which resets the node and all that is below it; 'below' sets that of the node's own
     upstream port, which resets all that is below a switch. (default above)"""
-    hold: Setting
+    hold: Quantity
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
 
 
 class Flow(Repeated, total=False):
     """Keys of flows."""
 
-    direction: Setting
+    direction: Literal["write", "read", "both", "round-trip"] | None
     """Direction of the data: 'write', 'read', 'both' or 'round-trip'. (default write)"""
-    size: Setting
+    size: Size
     """Bytes to move; one of size, count and duration is given. (B; default none)"""
-    count: Setting
+    count: Count
     """Requests to make; one of size, count and duration is given. (default none)"""
-    duration: Setting
+    duration: Quantity
     """Time during which new requests are made; one of size, count and duration is given. (ns;
     default none)"""
-    request_size: Setting
+    request_size: Size
     """Bytes of one request, which the engine sends as packets within max payload (writes) or
     max read request (reads); none for one packet, or 4 B (round trips). (B; default none)"""
-    start: Setting
+    start: Quantity
     """Time of the first request. (ns; default 0 ns)"""
-    interval: Setting
+    interval: Quantity
     """Least time between requests; 0 for as fast as possible. (ns; default 0 ns)"""
-    offset: Setting
+    offset: Size
     """Offset of the first byte in the target; none for a place that no earlier flow uses,
     while there is one. (B; default none)"""
-    window: Setting
+    window: Size
     """Bytes of the target that are used again and again; none to use each byte once, or 1 MiB
     with a duration. Requests of a router use the place of the first one, unless this says
     more. (B; default none)"""
-    addresses: Setting
+    addresses: Literal["sequential", "random", "strided"] | None
     """Places in the window at which requests begin: 'sequential', each where the one before
     has ended, 'random', or 'strided', each a stride after the beginning of the one before.
     After the end of the window requests begin at its start again. (default sequential)"""
-    stride: Setting
+    stride: Size
     """Bytes from the beginning of one strided request to the beginning of the next. (B;
     default none)"""
-    alignment: Setting
+    alignment: Size
     """Bytes of which the places of random requests in the window are multiples; none for the
     size of a request, 1 B for any place. (B; default none)"""
-    socket: Setting
+    socket: Count
     """The socket of the host whose memory is the target, to which offset and window belong;
     none for the whole memory, from the first socket on. (default none)"""
-    read_after_write: Setting
+    read_after_write: Flag
     """Whether each read of direction = 'both' follows the write of its place: it is made when
     the write has been sent, and reads what was written. (default false)"""
-    carries: Setting
+    carries: Text
     """The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in
     its blocks; none for bytes of its own. (default none)"""
-    after: Setting
+    after: Text
     """The flow whose system call must have returned before this one's is made. (default none)"""
-    primitive: Setting
+    primitive: Literal["nap-immediate", "nap-indirect", "put", "get"] | None
     """Primitive of messages of a nic: 'nap-immediate', 'nap-indirect', 'put' or 'get'; none
     for 'put' (writes) or 'get' (reads). (default none)"""
-    outstanding: Setting
+    outstanding: Count
     """Messages of a nic that may be under way. (default none)"""
-    smallest: Setting
+    smallest: Size
     """Least size of messages of a nic, which are drawn evenly from this size to request_size;
-    none for request_size. With it, the bytes of the flow are those of count messages of
+    none for request_size. With it, the flow has the bytes of count messages of
     request_size, and the latency is not measured. (B; default none)"""
-    function: Setting
+    function: Count
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
     for any that is free. (default none)"""
-    relaxed_ordering: Setting
+    relaxed_ordering: Flag
     """Whether requests have the attribute Relaxed Ordering, with which they may pass earlier
     writes. The requester sets it while Enable Relaxed Ordering in its Device Control is
     set. (default false)"""
-    id_ordering: Setting
+    id_ordering: Flag
     """Whether requests have the attribute ID-based Ordering, with which they may pass earlier
     writes of other requesters. The requester sets it while IDO Request Enable in its Device
     Control 2 is set. (default false)"""
-    no_snoop: Setting
+    no_snoop: Flag
     """Whether requests have the attribute No Snoop: the requester needs no coherence. The
     requester sets it while Enable No Snoop in its Device Control is set. (default false)"""
-    traffic_class: Setting
+    traffic_class: Count
     """Traffic class of the requests. (default 0)"""
-    pasid: Setting
+    pasid: Count
     """The process whose addresses are in the requests: they have a PASID prefix with this
     number. The requester sends it while PASID Enable in its PASID capability is set, and
     the IOMMU of the host translates the addresses by the page table of the process.
     (default none)"""
-    execute_requested: Setting
+    execute_requested: Flag
     """Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
     (default false)"""
-    privileged_requested: Setting
+    privileged_requested: Flag
     """Whether the PASID prefix says that privileged software makes the requests: Privileged
     Mode Requested. (default false)"""
-    requester_id: Setting
+    requester_id: Text
     """Requester ID of the requests of a dma device, such as '05:00.0', in place of that of its
     function, as of a faulty or malicious device. Completions go to the function with that
     ID. (default none)"""
-    translated_addresses: Setting
+    translated_addresses: Flag
     """Whether the requests of a dma device say that their addresses are translated (AT), as of
     a device that has the translations, or of a malicious one. (default false)"""
-    clock: Setting
+    clock: Literal["arrival", "sender", "application"] | None
     """Clock of the rate: 'arrival', 'sender' or, where a driver moves the flow, 'application'.
     (default arrival)"""
 
@@ -1646,99 +1650,102 @@ class Flow(Repeated, total=False):
 class Traffic(Repeated, total=False):
     """Keys of traffic."""
 
-    pattern: Setting
+    pattern: Literal["uniform", "transpose", "hot-spot", "neighbour", "tornado"] | None
     """Destinations of messages: 'uniform' (any node, itself included), 'transpose', 'hot-
     spot', 'neighbour' or 'tornado'. (default uniform)"""
-    message: Setting
+    message: Size
     """Payload of one message. (B; default 256 B)"""
-    arrivals: Setting
+    arrivals: Literal["poisson", "even", "bernoulli"] | None
     """Arrival process of messages: 'poisson', 'even', or 'bernoulli', which makes a trial in
     each cycle of a fibre. (default poisson)"""
-    hot_node: Setting
+    hot_node: Count
     """The node that a hot spot favours, by its number in the network. (default 0)"""
-    hot_share: Setting
+    hot_share: Ratio
     """Share of the messages that go to the hot node in addition to its uniform share. (default
     0.2)"""
-    start: Setting
+    start: Quantity
     """Time at which the first messages are offered. (ns; default 0 ns)"""
-    duration: Setting
+    duration: Quantity
     """Time for which messages are offered. (ns; default none)"""
 
 
 class Collective(Repeated, total=False):
     """Keys of collectives."""
 
-    algorithm: Setting
+    algorithm: Literal["ring", "dimension-wise"] | None
     """Algorithm of an all-reduce: 'ring', around all nodes, or 'dimension-wise', around the
     rings of one dimension after the other. (default ring)"""
-    size: Setting
+    size: Size
     """Bytes of each node's vector, or of each message to a neighbour. (B; default 4 KiB)"""
-    iterations: Setting
+    iterations: Count
     """Number of exchanges, one after the other. (default 1)"""
-    start: Setting
+    start: Quantity
     """Start time of the collective. (ns; default 0 ns)"""
 
 
 class Buffer(Repeated, total=False):
     """Keys of buffers."""
 
-    size: Setting
+    size: Size
     """Size of the buffer. (B; default 1 MiB)"""
-    page: Setting
+    page: Size
     """Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
     (default 4 KiB)"""
-    present: Setting
+    present: Flag
     """Whether the pages are present before a device with virtual addresses asks for them
     (PRI). (default true)"""
-    in_system_cache: Setting
+    in_system_cache: Flag
     """Whether the host's software wrote the buffer before the run: the system cache of the
     coherent host has its lines, or as many of the last ones as it keeps. (default false)"""
-    moves: Setting
+    moves: Count
     """Number of moves of the buffer by the host's software, elsewhere in memory and back,
     while devices use it: they drop its translations, and wait. The first core copies it.
     (default 0)"""
-    move_interval: Setting
+    move_interval: Quantity
     """Time from the end of a move, and from the beginning of the run, to the next. (ns;
     default 50 us)"""
-    rights: Setting
+    rights: Literal["read-write", "read"] | None
     """Rights of devices with virtual addresses: 'read-write' or 'read'. (default read-write)"""
 
 
 class Accesses(Repeated, total=False):
     """Keys of accesses."""
 
-    kind: Setting
+    kind: (
+        Literal["read", "write", "atomic-store", "atomic-load", "atomic-swap", "atomic-compare"]
+        | None
+    )
     """Kind of access: 'read', 'write', 'atomic-store', 'atomic-load', 'atomic-swap' or
     'atomic-compare'. (default read)"""
-    size: Setting
+    size: Size
     """Bytes of each access: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-
     compare has 16. (B; default 64 B)"""
-    count: Setting
+    count: Count
     """Number of measured accesses, on each core. (default 1000)"""
-    warm_up: Setting
+    warm_up: Count
     """Number of accesses before the measured ones. (default 0)"""
-    order: Setting
+    order: Literal["sequential", "random", "local"] | None
     """Order of places: 'sequential', behind the last one, 'random', at any multiple of the
     size in the buffer, or 'local', at the beginning. (default random)"""
-    cores: Setting
+    cores: Count
     """Number of cores of a host that make accesses at the same time. (default 1)"""
-    first_core: Setting
+    first_core: Count
     """Number of the first core. (default 0)"""
-    start: Setting
+    start: Quantity
     """Time of the first access. (ns; default 0 ns)"""
-    interval: Setting
+    interval: Quantity
     """Time from the end of each access to the beginning of the next. (ns; default 0 ns)"""
-    turnaround: Setting
+    turnaround: Quantity
     """Software time around each access (call, doorbell, interrupt or poll, return): it passes
     with the interval, and rates count it, but no latency. (ns; default 0 ns)"""
-    driven: Setting
+    driven: Literal["device", "program"] | None
     """Starter of each access of a device: 'device', itself, or 'program': a program on the
     host writes the device's registers by a system call, and waits for the end. Rates then
     count the time of the program. (default device)"""
-    completion: Setting
+    completion: Literal["poll", "interrupt"] | None
     """How the program learns of the end of an access: 'poll', by reads of the status register,
     or 'interrupt'. (default poll)"""
-    warm_translations: Setting
+    warm_translations: Flag
     """Whether an accelerator starts with the translations of the buffer, as far as it can keep
     them. (default false)"""
 
@@ -1746,82 +1753,82 @@ class Accesses(Repeated, total=False):
 class Locks(Repeated, total=False):
     """Keys of locks, transactions."""
 
-    buckets: Setting
+    buckets: Count
     """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
     on the table. (default 64)"""
-    width: Setting
+    width: Count
     """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
     (default 64)"""
-    count: Setting
+    count: Count
     """Number of requests or transactions, on each core. (default 1000)"""
-    interval: Setting
+    interval: Quantity
     """Time from the release of each lock to the next request. (ns; default 0 ns)"""
-    random_intervals: Setting
+    random_intervals: Flag
     """Whether `interval` is the mean of exponential times, such as think times of users,
     instead of each of them. (default false)"""
-    software: Setting
+    software: Quantity
     """Software time of each before its first compare-and-swap: the hash and the call. (ns;
     default 20 ns)"""
-    poll: Setting
+    poll: Quantity
     """Time between two looks of a waiter, and from a refusal by a full queue to the next
     request. (ns; default 100 ns)"""
-    cores: Setting
+    cores: Count
     """Number of cores of a host that do the work at the same time. (default 1)"""
-    first_core: Setting
+    first_core: Count
     """Number of the first core. (default 0)"""
-    start: Setting
+    start: Quantity
     """Time of the first request or transaction. (ns; default 0 ns)"""
-    warm_translations: Setting
+    warm_translations: Flag
     """Whether an accelerator starts with the translations of the buffers, as far as it can
     keep them. (default false)"""
-    records: Setting
+    records: Count
     """Number of record versions, of which each request draws one; 1 for the same always.
     (default 1024)"""
-    hold: Setting
+    hold: Quantity
     """Time from the grant of each lock to its release. (ns; default 0 ns)"""
 
 
 class Transactions(Repeated, total=False):
     """Keys of transactions, locks."""
 
-    buckets: Setting
+    buckets: Count
     """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
     on the table. (default 64)"""
-    width: Setting
+    width: Count
     """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
     (default 64)"""
-    count: Setting
+    count: Count
     """Number of requests or transactions, on each core. (default 1000)"""
-    interval: Setting
+    interval: Quantity
     """Time from the release of each lock to the next request. (ns; default 0 ns)"""
-    random_intervals: Setting
+    random_intervals: Flag
     """Whether `interval` is the mean of exponential times, such as think times of users,
     instead of each of them. (default false)"""
-    software: Setting
+    software: Quantity
     """Software time of each before its first compare-and-swap: the hash and the call. (ns;
     default 20 ns)"""
-    poll: Setting
+    poll: Quantity
     """Time between two looks of a waiter, and from a refusal by a full queue to the next
     request. (ns; default 100 ns)"""
-    cores: Setting
+    cores: Count
     """Number of cores of a host that do the work at the same time. (default 1)"""
-    first_core: Setting
+    first_core: Count
     """Number of the first core. (default 0)"""
-    start: Setting
+    start: Quantity
     """Time of the first request or transaction. (ns; default 0 ns)"""
-    warm_translations: Setting
+    warm_translations: Flag
     """Whether an accelerator starts with the translations of the buffers, as far as it can
     keep them. (default false)"""
-    rows: Setting
+    rows: Count
     """Number of rows, each a line with its current version; equal for all work on the rows.
     (default 1024)"""
-    lock: Setting
+    lock: Literal["row", "table"] | None
     """Lock of each transaction: 'row', its own, or 'table', all rows; equal for all work on
     the rows. (default row)"""
-    contention: Setting
+    contention: Ratio
     """Share of transactions that update the first row; the others update rows that nobody else
     does. (default 0)"""
-    work: Setting
+    work: Quantity
     """Time from the read of the current version to the write of its successor. (ns; default
     100 ns)"""
 
@@ -1829,35 +1836,35 @@ class Transactions(Repeated, total=False):
 class DmaDevice(Device, total=False):
     """Keys of devices, model dma."""
 
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests. (default 32)"""
-    request_latency: Setting
+    request_latency: Quantity
     """Time from the making of a request in the engine to its tag and its first packet. The
     engine makes requests so far ahead that this is a latency, and no limit to their rate.
     (ns; default 0 ns)"""
-    store_and_forward: Setting
+    store_and_forward: Rate
     """Rate at which the engine collects a whole request of a flow: of a write before its first
     packet, of a read after its last completion; none if packets go on as they come. It
     collects any number of requests at once, so that this is a latency, and no limit to
     their rate. (GB/s; default none)"""
-    request_interval: Setting
+    request_interval: Quantity
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
 
 
 class BlockDmaDevice(Device, total=False):
     """Keys of devices, model block-dma."""
 
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests. (default 32)"""
-    start_latency: Setting
+    start_latency: Quantity
     """Time from the start of a transfer to its first request: command decoding and request
     generation. (ns; default 100 ns)"""
-    end_latency: Setting
+    end_latency: Quantity
     """Time from the last data of a transfer, received or transmitted, to its end in the
     engine. (ns; default 40 ns)"""
-    request_interval: Setting
+    request_interval: Quantity
     """Least time between two requests of a transfer. (ns; default 0 ns)"""
-    virtual_addresses: Setting
+    virtual_addresses: Flag
     """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
     translation requests. (default false)"""
 
@@ -1865,199 +1872,247 @@ class BlockDmaDevice(Device, total=False):
 class SgDmaDevice(Device, total=False):
     """Keys of devices, model sg-dma."""
 
-    user: Setting
+    user: Literal["source-sink", "loopback", "matrix", "reflector"] | None
     """Circuit between the FIFOs: 'source-sink', 'loopback', 'matrix' or 'reflector'. (default
     source-sink)"""
-    crossed: Setting
+    crossed: Flag
     """Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A
     register changes it. (default false)"""
-    fifo: Setting
+    fifo: Size
     """Size of each of the four FIFOs. The engine requests no more data than a FIFO has space
     for. (B; default 4 KiB)"""
-    descriptors: Setting
+    descriptors: Count
     """Number of descriptors in the engine's memory, for each direction. (default 2048)"""
-    descriptor_fetch: Setting
+    descriptor_fetch: Flag
     """Whether lists stay in host memory, and the engine fetches descriptors while it works.
     (default false)"""
-    fetch_size: Setting
+    fetch_size: Size
     """Size of a fetch of descriptors. (B; default 512 B)"""
-    descriptor_traffic_class: Setting
+    descriptor_traffic_class: Count
     """Traffic class of fetches of descriptors. (default 0)"""
-    descriptor_cycles: Setting
+    descriptor_cycles: Count
     """Cycles from the end of one descriptor's work to the first packet of the next one; where
     lists are fetched, from a descriptor's arrival to its first packet. (default 8)"""
-    outstanding_reads: Setting
+    outstanding_reads: Count
     """Most outstanding read requests for data. (default 32)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests of any kind. (default 32)"""
 
 
 class FpgaCardDevice(Device, total=False):
     """Keys of devices, model fpga-card."""
 
-    afu: Setting
+    afu: (
+        Literal[
+            "none",
+            "nlb_mode_0",
+            "nlb_mode_3",
+            "nlb_mode_7",
+            "he_lb",
+            "he_mem",
+            "dma_afu",
+            "streaming_dma_afu",
+        ]
+        | None
+    )
     """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'nlb_mode_7', 'he_lb', 'he_mem',
     'dma_afu', 'streaming_dma_afu' or 'none'. (default nlb_mode_0)"""
-    slots: Setting
+    slots: Count
     """Number of slots, each with a port; a slot with a unit of its own is always there.
     (default 1)"""
-    afu_1: Setting
+    afu_1: (
+        Literal[
+            "none",
+            "nlb_mode_0",
+            "nlb_mode_3",
+            "nlb_mode_7",
+            "he_lb",
+            "he_mem",
+            "dma_afu",
+            "streaming_dma_afu",
+        ]
+        | None
+    )
     """Unit in slot 1. (default none)"""
-    afu_2: Setting
+    afu_2: (
+        Literal[
+            "none",
+            "nlb_mode_0",
+            "nlb_mode_3",
+            "nlb_mode_7",
+            "he_lb",
+            "he_mem",
+            "dma_afu",
+            "streaming_dma_afu",
+        ]
+        | None
+    )
     """Unit in slot 2. (default none)"""
-    afu_3: Setting
+    afu_3: (
+        Literal[
+            "none",
+            "nlb_mode_0",
+            "nlb_mode_3",
+            "nlb_mode_7",
+            "he_lb",
+            "he_mem",
+            "dma_afu",
+            "streaming_dma_afu",
+        ]
+        | None
+    )
     """Unit in slot 3. (default none)"""
-    afu_clock: Setting
+    afu_clock: Quantity
     """Clock of the accelerator functional units, which transfer 64 bytes each cycle, until
     software sets a user clock. (MHz; default 400 MHz)"""
-    configuration_rate: Setting
+    configuration_rate: Rate
     """Rate of partial reconfiguration, in bytes of the bitstream. (GB/s; default 100 MB/s)"""
-    outstanding_reads: Setting
+    outstanding_reads: Count
     """Most outstanding reads of host memory, of 64 to 256 bytes. (default 64)"""
-    waiting_writes: Setting
+    waiting_writes: Count
     """Most writes of host memory, of 64 to 256 bytes, and interrupts that wait for the link.
     (default 16)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests. (default 64)"""
-    memory: Setting
+    memory: Size
     """Size of the card's memory, with all channels. (B; default 8 GiB)"""
-    memory_channels: Setting
+    memory_channels: Count
     """Number of channels of the card's memory; each is a bank of addresses. (default 2)"""
-    memory_bandwidth: Setting
+    memory_bandwidth: Rate
     """Bandwidth of each channel. (GB/s; default 17066666667 B/s)"""
-    memory_latency: Setting
+    memory_latency: Quantity
     """Latency of a read, after its transfer by the channel. (ns; default 150 ns)"""
 
 
 class RouterDevice(Device, total=False):
     """Keys of devices, model router."""
 
-    fibre_ports: Setting
+    fibre_ports: Count
     """Number of optical ports. (default 4)"""
-    router_clock: Setting
+    router_clock: Quantity
     """Clock of the router's logic. (MHz; default 250 MHz)"""
-    forward_cycles: Setting
+    forward_cycles: Count
     """Cycles from a packet's arrival to its departure by a fibre or by PCI Express. (default
     13)"""
-    deliver_cycles: Setting
+    deliver_cycles: Count
     """Cycles from a packet's arrival by a fibre to the router's own user logic. (default 13)"""
-    queue_gap_cycles: Setting
+    queue_gap_cycles: Count
     """Cycles after a packet has left its queue in which the next one gets its route and
     virtual channel; 0 if that is done while the previous one leaves. (default 0)"""
-    local_width: Setting
+    local_width: Count
     """Packets that the crossbar takes from the node, or gives to it, in the time of one packet
     of a fibre. (default 2)"""
-    injection_queues: Setting
+    injection_queues: Count
     """Queues for packets of the node, selected by their first fibre. With a local_width of 1
     they share a path into the crossbar; otherwise each has its own. (default 2)"""
-    arbitration: Setting
+    arbitration: Literal["round-robin", "transit-first", "oldest-first"] | None
     """Arbitration between waiting packets: 'transit-first' prefers packets in the network to
     packets of the node itself, which keeps the throughput of a full network; 'round-robin'
     serves the queues in turn; 'oldest-first' is fairest. (default transit-first)"""
-    injection_buffer: Setting
+    injection_buffer: Size
     """Size of each buffer for packets that wait to enter the network; a full buffer holds back
     PCI Express. (B; default 8 KiB)"""
-    aperture: Setting
+    aperture: Size
     """Bytes of each node's memory in the window, a power of two. (B; default 1 MiB)"""
-    optical_lanes: Setting
+    optical_lanes: Count
     """Serial lanes of a port. (default 4)"""
-    lane_rate: Setting
+    lane_rate: Quantity
     """Bit rate of one lane. (Gbit/s; default 10.3125 Gbit/s)"""
-    virtual_channels: Setting
+    virtual_channels: Count
     """Virtual channels of a port. (default 2)"""
-    channel_buffer: Setting
+    channel_buffer: Size
     """Size of the receive buffer of each virtual channel; with native flow control, of one
     buffer for all channels. (B; default 8 KiB)"""
-    flow_control: Setting
+    flow_control: Literal["credits", "native"] | None
     """Flow control of the fibre: 'credits' for each virtual channel, or 'native' flow control
     that pauses the whole port. (default credits)"""
-    packet_size: Setting
+    packet_size: Size
     """Largest payload of a packet. (B; default 1536 B)"""
-    reliable: Setting
+    reliable: Flag
     """Whether frames are numbered, acknowledged, and sent again after loss or damage. (default
     false)"""
-    retransmission_buffer: Setting
+    retransmission_buffer: Size
     """Size of the buffer for frames that are not acknowledged yet. (B; default 16 KiB)"""
-    core_latency: Setting
+    core_latency: Quantity
     """Latency of both cores and transceivers, from the user logic of one end to that of the
     other. (ns; default 292 ns)"""
-    clock_compensation: Setting
+    clock_compensation: Flag
     """Whether the channel stops for clock compensation: 8 cycles in every 4,992. (default
     true)"""
-    credit_cycles: Setting
+    credit_cycles: Count
     """Cycles that a credit block takes on an idle wire; 0 if credit has a wire of its own. On
     a busy wire, credit is part of the next header. (default 1)"""
-    loss_detection: Setting
+    loss_detection: Quantity
     """Time after which an end detects that its fibre is dark. (ns; default 1 us)"""
 
 
 class NicDevice(Device, total=False):
     """Keys of devices, model nic."""
 
-    controller: Setting
+    controller: Text
     """Controller of the network interface; needed where there are several. (default none)"""
-    processor: Setting
+    processor: Count
     """Number among all processors, to which packets are addressed; none for the next free
     number. (default none)"""
-    arbiter: Setting
+    arbiter: Literal["round-robin", "priority"] | None
     """Arbitration between doorbells: 'round-robin' over the functions, or 'priority' for
     functions with lower numbers first. (default round-robin)"""
-    sharing: Setting
+    sharing: Literal["message", "packet"] | None
     """Sharing of the engine by functions: 'packet', a packet of each function in turn, so that
     none waits for another's long message, or 'message', one message after the other.
     (default packet)"""
-    doorbell_fifo: Setting
+    doorbell_fifo: Count
     """Most waiting doorbells of a function. (default 32)"""
-    descriptors: Setting
+    descriptors: Count
     """Most descriptors that are read at the same time. (default 4)"""
-    messages: Setting
+    messages: Count
     """Most messages with data that is read at the same time; with sharing = 'packet' for each
     function. (default 8)"""
-    reorder_buffer: Setting
+    reorder_buffer: Size
     """Size of the buffer for data that is requested and not packed yet. (B; default 32 KiB)"""
-    read_request: Setting
+    read_request: Size
     """Largest read request, if the max read request size allows it. The register of a PCI
     Express function cannot be set below 128 bytes. (B; default 128 B)"""
-    network_payload: Setting
+    network_payload: Size
     """Largest payload of a packet to another controller. (B; default 128 B)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests, for descriptors, data and buffer addresses
     together. (default 32)"""
-    doorbell_cycles: Setting
+    doorbell_cycles: Count
     """Cycles from a doorbell to the read request for its descriptor. (default 7)"""
-    parse_cycles: Setting
+    parse_cycles: Count
     """Cycles from a descriptor's arrival to the begin of its work. (default 7)"""
-    reorder_cycles: Setting
+    reorder_cycles: Count
     """Cycles from data's arrival until it is in order. (default 13)"""
-    packetise_cycles: Setting
+    packetise_cycles: Count
     """Cycles to make a packet. (default 7)"""
-    receive_cycles: Setting
+    receive_cycles: Count
     """Cycles from a packet's arrival to its write requests. (default 7)"""
-    handling_cycles: Setting
+    handling_cycles: Count
     """Cycles that the receiver of completions needs for each completion besides its header and
     data. (default 1)"""
-    nap_cycles: Setting
+    nap_cycles: Count
     """Cycles from one packet of a NAP to the next; each packet has the engine to itself.
     (default 35)"""
-    immediate_cycles: Setting
+    immediate_cycles: Count
     """Additional cycles for each 16 bytes of an immediate NAP's packets: its data leaves the
     descriptor at 64 bits per cycle. (default 1)"""
-    event_cycles: Setting
+    event_cycles: Count
     """Cycles from the last write of a message to the write of its event. (default 13)"""
-    get_queue: Setting
+    get_queue: Count
     """Most waiting GETs of others; with sharing = 'packet' for each function. (default 8)"""
-    buffer_prefetch: Setting
+    buffer_prefetch: Count
     """Buffer addresses that are prefetched for the NAPs of a queue pair; half of them used
     triggers a refill from memory. (default 16)"""
-    receive_buffer: Setting
+    receive_buffer: Size
     """Size of the receive buffer for packets from the crossbar, for each of its virtual
     channels. (B; default 4 KiB)"""
-    window_cycles: Setting
+    window_cycles: Count
     """Cycles of a load, a store or an answer from PCI Express to the crossbar, and from the
     crossbar to PCI Express. (default 7)"""
-    loads: Setting
+    loads: Count
     """Most outstanding loads of this processor from others. (default 32)"""
-    descriptor_traffic_class: Setting
+    descriptor_traffic_class: Count
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
 
@@ -2065,53 +2120,53 @@ class NicDevice(Device, total=False):
 class AcceleratorDevice(Device, total=False):
     """Keys of devices, model accelerator."""
 
-    cache: Setting
+    cache: Size
     """Size of the cache for lines of the host's memory. (B; default 128 KiB)"""
-    cache_ways: Setting
+    cache_ways: Count
     """Ways of the cache. (default 4)"""
-    cache_latency: Setting
+    cache_latency: Quantity
     """Latency of a write that hits. (ns; default 48 ns)"""
-    data_latency: Setting
+    data_latency: Quantity
     """Additional latency of a read: the data comes from the cache's memory and crosses the
     port. (ns; default 16 ns)"""
-    miss_latency: Setting
+    miss_latency: Quantity
     """Additional latency in the cache of an access that sends a request to the home agent.
     (ns; default 116 ns)"""
-    snoop_latency: Setting
+    snoop_latency: Quantity
     """Time from a snoop to its response. (ns; default 80 ns)"""
-    second_cache: Setting
+    second_cache: Size
     """Size of a second level, which includes the first; '0 B' for no second level. (B; default
     0 B)"""
-    second_cache_ways: Setting
+    second_cache_ways: Count
     """Ways of the second level. (default 8)"""
-    second_latency: Setting
+    second_latency: Quantity
     """Additional latency of an access with its line only in the second level. (ns; default 40
     ns)"""
-    port_clock: Setting
+    port_clock: Quantity
     """Clock of the port for accesses. (MHz; default 250 MHz)"""
-    port_width: Setting
+    port_width: Size
     """Bytes that the port transfers each cycle. (B; default 64 B)"""
-    atomic_accesses: Setting
+    atomic_accesses: Count
     """Requests at the port for an atomic operation that returns a value, one after the other,
     such as its operands by the write channel and the value by the read channel; each takes
     the latency of the cache. An AtomicStore is one request. (default 2)"""
-    whole_line_request: Setting
+    whole_line_request: Literal["make-unique", "read-unique"] | None
     """Request for a line that is written whole and not held: 'make-unique', which moves no
     data, or 'read-unique'. (default make-unique)"""
-    outstanding: Setting
+    outstanding: Count
     """Most outstanding lines. (default 64)"""
-    virtual_addresses: Setting
+    virtual_addresses: Flag
     """Whether addresses are virtual, and translated by the host (ATS). (default false)"""
-    translations: Setting
+    translations: Count
     """Size of the translation cache in translations, a power of two. (default 256)"""
-    translation_ways: Setting
+    translation_ways: Count
     """Ways of the translation cache. (default 4)"""
-    translation_latency: Setting
+    translation_latency: Quantity
     """Additional latency of an access that misses the translation cache, besides the host's
     answer; half of it before the request, half after the answer. (ns; default 0 ns)"""
-    translation_requests: Setting
+    translation_requests: Count
     """Most outstanding translation requests. (default 16)"""
-    page_requests: Setting
+    page_requests: Count
     """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
     pages fail. (default 16)"""
 
@@ -2119,55 +2174,127 @@ class AcceleratorDevice(Device, total=False):
 class NvmeDevice(Device, total=False):
     """Keys of devices, model nvme."""
 
-    block_size: Setting
+    block_size: Size
     """Size of a block. (B; default 512 B)"""
-    capacity: Setting
+    capacity: Size
     """Size of the drive; whole blocks of it are used. (B; default 1 GiB)"""
-    queue_entries: Setting
+    queue_entries: Count
     """Most entries of an I/O queue (MQES plus one). The driver of flows has queues of this
     length. (default 64)"""
-    io_queues: Setting
+    io_queues: Count
     """Most I/O submission queues, and most I/O completion queues. The driver of flows uses one
     of each, with the interrupt of the admin queues; with more, each has an interrupt of its
     own. (default 1)"""
-    commands: Setting
+    commands: Count
     """Most I/O commands in progress; fewer if their data could be more than 128 MiB. (default
     32)"""
-    max_transfer: Setting
+    max_transfer: Size
     """Largest transfer of a command (MDTS). (B; default 128 KiB)"""
-    ready_time: Setting
+    ready_time: Quantity
     """Time from CC.EN to CSTS.RDY. (ns; default 0 ns)"""
-    shutdown_time: Setting
+    shutdown_time: Quantity
     """Time of a shutdown after the write cache is empty. (ns; default 100 us)"""
-    temperature: Setting
+    temperature: Count
     """Composite temperature, in kelvin. (default 313)"""
-    channels: Setting
+    channels: Count
     """Channels of the media, which work side by side. (default 8)"""
-    dies: Setting
+    dies: Count
     """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
-    stripe: Setting
+    stripe: Size
     """Neighbouring bytes in one die, which keeps those that it has read last: their next read
     takes no time of the die. (B; default 16 KiB)"""
-    media_read_latency: Setting
+    media_read_latency: Quantity
     """Time from a read of a die to its data. (ns; default 60 us)"""
-    media_write_latency: Setting
+    media_write_latency: Quantity
     """Time from the last data of a write command to its end: the data is in the write cache.
     (ns; default 10 us)"""
-    program_latency: Setting
+    program_latency: Quantity
     """Time of a program operation, which writes a stripe, or a part of it, to a die. (ns;
     default 600 us)"""
-    media_bandwidth: Setting
+    media_bandwidth: Rate
     """Bandwidth of the media: of all channels together. Reads and writes share that of their
     channel. (GB/s; default 9.6 GB/s)"""
-    write_cache: Setting
+    write_cache: Size
     """Size of the volatile write cache; '0 B' for none. Reads of what is in it take no time of
     the media. (B; default 64 MiB)"""
-    tags: Setting
+    tags: Count
     """Most outstanding non-posted requests. (default 32)"""
-    descriptor_traffic_class: Setting
+    descriptor_traffic_class: Count
     """Traffic class of reads of submission entries and lists of pages, and of writes of
     completion entries. (default 0)"""
 
 
 class ReflectorDevice(Device, total=False):
     """Keys of devices, model reflector."""
+
+
+Built_co = TypeVar("Built_co", covariant=True)
+
+
+class AddDevice(Protocol[Built_co]):
+    """`Fabric.device`, with the keys of each model."""
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["dma"] | None = None,
+        **settings: Unpack[DmaDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["block-dma"], **settings: Unpack[BlockDmaDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["sg-dma"], **settings: Unpack[SgDmaDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["fpga-card"], **settings: Unpack[FpgaCardDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["router"], **settings: Unpack[RouterDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["nic"], **settings: Unpack[NicDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["accelerator"],
+        **settings: Unpack[AcceleratorDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["nvme"], **settings: Unpack[NvmeDevice]
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self,
+        name: str,
+        to: str,
+        *,
+        model: Literal["reflector"],
+        **settings: Unpack[ReflectorDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: type[Model] | Model | Library, **settings: Setting
+    ) -> Built_co: ...

@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
-"""The share of such intervals that have the true mean, if values are distributed normally."""
+"""The share of intervals that have the true mean, if values are distributed normally."""
 
 
 @dataclass(frozen=True, slots=True)

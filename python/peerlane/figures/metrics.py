@@ -1,7 +1,7 @@
 """The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
 
 The entry of a list is found by its id; where several share one, the next part of the path is their
-direction, or what else tells them apart: `links.h0-s0.up.utilisation`.
+direction, or what else distinguishes them: `links.h0-s0.up.utilisation`.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str
     return found
 
 
-def check(document: Json, schema: Json, path: str) -> None:
-    """Refuses a path that results of this scenario cannot have.
+def check(document: Json, schema: Json, path: str) -> set[str]:
+    """The types that a value of results has, as the schema names them, such as "number".
 
     Args:
         document: A result of the scenario, perhaps of before the run, when much is `None`.
@@ -80,7 +80,7 @@ def check(document: Json, schema: Json, path: str) -> None:
         path: Of a metric.
 
     Raises:
-        UnknownMetricError: They cannot.
+        UnknownMetricError: Results of this scenario cannot have the path.
     """
     here: object = document
     kind: Json = schema
@@ -102,6 +102,7 @@ def check(document: Json, schema: Json, path: str) -> None:
     fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
     if here is None and fields:
         raise _group(path, parts, fields)
+    return {str(one.get("type")) for one in _kinds(schema, kind)}
 
 
 def numbers(document: Json) -> dict[str, Scalar]:
@@ -112,7 +113,7 @@ def numbers(document: Json) -> dict[str, Scalar]:
 def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
     """Every single value of a result, or of a part of it, with the parts of its path.
 
-    Those of long lists, such as histograms, are left out.
+    Values of long lists, such as histograms, are left out.
     """
     if isinstance(here, dict | list | tuple):
         if not isinstance(here, dict) and len(here) > _FEW and not _is_list_of_tables(here):
@@ -191,6 +192,9 @@ def _below(kinds: Sequence[Json], part: str) -> Json:
         if part in properties:
             found: Json = properties[part]
             return found
+        fixed: list[Json] = kind.get("prefixItems", [])
+        if part.isdigit() and int(part) < len(fixed):
+            return fixed[int(part)]
         if isinstance(kind.get("items"), dict):
             item: Json = kind["items"]
             return item

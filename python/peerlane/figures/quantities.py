@@ -92,6 +92,20 @@ def in_unit(value: object, unit: str) -> float | None:
     return _finite(quantity.amount / one.amount)
 
 
+def nanoseconds(time: str | float) -> float:
+    """A time in nanoseconds, as which a number is read; a text has a unit, such as "10 us".
+
+    Raises:
+        ValueError: The text is not a time.
+    """
+    if not isinstance(time, str):
+        return time
+    if (found := in_unit(time, "ns")) is None:
+        right = 'write one like "10 us", or a number of nanoseconds'
+        raise ValueError(f"{time!r} is not a time; {right}")
+    return found
+
+
 def _finite(number: Fraction | float) -> float | None:
     """A number in double precision; `None` if it is not finite there."""
     try:

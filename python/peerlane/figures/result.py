@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane.dotted import join_path, split_path
+from peerlane.figures.figure import PlotError
 from peerlane.figures.metrics import leaves, named
-from peerlane.figures.plot import PlotError, plot_bars, plot_rows
+from peerlane.figures.plot import plot_bars, plot_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.figure import Figure
+    from peerlane.figures.figure import Figure
 
 
 def plot_result(document: Mapping[str, Any], x: str | None, y: Sequence[str], title: str) -> Figure:
@@ -19,7 +20,6 @@ def plot_result(document: Mapping[str, Any], x: str | None, y: Sequence[str], ti
 
     Raises:
         PlotError: It has no such fields.
-        MissingPackageError: matplotlib is not installed.
     """
     wanted = list(y) or ["links.utilisation"]
     if all(name.startswith("series.") for name in wanted):
@@ -87,4 +87,4 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
 
 
 _MOST_LINES = 12
-"""Lines over time, those with the greatest sums: more cannot be told apart."""
+"""Lines over time, those with the greatest sums: more cannot be distinguished."""

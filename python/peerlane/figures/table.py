@@ -59,7 +59,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
 def difference(
     path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
 ) -> str | None:
-    """What a file has that another table would not have; `None` if it is a table of such rows.
+    """What a file has that another table would not have; `None` if it is a table of these rows.
 
     Args:
         path: The file.

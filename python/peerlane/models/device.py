@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
+from peerlane.figures.quantities import nanoseconds
 from peerlane.models.arguments import (
     Buffer,
     data_bytes,
@@ -74,7 +75,7 @@ class Device:
     started then, and `on_read` may be `async`, so that the reader waits for it.
 
     A reset ends the engines of a function, and the end of a simulation all of them: `finally` is
-    done up to its next `await`, and what it asks for is dropped.
+    done up to its next `await`, and requests that it makes there are dropped.
 
     A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
     `peerlane run FILE --model NAME=FILE.py:CLASS`.
@@ -173,14 +174,17 @@ class Device:
         """A new signal: engines wait for it by `await signal`, until `signal.set()`."""
         return Signal(self._tasks)
 
-    async def sleep(self, ns: float) -> None:
-        """Waits for a number of nanoseconds; at least a femtosecond passes."""
-        tag = self._tasks.tag()
+    async def sleep(self, time: float | str) -> None:
+        """Waits for a time, of which at least a femtosecond passes.
+
+        The time is a number of nanoseconds, or a text such as "10 us".
+        """
+        ns, tag = nanoseconds(time), self._tasks.tag()
         try:
             self._shell.wake_after(tag, ns, self._tasks.function)
         except TypeError:
-            right = "give a number of nanoseconds"
-            raise TypeError(f"the time to sleep is {ns!r}; {right}") from None
+            right = 'give a number of nanoseconds, or a text such as "10 us"'
+            raise TypeError(f"the time to sleep is {time!r}; {right}") from None
         await Answer[object](tag)
 
     async def dma_read(self, address: int, length: int) -> bytes:
@@ -360,7 +364,7 @@ def declaration(
 
     Args:
         model: The class.
-        defaults: Defaults of parameters in place of those of the class.
+        defaults: Defaults of parameters in place of the defaults of the class.
 
     Raises:
         ValueError: The class is not what a model must be; the message says what to write.

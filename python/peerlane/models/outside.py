@@ -30,8 +30,9 @@ class Simulated(Protocol):
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
 
-    def call_device(self, device: str) -> None:
-        """Calls the model of a device, now."""
+    @property
+    def core(self) -> _core.Simulation:
+        """The simulation in the core."""
 
 
 class BarAccess:
@@ -225,7 +226,7 @@ class OutsideDevice(Device):
 
     def _ask(self, access: Access[bytes] | AtomicAccess, ask: Callable[[int], None]) -> None:
         if not self._is_on and self._simulation is not None:
-            self._simulation.call_device(self._known_as)
+            _core.call_model(self._simulation.core, self._known_as, 0)
         tag = self._tasks.tag()
         # A write may have left before the call is over.
         self._in_flight[tag] = access
@@ -279,7 +280,7 @@ class OutsideDevice(Device):
                 failed.append(error)
 
         self._work.append(careful)
-        self._simulation.call_device(self._known_as)
+        _core.call_model(self._simulation.core, self._known_as, 0)
         if failed:
             raise failed[0]
 

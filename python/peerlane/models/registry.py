@@ -42,7 +42,7 @@ def all_models(models: Mapping[str, Source] | None = None) -> list[_core.DeviceM
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """All models, profiles and parameters, with those of registered models."""
+    """All models, profiles and parameters, with the parameters of registered models."""
     return _catalogue(tuple(_registered.values()))
 
 

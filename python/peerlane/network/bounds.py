@@ -8,7 +8,7 @@ that a run comes close to a bound and not over it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from peerlane import _core
 from peerlane.network.packets import (
@@ -23,6 +23,9 @@ from peerlane.network.routes import busiest_fibre
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Controller, Network, Node, Traffic, Tree
+
+
+Binding = Literal["injection", "ejection", "bisection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,13 @@ class Bounds:
     bisection: float | None
 
     @property
-    def binding(self) -> str:
-        """The smallest one: "injection", "ejection" or "bisection"."""
-        known = {name: getattr(self, name) for name in ("injection", "ejection", "bisection")}
+    def binding(self) -> Binding:
+        """The name of the smallest one."""
+        known: dict[Binding, float | None] = {
+            "injection": self.injection,
+            "ejection": self.ejection,
+            "bisection": self.bisection,
+        }
         return min((rate, name) for name, rate in known.items() if rate is not None)[1]
 
     @property

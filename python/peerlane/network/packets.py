@@ -1,4 +1,4 @@
-"""The packets of a message, and the payload that links and fibres carry in such packets."""
+"""The packets of a message, and the payload that links and fibres carry in them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def recut(packets: Packets, most: int) -> Packets:
 
 
 def fibre_rate(network: Network, packets: Packets) -> float:
-    """Payload a second, in bytes, that a fibre of `network` carries in such packets."""
+    """Payload a second, in bytes, that a fibre of `network` carries in these packets."""
     share = _core.COMPENSATED_SHARE if network.clock_compensation else 1.0
     return share * frame_rate(network, packets)
 
@@ -55,7 +55,7 @@ def frame_rate(network: Network, packets: Packets) -> float:
 
 
 def link_rate(gigatransfers: float, lanes: int, packets: Packets) -> float:
-    """Payload a second, in bytes, that a PCI Express link carries in such packets."""
+    """Payload a second, in bytes, that a PCI Express link carries in these packets."""
     overhead = packets.header + _core.TLP_FRAMING_BYTES
     on_wire = sum(-(-payload // DWORD) * DWORD + overhead for payload in packets.payloads)
     return _core.link_bytes_per_second(gigatransfers, lanes) * packets.payload / on_wire

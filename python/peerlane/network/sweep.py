@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from peerlane import _core
 from peerlane._core import ScenarioError
@@ -12,10 +12,12 @@ from peerlane.dotted import join_path
 from peerlane.fabric import settings
 from peerlane.fabric.variant import variant
 from peerlane.figures.table import check_ending, write_table
-from peerlane.network.bounds import Bounds, bounds
+from peerlane.network.bounds import Binding, Bounds, bounds
+from peerlane.progress import Progress
 from peerlane.results import markup
 from peerlane.results.brief import Brief
-from peerlane.results.collection import Collection
+from peerlane.results.collection import By, Collection
+from peerlane.results.document import Document, encode, renamed
 from peerlane.results.latency import Latency  # noqa: TC001 - pydantic reads it
 from peerlane.varying.crew import crew
 from peerlane.varying.reading import plot_document, point_row
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from os import PathLike
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from peerlane.building.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
+    from peerlane.figures.figure import Figure
 
 SHORTFALL = 0.05
 """A network is saturated if it accepts less than it is offered by this share, not by chance."""
@@ -61,39 +63,29 @@ class LoadPoint(Brief):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep(Brief):
-    """A workload at several loads, in their order, and what its network could carry at most."""
+class LoadSweep(Document):
+    """A workload at several loads, in their order, and what its network could carry at most.
+
+    `saturation_bytes_per_second` is the most that was accepted, for each node. `is_saturated` is
+    whether any load was more than the network accepted: else it could carry more. `binding` is the
+    name of the smallest bound.
+    """
+
+    __pydantic_config__ = renamed(is_saturated="saturated", bounds="bounds_bytes_per_second")
 
     name: str
     traffic: str
     network: str
     pattern: str
+    points: Annotated[Collection[LoadPoint], By("offered_bytes_per_second")]
+    saturation_bytes_per_second: float
+    is_saturated: bool
     bounds: Bounds
-    points: Collection[LoadPoint]
-
-    @property
-    def saturation_bytes_per_second(self) -> float:
-        """The most that was accepted, for each node."""
-        return max(point.accepted_bytes_per_second for point in self.points)
-
-    @property
-    def is_saturated(self) -> bool:
-        """Whether any load was more than the network accepted: else it could carry more."""
-        return any(point.saturated for point in self.points)
+    binding: Binding
 
     def to_json(self) -> dict[str, Any]:
         """The sweep as the command line writes it."""
-        return {
-            "name": self.name,
-            "traffic": self.traffic,
-            "network": self.network,
-            "pattern": self.pattern,
-            "points": [asdict(point) for point in self.points],
-            "saturation_bytes_per_second": self.saturation_bytes_per_second,
-            "saturated": self.is_saturated,
-            "bounds_bytes_per_second": asdict(self.bounds),
-            "binding": self.bounds.binding,
-        }
+        return encode(self)
 
     def plot(self, y: str = "latency_ns.mean", x: str = "offered_bytes_per_second") -> Figure:
         """A figure of the points: the mean latency over the offered load, if nothing is said.
@@ -104,7 +96,6 @@ class Sweep(Brief):
 
         Raises:
             PlotError: There is no such field.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         return plot_document(self.to_json(), x, [y])
 
@@ -131,7 +122,7 @@ class Sweep(Brief):
                 f"{self.name}: {self.traffic}, {self.pattern} traffic through {self.network}"
             ),
             markup.table_of(self.points),
-            markup.line(f"{what} {most} a node; the {self.bounds.binding} bound is {bound}"),
+            markup.line(f"{what} {most} a node; the {self.binding} bound is {bound}"),
         )
 
     def to_pandas(self) -> DataFrame:
@@ -143,7 +134,7 @@ class Sweep(Brief):
         return self.points.to_pandas()
 
 
-def sweep(  # noqa: PLR0913 - each says one thing of a sweep
+def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
     fabric: Fabric,
     loads: Iterable[str | float],
     traffic: str | None = None,
@@ -151,8 +142,8 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
     seed: int | None = None,
     scheduler: str | None = None,
     executor: Executor | None = None,
-    progress: Callable[[float], object] | None = None,
-) -> Sweep:
+    progress: Callable[[Progress], object] | None = None,
+) -> LoadSweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
 
     A run measures within `[measure]` and ends shortly after it. Without one, it measures the last
@@ -165,7 +156,7 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         seed: Of all random streams; replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears the fraction of the runs that are done.
+        progress: Called after each load with the share that is done.
 
     Raises:
         ScenarioError: The fabric cannot be built, has no such workload, or has a `[measure]` that
@@ -189,15 +180,24 @@ def sweep(  # noqa: PLR0913 - each says one thing of a sweep
         for number, point in workers.each(_point, study, rates, _lost):
             points[rates[number]] = point
             if progress is not None:
-                progress(len(points) / len(rates))
-    return Sweep(
+                progress(Progress.of(len(points), len(rates), "loads"))
+    ordered = [points[rate] for rate in rates]
+    limits = bounds(tree, workload)
+    return LoadSweep(
         name=tree.name,
         traffic=workload.id,
         network=workload.network,
         pattern=workload.pattern,
-        bounds=bounds(tree, workload),
-        points=Collection((points[rate] for rate in rates), key="offered_bytes_per_second"),
+        points=Collection(ordered, key="offered_bytes_per_second"),
+        saturation_bytes_per_second=max(point.accepted_bytes_per_second for point in ordered),
+        is_saturated=any(point.saturated for point in ordered),
+        bounds=limits,
+        binding=limits.binding,
     )
+
+
+sweep = sweep_loads
+"""The name that experiments of published systems have for it."""
 
 
 def the_workload(tree: Tree, traffic: str | None) -> Traffic:

@@ -11,14 +11,14 @@ from peerlane.opae.afu import Afu, Shell
 from peerlane.opae.bitstream import bitstream
 from peerlane.opae.card import Accelerator, Place, accelerators, configure, places
 from peerlane.opae.session import include_folder, library_folder, run_program
-from peerlane.opae.sweep import Sweep, sweep
+from peerlane.opae.sweep import CardSweep, sweep
 
 __all__ = [
     "Accelerator",
     "Afu",
+    "CardSweep",
     "Place",
     "Shell",
-    "Sweep",
     "UnitError",
     "accelerators",
     "bitstream",

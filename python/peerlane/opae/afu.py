@@ -46,7 +46,7 @@ class Shell(Protocol):
         """Whether there is room for one more write or interrupt; if not, `wake` will be called."""
 
     def read(self, address: int, length: int, tag: int = 0) -> None:
-        """Asks for bytes of host memory: `read_done` brings them, in any order among reads."""
+        """Requests bytes of host memory: `read_done` brings them, in any order among reads."""
 
     def write(self, address: int, data: bytes | bytearray, tag: int = 0) -> None:
         """Writes to host memory, behind all that was written before; `write_done` follows."""
@@ -55,7 +55,7 @@ class Shell(Protocol):
         """Sends interrupt 0 to 3, behind all that was written before."""
 
     def wake_after(self, ns: float) -> None:
-        """Asks for `wake` in so many nanoseconds; of several times the earliest counts."""
+        """Requests `wake` in so many nanoseconds; of several times the earliest counts."""
 
     def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
         """At most 64 MiB of the card's own memory, and when they are there, in nanoseconds."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from peerlane import _core
 from peerlane.opae import afu
 from peerlane.opae.bitstream import bitstream
 
@@ -130,7 +132,8 @@ class Place:
 
 def places(simulation: Simulation) -> list[Place]:
     """All slots of all cards of a fabric, in the order of the scenario."""
-    return [Place(**fields) for fields in simulation.cards()]
+    found: list[dict[str, Any]] = json.loads(_core.cards(simulation.core))
+    return [Place(**card | {"interrupts": tuple(card["interrupts"])}) for card in found]
 
 
 def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> None:
@@ -147,7 +150,7 @@ def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> N
     if not isinstance(given, str):
         right = 'give a built-in name, a .gbs file, or "FILE.py:CLASS"'
         raise TypeError(f"{given!r} is no image of an accelerator; {right}")
-    simulation.load_image(card, bitstream(image), afu.load, slot)
+    _core.load_image(simulation.core, card, bitstream(image), afu.load, slot)
 
 
 def accelerators(simulation: Simulation) -> list[Accelerator]:

@@ -1,7 +1,7 @@
 """The native loopback as the card's diagnostics use it: reads, writes, both at once, or copies.
 
 It also exchanges lines with software. The register map, and the line of status that the accelerator
-writes at the end, are those of the published sample; so are the figures: lines of 64 bytes, and
+writes at the end, come from the published sample; so do the figures: lines of 64 bytes, and
 cycles of the accelerator's clock.
 """
 
@@ -214,7 +214,7 @@ def run_diagnosis(
 
 
 def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
-    """The fault that a test tells by its error word, or by copied bytes that differ.
+    """The fault that a test reports by its error word, or by copied bytes that differ.
 
     In an exchange, one bit of the error word is for data; otherwise it counts.
     """
@@ -225,7 +225,7 @@ def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
             f"the accelerator reports accesses that failed, by error word {failures:#x}; the host "
             "may refuse its addresses, or the design may not have this test"
         )
-    return "the copied bytes differ from those of the source" if differs else None
+    return "the copied bytes differ from the bytes of the source" if differs else None
 
 
 async def _link_counters(card: Accelerator) -> tuple[int, int]:

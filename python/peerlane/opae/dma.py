@@ -4,7 +4,7 @@ A transfer is cut into chunks of 1023 KiB, each of which is copied between the c
 one of eight pinned buffers. To the card, the processor fills four buffers while the engine empties
 the other four, and sleeps for an interrupt before it goes on to the next four. From the card, the
 engine fills buffers one descriptor after the other, and a word that it writes behind them, with an
-interrupt, tells that four are full. The register map is that of the published design.
+interrupt, reports that four are full. The register map is that of the published design.
 """
 
 from __future__ import annotations

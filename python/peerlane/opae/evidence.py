@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.simulation import digest_of
 from peerlane.fabric.variant import parsed
 from peerlane.models.registry import catalogue
+from peerlane.opae.card import places
+from peerlane.reproduction.catalogue import folders, scenario_text
+from peerlane.reproduction.expected import Expected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,8 +101,8 @@ class Ledger:
 
     def __init__(self, simulation: Simulation, host: str | None) -> None:
         self._simulation = simulation
-        cards = simulation.cards()
-        self.host = host or (cards[0]["host"] if cards else "")
+        cards = places(simulation)
+        self.host = host or (cards[0].host if cards else "")
         self._before = simulation.wires().links
 
     def close(self, times: Mapping[str, float]) -> Evidence:
@@ -159,14 +160,11 @@ def _source(key: str) -> str:
 
 def _calibrated(digest: str) -> dict[str, str]:
     """The keys of a published system that were fitted, with the rows that they came from."""
-    for system in resources.files("peerlane.systems").iterdir():
-        scenario, expected = system / "scenario.toml", system / "expected.toml"
-        if not scenario.is_file() or digest_of(scenario.read_text(encoding="utf-8")) != digest:
-            continue
-        entries = tomllib.loads(expected.read_text(encoding="utf-8")).get("calibration", [])
-        return {
-            where: f"{entry['meaning']}; fitted to {', '.join(entry['from'])}"
-            for entry in entries
-            for where in ([entry["where"]] if isinstance(entry["where"], str) else entry["where"])
-        }
+    for folder in folders():
+        if digest_of(scenario_text(folder.name)) == digest:
+            return {
+                where: f"{entry.meaning}; fitted to {', '.join(entry.origin)}"
+                for entry in Expected.load(folder).calibration
+                for where in entry.where
+            }
     return {}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peerlane import _core
 from peerlane.fabric.simulation import Simulation
 from peerlane.opae import afu
 from peerlane.opae.bitstream import model_of
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
-    from peerlane import _core
     from peerlane.opae.afu import Afu
 
 OPTIONS = {
@@ -88,7 +88,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         images: Bitstreams for slot 0 of cards, by card, or for any slots, by card and slot; other
             slots have what the scenario says.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
-            may load, besides those of `images`.
+            may load, besides the bitstreams of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
         seed: Replaces the scenario's own seed.
 
@@ -113,7 +113,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
     load = _loader(given)
     for place, bits in (images or {}).items():
         card, slot = place if isinstance(place, tuple) else (place, 0)
-        simulation.load_image(card, bits, load, slot)
+        _core.load_image(simulation.core, card, bits, load, slot)
     ledger = Ledger(simulation, host)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=_sessions_folder()) as folder:
         socket = str(Path(folder) / "session")
@@ -121,7 +121,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         if ledger.host in {one.name for one in simulation.tree().nodes if one.kind == "host"}:
             topology.write_bytes(hwloc_xml(simulation, ledger.host))
         clocks = time.time_ns(), time.monotonic_ns()
-        session = simulation.session(host, socket, clocks, load, wall=wall)
+        session = _core.Session(simulation.core, host, socket, clocks, load, wall)
         program = _Program()
         failures: list[BaseException] = []
 
@@ -164,7 +164,7 @@ def _finish(
         BaseException: The first failure, if it was a panic, which leaves no fabric.
     """
     try:
-        return simulation.finish_session(session)
+        return dict(session.finish(simulation.core))
     except RuntimeError:
         for failure in failures:
             raise failure from None

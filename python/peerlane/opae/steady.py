@@ -33,8 +33,9 @@ class Rates:
 def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[int, Rates]:
     """The rates of sweeps of several sizes, each of a fabric of its own.
 
-    Those of up to 256 MiB are simulated. For larger ones transfers of 64, 128 and 256 MiB are, and
-    the rest goes on as the last 128 MiB did, if the 64 MiB before took as long, each, within 0.2 %.
+    Transfers of up to 256 MiB are simulated. For larger ones transfers of 64, 128 and 256 MiB are,
+    and the rest goes on as the last 128 MiB did, if the 64 MiB before took as long, each, within
+    0.2 %.
 
     Args:
         make: Makes the fabric, whose cards have the memory-mapped DMA sample loaded.

@@ -28,7 +28,7 @@ def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) 
     """Waits for the thread of a session; ends it by an exception in a unit that does not return.
 
     Args:
-        server: The thread, which has been told to end.
+        server: The thread, which was requested to end.
         serve: The function that it executes, which calls units.
         patience: Seconds that a unit has to return; `None` for any time.
 

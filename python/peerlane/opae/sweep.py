@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep(Brief):
+class CardSweep(Brief):
     """The measurements of one sweep of one card."""
 
     card: str
@@ -68,7 +68,7 @@ class _Pattern:
         return _core.pattern(self.number, offset, min(CHUNK, self.size - offset))
 
 
-def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> list[Sweep]:
+def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> list[CardSweep]:
     """Writes `size` bytes to the memory of each card and reads them back, all cards side by side.
 
     Each card has a thread of its own on its host. All are written before any is read.
@@ -98,7 +98,7 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
     reads = [_read(card, pattern) for card, pattern in both]
     read = run_programs(simulation, reads, watch=_watch(simulation, watched))
     return [
-        Sweep(card.name, size, to_card, from_card, intact)
+        CardSweep(card.name, size, to_card, from_card, intact)
         for card, to_card, (from_card, intact) in zip(cards, written, read, strict=True)
     ]
 

@@ -1,7 +1,7 @@
 """The topology of a simulated host as hwloc reads it, so that programs find the node of a card.
 
-The format is that of hwloc 2 (`hwloc2.dtd`). Cores are those of this machine, so that a program can
-bind to them; memory, sockets and PCI functions are those of the scenario.
+The format is that of hwloc 2 (`hwloc2.dtd`). Cores come from this machine, so that a program can
+bind to them; memory, sockets and PCI functions come from the scenario.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING
 
+from peerlane.results.document import Document
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -92,22 +94,30 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """The shares of measured rates that a video needs."""
+class Use(Document):
+    """A video, and the shares of measured rates that it needs, in percent by the name of the rate.
 
-    video: Video
-    percent: Mapping[str, float]
-    """Percent of each rate, by the name of the rate."""
+    It `fits` if it needs no more than the slowest rate. `needed_times` is the number of measured
+    fabrics that it needs: 2 means two cards instead of one.
+    """
 
-    @property
-    def fits(self) -> bool:
-        """Whether the video needs no more than the slowest rate."""
-        return all(share <= 100.0 for share in self.percent.values())  # noqa: PLR2004
+    format: str
+    chroma: str
+    depth: int
+    frames_per_second: float
+    frame_bytes: int
+    bytes_per_second: float
+    percent: dict[str, float]
+    fits: bool
+    needed_times: int
 
-    @property
-    def times(self) -> int:
-        """The number of measured fabrics that the video needs: 2 means two cards instead of one."""
-        return math.ceil(max(self.percent.values()) / 100.0)
+
+@dataclass(frozen=True, slots=True)
+class Uses(Document):
+    """Video formats, and the rates that carry them."""
+
+    rates_bytes_per_second: dict[str, float]
+    videos: tuple[Use, ...]
 
 
 def videos(
@@ -124,4 +134,16 @@ def videos(
 def use(video: Video, rates: Mapping[str, float]) -> Use:
     """The shares that `video` needs of `rates`, which are in bytes per second, by name."""
     needed = video.bytes_per_second
-    return Use(video, {name: 100 * needed / rate for name, rate in rates.items()})
+    percent = {name: 100 * needed / rate for name, rate in rates.items()}
+    most = max(percent.values())
+    return Use(
+        format=video.format,
+        chroma=video.chroma,
+        depth=video.depth,
+        frames_per_second=video.frames_per_second,
+        frame_bytes=video.frame_bytes,
+        bytes_per_second=needed,
+        percent=percent,
+        fits=most <= 100.0,  # noqa: PLR2004 - percent
+        needed_times=math.ceil(most / 100.0),
+    )

@@ -79,7 +79,7 @@ class Access(Generic[Result]):
         return self._ended_ns if self.is_done else None
 
     def has_outcome(self) -> bool:
-        """Whether the simulation has given it its outcome; `is_done` asks the simulation first."""
+        """Whether it has its outcome; `is_done` checks the simulation first."""
         return self._ended_ns is not None
 
     def result(self) -> Result:

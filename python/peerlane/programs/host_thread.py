@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from operator import index
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from peerlane import _core
+from peerlane.figures.quantities import nanoseconds
 from peerlane.programs.access import refuse_foreign
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
     from typing import Any, NoReturn
 
-    from peerlane import _core
     from peerlane.programs.access import Waitable
 
 _Result = TypeVar("_Result")
@@ -45,8 +46,9 @@ class Machine(Protocol):
     def free(self, host: str, address: int, size: int) -> None:
         """Takes back allocated bytes."""
 
-    def advance_to(self, threads: list[_core.HostThread], until_ns: float | None) -> bool:
-        """Lets time pass until a thread is done or an access has ended, at most to `until_ns`."""
+    @property
+    def core(self) -> _core.Simulation:
+        """The simulation in the core."""
 
 
 class HostThread:
@@ -63,6 +65,9 @@ class HostThread:
         self._costs = dict(core.costs())
         self._is_awaited = False
 
+    def __repr__(self) -> str:
+        return f"<HostThread of {self._host}>"
+
     @property
     def now_ns(self) -> float:
         """Simulated time, in nanoseconds."""
@@ -78,8 +83,9 @@ class HostThread:
         data = number_bytes(value, length)
         await self._done(lambda: self._core.begin_store(address, data))
 
-    async def work(self, ns: float) -> None:
-        """Occupies the core for so many nanoseconds."""
+    async def work(self, time: float | str) -> None:
+        """Occupies the core for a number of nanoseconds, or for a time such as "10 us"."""
+        ns = nanoseconds(time)
         await self._done(lambda: self._core.begin_work(ns))
 
     async def system_call(self) -> None:
@@ -220,7 +226,8 @@ def run_programs(
         while len(running.results) < len(programs):
             if running.go_on_all():
                 continue
-            more = simulation.advance_to(list(running.threads.values()), running.until_ns())
+            threads = list(running.threads.values())
+            more = _core.advance_to(simulation.core, threads, running.until_ns())
             if not more and not running.go_on_all():
                 raise RuntimeError(
                     "a program waits for an interrupt, or a write to its memory, which no device "

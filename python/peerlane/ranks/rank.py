@@ -119,10 +119,11 @@ class Rank:
         """Simulated time, in nanoseconds."""
         return self._simulation.now_ns
 
-    def compute(self, span: str) -> Operation[None]:
-        """Computes for `span`, such as "3 us", and does nothing else meanwhile."""
+    def compute(self, span: float | str) -> Operation[None]:
+        """Computes for a time such as "3 us", or a number of nanoseconds, and does nothing else."""
+        time = span if isinstance(span, str) else f"{span} ns"
         return self._operation(
-            f"compute({span!r})", lambda: self._job.compute(self.number, span), _nothing
+            f"compute({span!r})", lambda: self._job.compute(self.number, time), _nothing
         )
 
     def send(self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0) -> Operation[None]:
@@ -240,7 +241,7 @@ class Rank:
         same bits, whatever the rounding.
 
         Raises:
-            ValueError: The array has another type of numbers, or differs from those of other ranks.
+            ValueError: The array has another type of numbers, or differs from that of other ranks.
         """
         view = memoryview(numbers)
         code, number = as_numbers(view)

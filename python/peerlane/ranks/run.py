@@ -11,6 +11,7 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from peerlane import _core
 from peerlane.building.builder import Fabric
 from peerlane.errors import PeerlaneError
 from peerlane.fabric.simulation import Simulation
@@ -113,11 +114,12 @@ def run_ranks(
     simulation = _simulation(fabric, seed)
     if isinstance(nics, str):
         raise TypeError(f"nics are a list of names; write [{nics!r}]")
-    places = tuple(simulation.nics() if nics is None else nics)
+    places = tuple(_core.nics(simulation.core) if nics is None else nics)
     if not places:
         raise ValueError('there is no nic; add devices with model = "nic", and a controller')
     programs = _programs(program, len(places))
-    job = simulation.begin_ranks(places, parameters)
+    given = [(key, value) for key, value in parameters.items() if value is not None]
+    job = _core.Job(simulation.core, list(places), given)
     began_ns = simulation.now_ns
     threads: list[_Thread[T]] = []
     mail: Mail = Counter()

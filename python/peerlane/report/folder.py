@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 import peerlane
+from peerlane.charts import vega
 from peerlane.errors import PeerlaneError
-from peerlane.report import vega
 from peerlane.report.charts.errors import Deviation, errors
 from peerlane.report.page import html, index_html
 from peerlane.results.reading import FileError, read, text_of
@@ -20,7 +20,7 @@ from peerlane.results.reading import FileError, read, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from peerlane.report.charts.chart import Chart
+    from peerlane.charts.chart import Chart
     from peerlane.report.page import Page
 
 INDEX, IMAGES, CONTENTS = "index.html", "images", "contents.json"

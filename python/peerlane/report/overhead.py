@@ -1,6 +1,6 @@
 """Where the time of each wire went: payload, what carries it, what repairs it, and idling.
 
-The bytes are those of a result, counted where a transmission begins, and the shares are of the time
+The bytes come from a result, counted where a transmission begins, and the shares are of the time
 in which wires were measured. All parts of a direction of a wire take the same time for a byte.
 """
 
@@ -57,7 +57,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class FlowOverhead:
-    """The TLPs of a flow on one direction of a link; `flow` is `None` for those of no flow.
+    """The TLPs of a flow on one direction of a link; `flow` is `None` for TLPs of no flow.
 
     `bytes` has the bytes of "payload", "headers", "framing" and "replays", and `wire_ns` the time
     that they take on the wire. DLLPs and ordered sets belong to no flow.
@@ -88,7 +88,7 @@ def flow_overheads(
     """What each flow put on each link, of a packet trace.
 
     Args:
-        trace: A file that `Simulation.trace_to` wrote.
+        trace: A packet trace, as `Simulation.capture` writes it.
         window_ns: The TLPs whose transmission begins from the first time until the second, such as
             a result's `measured_ns`; all, if absent.
 

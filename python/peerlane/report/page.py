@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from peerlane.charts import vega
+from peerlane.charts.colours import DARK, LIGHT, properties
 from peerlane.fabric.variant import told
 from peerlane.printable import printable
-from peerlane.report import vega
 from peerlane.report.charts.published import SHAPES
-from peerlane.report.colours import DARK, LIGHT, properties
 from peerlane.report.words import variant_name
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+    from peerlane.charts.chart import Chart
     from peerlane.fabric.settings import Setting
-    from peerlane.report.charts.chart import Chart
     from peerlane.report.charts.errors import Deviation
     from peerlane.report.table import Table
 

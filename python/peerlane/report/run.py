@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.charts.bars import Part, bars
+from peerlane.charts.chart import Chart
+from peerlane.charts.names import short
 from peerlane.formats import percent
-from peerlane.report.charts.bars import Part, bars
-from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.names import short
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.charts.wires import wires
 from peerlane.report.overhead import overheads

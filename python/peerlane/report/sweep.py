@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from peerlane.figures.intervals import Interval
-from peerlane.figures.quantities import in_unit, unit_of
-from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.lines import MOST, Axis, Line, lines
+from peerlane.charts.chart import Chart
+from peerlane.charts.lines import MOST, Axis, Line, lines
+from peerlane.figures.plot import axis_of, grouped, is_number, plotted
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
@@ -17,11 +16,11 @@ from peerlane.report.words import NONE, duration, number, rate, slug
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from peerlane.network.sweep import Sweep
-    from peerlane.report.charts.chart import Panel
+    from peerlane.charts.chart import Panel
+    from peerlane.network.sweep import LoadSweep
     from peerlane.report.page import Origin
     from peerlane.report.table import Kind
-    from peerlane.varying.sweep import Points
+    from peerlane.varying.sweep import Sweep
 
 _MOST_PANELS = 12
 _MOST_ROWS = 1000
@@ -30,7 +29,7 @@ _MOST_ROWS = 1000
 _RATE = "bytes_per_second"
 
 
-def points_page(outcome: Points, origin: Origin) -> Page:
+def points_page(outcome: Sweep, origin: Origin) -> Page:
     """The page of a sweep over any keys.
 
     Args:
@@ -66,7 +65,7 @@ def points_page(outcome: Points, origin: Origin) -> Page:
     )
 
 
-def loads_page(outcome: Sweep, origin: Origin) -> Page:
+def loads_page(outcome: LoadSweep, origin: Origin) -> Page:
     """The page of a sweep of the load of a network.
 
     Args:
@@ -134,19 +133,19 @@ def loads_page(outcome: Sweep, origin: Origin) -> Page:
     )
 
 
-def _metrics(name: str, outcome: Points) -> Iterable[Chart]:
+def _metrics(name: str, outcome: Sweep) -> Iterable[Chart]:
     """A chart for each metric."""
     rows = [row for row in outcome.rows() if row["status"] == "ok"]
     keys = [key for key in outcome.keys if key != "seed"] or list(outcome.keys)
     for count, metric in enumerate(outcome.metrics[:_MOST_PANELS], 1):
-        there = [row for row in rows if _is_number(row[metric])]
+        there = [row for row in rows if is_number(row[metric])]
         if not there:
             continue
         varied = [key for key in keys if len({repr(row[key]) for row in there}) > 1] or keys[:1]
         panels = _panels(there, varied, metric)
         # Of a key whose other values have no result, the one that has.
         fixed = [f"{key} = {there[0][key]}" for key in keys if key not in varied]
-        caption = f"{_plain(metric)[0].label} over {' and '.join(varied)}"
+        caption = f"{axis_of(metric)[0].label} over {' and '.join(varied)}"
         caption += f", at {' and '.join(fixed)}." if fixed else "."
         values = [row[metric] for row in there]
         text = f"{caption} {len(there)} points from {number(min(values))} to {number(max(values))}."
@@ -156,78 +155,20 @@ def _metrics(name: str, outcome: Points) -> Iterable[Chart]:
 def _panels(rows: Sequence[dict[str, Any]], keys: Sequence[str], metric: str) -> tuple[Panel, ...]:
     """A line for each combination of the other keys; or points over each key, if all differ."""
     first, *others = keys
-    groups = _groups(rows, others)
+    groups = grouped(rows, others)
     is_scattered = bool(others) and all(
         len({repr(row[first]) for row in group}) == 1 for group in groups.values()
     )
     if is_scattered or len(groups) > MOST:
-        return tuple(_panel({"": rows}, key, metric, joined=False) for key in keys[:_MOST_PANELS])
-    return (_panel(groups, first, metric, joined=True),)
-
-
-def _groups(
-    rows: Sequence[dict[str, Any]], others: Sequence[str]
-) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each line."""
-    varied = [key for key in others if len({repr(row[key]) for row in rows}) > 1]
-    names = _endings(varied)
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        label = ", ".join(f"{name} {row[key]}" for key, name in zip(varied, names, strict=True))
-        groups.setdefault(label, []).append(row)
-    return groups
-
-
-def _endings(keys: Sequence[str]) -> list[str]:
-    """The last parts of keys, where these tell them apart."""
-    last = [key.rpartition(".")[2] for key in keys]
-    return last if len(set(last)) == len(last) else list(keys)
-
-
-def _panel(
-    groups: dict[str, Sequence[dict[str, Any]]] | dict[str, list[dict[str, Any]]],
-    key: str,
-    metric: str,
-    *,
-    joined: bool,
-) -> Panel:
-    y, factor = _plain(metric)
-    every = [row for group in groups.values() for row in group]
-    unit = next((unit_of(row[key]) for row in every if unit_of(row[key])), "")
-    is_scale = all(in_unit(row[key], unit) is not None for row in every)
-    drawn = []
-    for label, group in groups.items():
-        found: dict[float | str, list[float]] = {}
-        for row in group:
-            place = in_unit(row[key], unit) if is_scale else None
-            at = str(row[key]) if place is None else place
-            found.setdefault(at, []).append(factor * row[metric])
-        if joined:
-            places = sorted(found) if is_scale else list(found)
-            intervals = [Interval.of(found[place]) for place in places]
-            spread = [one.half_width for one in intervals]
-            drawn.append(Line(label, places, [one.mean for one in intervals], spread))
-        else:
-            pairs = [(place, value) for place, values in found.items() for value in values]
-            drawn.append(Line(label, [place for place, _ in pairs], [value for _, value in pairs]))
-    return lines("" if joined else key, drawn, Axis(key, unit), y, joined=joined and is_scale)
-
-
-def _plain(metric: str) -> tuple[Axis, float]:
-    """The axis of a metric, and the factor to its unit."""
-    if metric.endswith(_RATE):
-        return Axis(metric.removesuffix(_RATE).rstrip(".") + " rate", "GB/s"), 1e-9
-    return Axis(metric), 1.0
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not a number
+        shown = keys[:_MOST_PANELS]
+        return tuple(plotted({"": rows}, key, [metric], title=key, joined=False) for key in shown)
+    return (plotted(groups, first, [metric]),)
 
 
 def _column(title: str) -> Column:
     """The column of a key, a metric, or what became of points."""
     kind: Kind = "words" if title == "error" else "name" if title == "status" else "number"
-    return Column(_plain(title)[0].label, kind)
+    return Column(axis_of(title)[0].label, kind)
 
 
 def _cell(title: str, value: object) -> str:

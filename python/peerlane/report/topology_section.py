@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from peerlane.report.colours import LIGHT
+from peerlane.charts.colours import LIGHT
 from peerlane.report.page import Drawing, Section
 from peerlane.topology import draw
 

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 def systems() -> dict[str, str]:
     """The systems that can be reproduced, and their titles."""
-    folders = (f for f in _shelf().iterdir() if f.is_dir() and (f / "expected.toml").is_file())
-    return {f.name: Expected.load(f).title for f in sorted(folders, key=lambda f: f.name)}
+    return {folder.name: Expected.load(folder).title for folder in folders()}
+
+
+def folders() -> list[Traversable]:
+    """The folders of the systems that can be reproduced, in the order of their names."""
+    found = (f for f in _shelf().iterdir() if f.is_dir() and (f / "expected.toml").is_file())
+    return sorted(found, key=lambda folder: folder.name)
 
 
 def folder_of(system: str) -> Traversable:

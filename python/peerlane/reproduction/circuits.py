@@ -28,7 +28,7 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
 def require_circuits(system: str, figure: str | None = None) -> None:
     """Refuses a system whose figures need circuits that this build does not have.
 
-    They are the circuit of the system's scenario, and those of `CIRCUITS` of its experiments: of
+    They are the circuit of the system's scenario, and circuits of `CIRCUITS` of its experiments: of
     one figure, or of all.
 
     Raises:

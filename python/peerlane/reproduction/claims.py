@@ -55,7 +55,7 @@ class ClaimEntry(_Strict):
     unit: str = ""
     status: Status
     row: tuple[str, ...] = ()
-    """Rows of `expected.toml`: each states the value, or none does where it is lost; those of an
+    """Rows of `expected.toml`: each states the value, or none does where it is lost; rows of an
     input have it in their names."""
     where: tuple[str, ...] = ()
     """Keys of `scenario.toml`; or `constants.NAME`, a constant of the experiments; or

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from ast import literal_eval
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from peerlane import _core
-from peerlane.dotted import join_path
-from peerlane.fabric.paths import read_value
+from peerlane._core import read_value
+from peerlane.dotted import split_path
+from peerlane.fabric.variant import parsed
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    Table = dict[str, Any]
+    from peerlane._core import Scenario
 
 Kind = Literal["scenario", "constant", "profile", "default"]
 
@@ -52,32 +52,11 @@ class Input:
 
 def of_scenario(text: str) -> dict[str, Input]:
     """The keys of a scenario that may be numbers or choices; workloads are left out."""
-    scenario = tomllib.loads(text)
-    found = {}
-    for parts, value in _keys(scenario):
-        if parts[-1] not in NAMES:
-            name = join_path(parts)
-            found[name] = Input("scenario", name, json.dumps(value))
-    return found
-
-
-def _keys(scenario: Table) -> Iterator[tuple[tuple[str, ...], object]]:
-    for key, value in scenario.get("links", {}).items():
-        yield ("links", key), value
-    for section in ("profiles", *NODES):
-        for name, table in scenario.get(section, {}).items():
-            yield from _inner((section, name), table)
-    for section in ENDS:
-        for entry in scenario.get(section, []):
-            yield from _inner((section, f"{entry.get('from')}-{entry.get('to')}"), entry)
-
-
-def _inner(before: tuple[str, ...], table: Table) -> Iterator[tuple[tuple[str, ...], object]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _inner((*before, key), value)
-        else:
-            yield (*before, key), value
+    return {
+        path: Input("scenario", path, json.dumps(value))
+        for path, value in parsed(text, "scenario.toml").written()
+        if split_path(path)[0] in {"links", "profiles", *NODES, *ENDS} and not is_name(path)
+    }
 
 
 def is_name(name: str) -> bool:
@@ -152,50 +131,39 @@ def source_of(name: str) -> str:
     return ""
 
 
-def used(scenario: Table) -> Iterator[Use]:
+def used(scenario: Scenario) -> Iterator[Use]:
     """The defaults and the settings of profiles that the tables of a scenario use."""
-    own = scenario.get("profiles", {})
-    for kinds, table in tables(scenario):
-        written, built_in = _chain(table, own)
-        keys = {key: one for kind in kinds for key, one in parameters().get(kind, {}).items()}
-        for key, one in keys.items():
-            if key in written or (kinds[0] == "upstream" and key in scenario.get("links", {})):
-                continue
-            if key in profiles().get(built_in, {}) and kinds[0] in {*NODES}:
-                value = profiles()[built_in][key][0]
-                yield Use(Input("profile", f"{PROFILE}{built_in}.{key}", value), table, key)
-            else:
-                yield Use(Input("default", one.name, one.default), table, key)
+    for path, section, model, profile in scenario.unwritten():
+        key = split_path(path)[-1]
+        if key == _EACH or not _is_studied(path, section):
+            continue
+        if profile is not None:
+            value = profiles()[profile][key][0]
+            yield Use(Input("profile", f"{PROFILE}{profile}.{key}", value), path, key)
+        else:
+            one = parameters()[f"{section}.{model}" if model else section][key]
+            yield Use(Input("default", one.name, one.default), path, key)
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An input that a table uses without writing it, and the key by which it would."""
+    """An input that a table uses without writing it, and the path and the key where it would."""
 
     input: Input
-    table: Table
+    path: str
     key: str
 
 
-def tables(scenario: Table) -> Iterator[tuple[tuple[str, ...], Table]]:
-    """Every table of a scenario, with the kinds of parameters that it has."""
-    yield ("links",), scenario.setdefault("links", {})
-    for section in NODES:
-        for table in scenario.get(section, {}).values():
-            model = (f"devices.{table.get('model', 'dma')}",) if section == "devices" else ()
-            yield (section, *model), table
-    for section in (*ENDS, *LISTS):
-        for table in scenario.get(section, []):
-            yield (section,), table
-    for table in scenario.get("buffers", {}).values():
-        yield ("buffers",), table
+def kinds(scenario: Scenario) -> set[str]:
+    """The kinds of parameters that the tables of a scenario have."""
+    found = [one for one in scenario.tables() if _is_studied(f"{one[0]}.", one[1])]
+    models = {f"{section}.{model}" for _, section, model in found if model is not None}
+    return models | {section for _, section, _ in found}
 
 
-def _chain(table: Table, own: Mapping[str, Table]) -> tuple[set[str], str]:
-    """The keys that a table and its profiles write, and the profile of the simulator below."""
-    written = set(table)
-    profile = table.get("profile", "generic")
-    while profile in own:
-        written |= own[profile].keys()
-        profile = own[profile].get("base", "generic")
-    return written, profile
+def _is_studied(path: str, section: str) -> bool:
+    """Whether a table has inputs: it is of one of these sections, and within no other table."""
+    return section in _STUDIED and path.partition(".")[0] == section
+
+
+_STUDIED = {"links", *NODES, *ENDS, *LISTS, "buffers"}

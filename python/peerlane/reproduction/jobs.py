@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from peerlane.progress import Progress
 from peerlane.reproduction.machine import experiments_of, machine_of
 from peerlane.reproduction.steps import Step, constant_steps
+from peerlane.varying.crew import executor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Executor
 
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.machine import Machine
@@ -62,40 +64,35 @@ class Outcome:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The job that runs and was begun last, the share of all work that is done, the time left."""
-
-    now: str
-    share: float
-    remaining_s: float
-
-
 def run(
-    jobs: Sequence[Job], progress: Callable[[Progress], object] | None = None
+    jobs: Sequence[Job],
+    progress: Callable[[Progress], object] | None = None,
+    executor: Executor | None = None,
 ) -> dict[Job, Outcome]:
     """Runs all jobs, as many at once as there are processors.
 
     Args:
         jobs: All different.
-        progress: Called several times a second.
+        progress: Called several times a second, with the job that was begun last.
+        executor: Runs the jobs instead of threads.
     """
-    workers = os.cpu_count() or 1
-    pace = Pace(jobs, workers)
-    pool = ThreadPoolExecutor(workers)
-    try:
+    with executor_of(executor) as (pool, workers):
+        pace = Pace(jobs, workers)
         longest_first = sorted(jobs, key=lambda job: -job.seconds)
-        running = {pool.submit(pace.timed, job): job for job in longest_first}
-        left = set(running)
-        while left:
-            done, left = wait(left, _TICK_S, FIRST_COMPLETED)
-            for future in done:
-                future.result()
-            if progress is not None:
-                progress(pace.progress())
-        return {job: future.result() for future, job in running.items()}
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        running = {pool.submit(_timed, job): job for job in longest_first}
+        try:
+            left = set(running)
+            while left:
+                done, left = wait(left, _TICK_S, FIRST_COMPLETED)
+                pace.begun(running[one] for one in left if one.running())
+                for future in done:
+                    pace.ended(running[future], future.result()[1])
+                if progress is not None:
+                    progress(pace.progress())
+            return {job: future.result()[0] for future, job in running.items()}
+        finally:
+            for future in running:
+                future.cancel()
 
 
 class Pace:
@@ -108,12 +105,14 @@ class Pace:
         self._took: dict[Job, float] = {}
         self._share = 0.0
 
-    def timed(self, job: Job) -> Outcome:
-        """Runs a job."""
-        self._began[job] = time.monotonic()
-        outcome = _simulate(job)
-        self._took[job] = time.monotonic() - self._began[job]
-        return outcome
+    def begun(self, jobs: Iterable[Job]) -> None:
+        """Takes the jobs that run now."""
+        for job in jobs:
+            self._began.setdefault(job, time.monotonic())
+
+    def ended(self, job: Job, seconds: float) -> None:
+        """Takes a job that has ended, and the time that it took."""
+        self._took[job] = seconds
 
     def progress(self) -> Progress:
         """The state of things at this moment; the share never becomes less."""
@@ -132,9 +131,8 @@ class Pace:
         self._share = max(self._share, done / total)
         remaining = slower * max((total - done) / self._workers, longest)
         latest = min(running, key=running.__getitem__, default=None)
-        return Progress(
-            f"{latest.system} {latest.figure}" if latest else "", self._share, remaining
-        )
+        words = f"reproducing {latest.system} {latest.figure}" if latest else ""
+        return Progress(self._share, words, remaining)
 
 
 def about(system: str, figures: Iterable[str]) -> dict[str, str]:
@@ -147,6 +145,13 @@ def about(system: str, figures: Iterable[str]) -> dict[str, str]:
 def has_outcomes(system: str) -> bool:
     """Whether the system measures fitted parameters on its circuits."""
     return hasattr(experiments_of(system), OUTCOMES)
+
+
+def _timed(job: Job) -> tuple[Outcome, float]:
+    """Runs a job; its outcome, and the seconds that it took."""
+    began = time.monotonic()
+    outcome = _simulate(job)
+    return outcome, time.monotonic() - began
 
 
 def _simulate(job: Job) -> Outcome:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
-
-import tomli_w
 
 from peerlane.building.builder import Fabric
 from peerlane.dotted import join_path
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
     from peerlane.fabric.settings import Setting
     from peerlane.fabric.simulation import Simulation
-
-    Table = dict[str, Any]
 
 Constants = TypeVar("Constants", bound="DataclassInstance")
 
@@ -44,8 +39,8 @@ class Machine(Generic[Constants]):
     """The numbers that the system's experiments use beside the scenario."""
     unwritten: Mapping[str, Setting] = field(default_factory=dict)
     """The values of moved defaults and of moved settings of the simulator's profiles, by name."""
-    watch: Callable[[Table], object] | None = None
-    """A function that is called with the tables of each scenario that is simulated."""
+    watch: Callable[[Scenario], object] | None = None
+    """A function that is called with each scenario that is simulated."""
 
     def __deepcopy__(self, _: object) -> Self:
         """The machine itself, which copies of its fabrics share."""
@@ -113,13 +108,12 @@ class Machine(Generic[Constants]):
         """The text of a scenario, with the moved defaults and settings of profiles written in."""
         if self.watch is None and not self.unwritten:
             return text
-        scenario = tomllib.loads(text)
+        scenario = parsed(text, f"{self.system}/scenario.toml")
         if self.watch is not None:
             self.watch(scenario)
-        for use in list(used(scenario)):
-            if use.input.name in self.unwritten:
-                use.table[use.key] = self.unwritten[use.input.name]
-        return tomli_w.dumps(scenario) if self.unwritten else text
+        moved = (use for use in used(scenario) if use.input.name in self.unwritten)
+        scenario.update({use.path: self.unwritten[use.input.name] for use in moved})
+        return scenario.to_toml() if self.unwritten else text
 
     def _parsed(self) -> Scenario:
         return parsed(self.scenario, f"{self.system}/scenario.toml")

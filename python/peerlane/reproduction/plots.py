@@ -86,7 +86,7 @@ class Plot(_Strict):
         return self
 
     def places(self, ids: list[str]) -> dict[str, Place]:
-        """The rows of the plot among those of its figure, by their ids.
+        """The rows of the plot among the rows of its figure, by their ids.
 
         Raises:
             ValueError: A label is of no row, or a row has no number where one must be.

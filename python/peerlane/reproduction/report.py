@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from peerlane.reproduction.tally import Tally
+from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ class CalibrationEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Brief):
     """A system's rows and calibration, perhaps with keys of its scenario set otherwise."""
 
     system: str

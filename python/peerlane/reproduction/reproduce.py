@@ -17,10 +17,11 @@ from peerlane.reproduction.steps import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Executor
 
     from peerlane.fabric.settings import Setting
+    from peerlane.progress import Progress
     from peerlane.reproduction.expected import ExpectedRow
-    from peerlane.reproduction.jobs import Progress
 
 
 MOVED = ("predicted", None)
@@ -31,12 +32,13 @@ class UnknownNameError(LookupError):
     """There is no such system or figure; the message names those that there are."""
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913 - each is an option
     system: str,
     *,
     only: str | None = None,
     sensitivity: bool = False,
     settings: Mapping[str, Setting] | None = None,
+    executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
     """Runs the experiments of `system`.
@@ -48,6 +50,7 @@ def reproduce(
             with the parameter moved by 10 %.
         settings: Keys of the system's scenario that have other values; each row then has the value
             of the unchanged scenario, too.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Called several times a second, with what is done and how long the rest will take.
 
     Raises:
@@ -55,7 +58,12 @@ def reproduce(
         ScenarioError: The scenario has no such key, or cannot be built with these values.
     """
     (report,) = reproduce_all(
-        [system], only=only, sensitivity=sensitivity, settings=settings, progress=progress
+        [system],
+        only=only,
+        sensitivity=sensitivity,
+        settings=settings,
+        executor=executor,
+        progress=progress,
     )
     return report
 
@@ -67,9 +75,10 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
     published_only: bool = False,
     sensitivity: bool = False,
     settings: Mapping[str, Setting] | None = None,
+    executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Report]:
-    """Runs the experiments of several systems side by side, as `reproduce` runs those of one.
+    """Runs the experiments of several systems side by side; `reproduce` runs one system.
 
     With `published_only` it leaves out the figures for which neither the source has a value nor we.
     """
@@ -77,7 +86,7 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
     if published_only:
         wanted = [one.judged() for one in wanted]
     jobs = [job for one in wanted for job in one.jobs(sensitivity=sensitivity)]
-    outcomes = run(jobs, progress)
+    outcomes = run(jobs, progress, executor)
     return [one.report(outcomes) for one in wanted]
 
 

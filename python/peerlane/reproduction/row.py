@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from peerlane.results.brief import Brief
+
 if TYPE_CHECKING:
     from peerlane.reproduction.expected import ExpectedRow
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Brief):
     """A row of `expected.toml`, and the value that was simulated for it."""
 
     expected: ExpectedRow

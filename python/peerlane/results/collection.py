@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
 from peerlane.errors import optional
+from peerlane.results.document import keys_of
 from peerlane.results.markup import page, table_of
 
 if TYPE_CHECKING:
@@ -120,16 +121,16 @@ class Collection(Sequence[Row], Generic[Row]):
         return page(table_of(self._rows))
 
     def to_pandas(self) -> DataFrame:
-        """One line for each row; nested fields are joined with an underscore.
+        """One line for each row; columns have the names of the JSON, such as `from` and `to`.
 
-        Collections in a row are left out.
+        The names of nested fields are joined with an underscore; collections in a row are left out.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
         with optional("to_pandas needs pandas", "pandas"):
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
-        return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
+        return pd.DataFrame([_flat(row) for row in self._rows])
 
 
 def _schema(collection: type, handler: GetCoreSchemaHandler, key: tuple[str, ...]) -> CoreSchema:
@@ -147,11 +148,13 @@ def _schema(collection: type, handler: GetCoreSchemaHandler, key: tuple[str, ...
     )
 
 
-def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(row: DataclassInstance, prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}_")
+    key_of = keys_of(type(row))
+    for field in fields(row):
+        name, value = f"{prefix}{key_of(field.name)}", getattr(row, field.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            flat |= _flat(value, f"{name}_")
         elif not isinstance(value, Collection):
-            flat[prefix + name] = value
+            flat[name] = value
     return flat

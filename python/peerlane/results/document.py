@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from peerlane.results.brief import Brief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pydantic import ConfigDict, TypeAdapter
     from pydantic_core import ErrorDetails
@@ -18,6 +18,14 @@ T = TypeVar("T")
 def renamed(**names: str) -> ConfigDict:
     """The configuration of a dataclass whose `names` have other keys in the JSON."""
     return {"extra": "forbid", "alias_generator": lambda name: names.get(name, name)}
+
+
+def keys_of(kind: type) -> Callable[[str], str]:
+    """The function from the fields of a dataclass to their keys in the JSON."""
+    found: Callable[[str], str] = getattr(kind, "__pydantic_config__", {}).get(
+        "alias_generator", str
+    )
+    return found
 
 
 class Document(Brief):

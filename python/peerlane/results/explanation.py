@@ -31,7 +31,7 @@ class WhatIf(Document):
     """One limit lifted, found by a run of its own.
 
     `lift` is the path of the key that was changed, as `Fabric.override` takes it; several are
-    joined by ", ", and then `source` and `value` are those of the first. `source` is its value
+    joined by ", ", and then `source` and `value` are of the first. `source` is its value
     before, `None` if the scenario leaves it to the simulator, and `value` the one of the run. Rates
     are in bytes a second. `next` is what then limits the flow, `None` if that was too short to be
     seen.
@@ -69,7 +69,7 @@ class FlowExplanation(Document):
     def limit_share(self) -> float:
         """The share of the time that the flow waited for its limit.
 
-        Where packets of others are the limit, those of all others there count.
+        Where packets of others are the limit, packets of all others there count.
         """
         return sum(share.share for share in self._of_limit())
 
@@ -155,7 +155,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def without_numbers(words: str) -> str:
-    """Words of which those of flows that are alike are the same."""
+    """Words that are the same for flows that are alike."""
     return _NUMBER.sub("#", words)
 
 

@@ -14,7 +14,7 @@ from peerlane.results.workload import Column, MovedData, counts
 
 @dataclass(frozen=True, slots=True)
 class DirectionResult(Document):
-    """The writes or the reads of a flow with direction `both`; fields are as those of a flow."""
+    """The writes or the reads of a flow with direction `both`; fields are as in a flow."""
 
     direction: str
     bytes: int
@@ -49,7 +49,7 @@ class FlowResult(MovedData):
     arrived, exactly once, as it was sent. `missing` has all ranges of the flow's region that were
     lost with an error, as offset and length: with what has arrived, they are the whole of a
     completed flow. `compared` is false when the flow reads bytes that another flow uses, too, which
-    may be those of either, or registers, or bytes that nobody has written; then `intact` says
+    may be bytes of either, or registers, or bytes that nobody has written; then `intact` says
     nothing of what was read, but that it arrived. `overtaken` counts the bytes that were not there
     yet when the system call returned, because its interrupt was of another traffic class, and
     `restarts` how often the driver has begun again after a reset of its device. A value that was

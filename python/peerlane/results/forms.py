@@ -15,7 +15,7 @@ class Form:
 
     command: str
     where: str
-    """The module of the dataclass, and its name: it is loaded with the first such document."""
+    """The module of the dataclass, and its name: it is loaded with the first document."""
     option: str = "--json"
     """The option of the command that writes the document."""
 
@@ -27,14 +27,14 @@ class Form:
 FORMS = {
     "result": Form("peerlane run", "peerlane.results.run:RunResult"),
     "explanation": Form("peerlane explain", "peerlane.results.explanation:Explanation"),
-    "points": Form("peerlane sweep --vary", "peerlane.documents:Points"),
-    "sweep": Form("peerlane sweep", "peerlane.documents:Sweep"),
-    "repeat": Form("peerlane run --repeat", "peerlane.documents:Repeated"),
+    "points": Form("peerlane sweep --vary", "peerlane.varying.sweep:Sweep"),
+    "sweep": Form("peerlane sweep", "peerlane.network.sweep:LoadSweep"),
+    "repeat": Form("peerlane run --repeat", "peerlane.varying.repeat:Repeated"),
     "report": Form("peerlane reproduce", "peerlane.documents:Report"),
     "reports": Form("peerlane reproduce", "peerlane.documents:Reports"),
     "claims": Form("peerlane reproduce --claims", "peerlane.reproduction.claims:ClaimList"),
     "fabric": Form("peerlane show", "peerlane.fabric.tree:Tree"),
-    "video": Form("peerlane plan video", "peerlane.documents:Video"),
+    "video": Form("peerlane plan video", "peerlane.planning.video:Uses"),
     "comparison": Form("peerlane compare", "peerlane.varying.comparison:Comparison"),
     "shapes": Form(
         "peerlane bench shapes", "peerlane.benchmark.shapes.baseline:Shapes", option="--save"

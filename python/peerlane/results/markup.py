@@ -6,8 +6,9 @@ import html
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from peerlane.formats import RATES, SIZES, TIMES, percent, scaled
+from peerlane.formats import RATES, SIZES, TIMES, Units, percent, scaled
 from peerlane.printable import printable
+from peerlane.results.document import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,6 +51,8 @@ _UNITS = (
 )
 """The units of values whose columns end so."""
 _OF_LATENCY = ("p50", "p99")
+_OF_TIMES = frozenset({"min", "p50", "p90", "p99", "p999", "max", "mean", "0", "1"})
+"""The parts of a latency, or of an interval, which are times, too."""
 
 
 def escape(text: str) -> str:
@@ -121,15 +124,23 @@ def said(column: str, value: object) -> str:
 
 
 def _measured(column: str, value: float) -> str:
-    path, _, name = column.rpartition(".")
-    if path.endswith("_ns"):  # a quantile of a latency
-        name = path
-    if name in _SHARES:
+    if column.rpartition(".")[2] in _SHARES:
         return percent(value)
-    for ends, units in _UNITS:
-        if name.endswith(ends):
-            return scaled(value, units)
+    if units := _units_of(column):
+        return scaled(value, units)
     return str(value) if isinstance(value, int) else f"{value:.4g}"
+
+
+def base_unit(column: str) -> str:
+    """The unit in which the values of a column are, by its name; empty for plain numbers."""
+    return _units_of(column)[-1][0] if _units_of(column) else ""
+
+
+def _units_of(column: str) -> Units:
+    path, _, name = column.rpartition(".")
+    if path.endswith("_ns") and name in _OF_TIMES:
+        name = path
+    return next((units for ends, units in _UNITS if name.endswith(ends)), ())
 
 
 def _heading(column: str) -> str:
@@ -148,13 +159,13 @@ def _flat(row: object) -> Mapping[str, Any]:
     flat: dict[str, Any] = {}
     if not is_dataclass(row):
         return flat
+    key_of = keys_of(type(row))
     for field in fields(row):
         value = getattr(row, field.name)
         if field.name == "latency_ns":
             flat |= {f"latency {one}_ns": getattr(value, one, None) for one in _OF_LATENCY}
         elif value is None or isinstance(value, str | int | float):
-            name = {"source": "from", "target": "to"}.get(field.name, field.name)
-            flat[name] = value
+            flat[key_of(field.name)] = value
     return flat
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 
 from peerlane.errors import optional
 from peerlane.results.collection import Collection
+from peerlane.results.document import keys_of
 from peerlane.results.series import Series
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _tables(result: DataclassInstance) -> Iterator[_Table]:
 
 
 def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
-    """The table of a list, and those of the lists in its rows."""
+    """The table of a list, and the tables of the lists in its rows."""
     yield _Table(name, list(_columns(kind)), rows)
     kinds = _hints(kind)
     for field in fields(kind):
@@ -184,10 +185,10 @@ def _of_sample(column: _Column) -> _Column:
 def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[_Column]:
     """The columns of a dataclass, by the names of the JSON; lists of dataclasses are left out."""
     kinds = _hints(kind)
-    rename = getattr(kind, "__pydantic_config__", {}).get("alias_generator", lambda name: name)
+    key_of = keys_of(kind)
     for field in fields(kind):
         plain, where = _plain(kinds[field.name]), f"{path}{field.name}"
-        name = f"{prefix}{rename(field.name)}"
+        name = f"{prefix}{key_of(field.name)}"
         if _row_of(plain) is not None or plain is Series:
             continue
         if isinstance(plain, type) and is_dataclass(plain):

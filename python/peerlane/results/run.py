@@ -1,4 +1,4 @@
-"""The result of a run, all workloads and links together; field names are those of the JSON."""
+"""The result of a run, all workloads and links together; field names are the keys of the JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from peerlane.results import markup
 from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
+from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from peerlane.figures.figure import Figure
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
@@ -62,7 +64,7 @@ class IommuResult(Document):
 
     `requests` had to be translated; `hits` and `misses` count their lookups in the IOTLB. `walks`
     are page walks, which a miss may share, and `walk_reads` their reads of memory. `invalidations`
-    are those of software, and `faults` requests without a translation. The waits are the times from
+    are made by software, and `faults` requests without a translation. The waits are the times from
     a root port to the memory system, for the translation and for earlier packets.
     """
 
@@ -147,9 +149,9 @@ class RunResult(Document):
     had happened until then.
 
     `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
-    from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
-    start of a workload and the end of the last one. `None` if the run ended before the interval
-    began; then links and fibres have measured nothing.
+    from the beginning of the run: the bounds in the scenario's `[measure]`, or, without one, the
+    first start of a workload and the end of the last one. `None` if the run ended before the
+    interval began; then links and fibres have measured nothing.
 
     `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
     line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
@@ -170,6 +172,7 @@ class RunResult(Document):
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `standstill` has the programs and flows that had not ended when the run ended because it made no
     progress, each with the event that it waits for and since when; the run has failed then.
+    `expectations` has those of the scenario, each with the measured value and whether it is met.
     `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
     """
 
@@ -203,6 +206,7 @@ class RunResult(Document):
         default_factory=lambda: Collection(key=("where", "what"))
     )
     incidents_left_out: int = 0
+    expectations: Collection[Expectation] = field(default_factory=Collection)
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
@@ -236,6 +240,7 @@ class RunResult(Document):
             "standstill",
             "incidents",
             "incidents_left_out",
+            "expectations",
         )
         optional: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document, own)]
         optional += [(link, ("channels",)) for link in document["links"]]
@@ -329,7 +334,7 @@ class RunResult(Document):
             )
             for one in self.waits
         ]
-        return Explanation(self.name, self.seed, Collection(flows), tuple(self.failures))
+        return Explanation(self.name, self.seed, Collection(flows), tuple(self.faults))
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.
@@ -340,7 +345,6 @@ class RunResult(Document):
 
         Raises:
             PlotError: There is no such list or field.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
@@ -360,7 +364,13 @@ class RunResult(Document):
 
     @property
     def failures(self) -> list[str]:
-        """The reasons why this run failed; empty if it succeeded."""
+        """The reasons why this run failed; empty if it succeeded and met its expectations."""
+        unmet = [f"{one.id}: {why}" for one in self.expectations if (why := one.failure())]
+        return self.faults + unmet
+
+    @property
+    def faults(self) -> list[str]:
+        """What went wrong in this run, whatever was expected of it."""
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]

@@ -1,4 +1,4 @@
-"""Measurements that experiments take from a run: only those of whole, arrived data."""
+"""Measurements that experiments take from a run, only of data that has wholly arrived."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Bench:
             ValueError: The request does not wait for data, or needs another number of bytes.
         """
         if len(data) != asked.length:
-            right = f"complete it with as many bytes as it asks for, {asked.length}"
+            right = f"complete it with as many bytes as it requests, {asked.length}"
             raise ValueError(f"the {asked.kind} is given {len(data)} bytes; {right}")
         self._core.complete(asked.tag, bytes(data))
 

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from peerlane.formats import size
 from peerlane.results import markup
 from peerlane.topology.grids import GridLayout
 from peerlane.topology.grouping import Grouping
@@ -51,6 +52,9 @@ class Drawing(str):
     """The text of an `<svg>` element, which notebooks show in their own colours."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<Drawing, SVG of {size(len(self))}>"
 
     def _repr_html_(self) -> str:
         return f'<div style="{markup.NOTEBOOK}">{self}</div>'
@@ -102,7 +106,7 @@ def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
 
 
 def _joint(joins: Joins, node: Node) -> str | None:
-    """What joins a node to other trees; nodes that fibres join are told apart."""
+    """What joins a node to other trees; nodes that fibres join are distinguished."""
     if node.name in joins.network:
         return None
     return joins.controller.get(node.name, "")

@@ -1,7 +1,7 @@
 """Networks of routers laid out as what they are: rings, meshes and tori with their wrap-around.
 
 Where there is space, each place has a box for the host and one for the router below it; in larger
-networks, and in those of three dimensions, one mark stands for both.
+networks, and in networks of three dimensions, one mark stands for both.
 """
 
 from __future__ import annotations

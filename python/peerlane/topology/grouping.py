@@ -58,7 +58,7 @@ class Grouping:
     Args:
         tree: The fabric.
         usage: What the links carried; links in different steps of the scale are not alike.
-        alone: What tells a node from others besides itself, such as its controller; the nodes with
+        alone: What distinguishes a node from others, such as its controller; the nodes with
             `None` are never grouped, nor are those above them.
     """
 

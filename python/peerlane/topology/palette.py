@@ -1,4 +1,4 @@
-"""The colours of a drawing: those of the page around it, or of a theme of its own.
+"""The colours of a drawing: colours of the page around it, or of a theme of its own.
 
 The scale of use goes from the paper over orange to the ink. Its steps differ in lightness, on light
 and on dark paper, so that nobody needs to tell hues apart.
@@ -78,7 +78,7 @@ def mix(one: str, other: str, share: float) -> str:
 
 
 def _of_page(theme: Palette) -> str:
-    """The colours of the page, or else those of a theme."""
+    """The colours of the page, or else of a theme."""
     names = theme.__slots__
     said = "".join(f"--t-{name}:var(--{name},{getattr(theme, name)});" for name in names)
     return f".peerlane-topology{{{said}}}"

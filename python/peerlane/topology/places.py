@@ -1,4 +1,4 @@
-"""Where the routers of a network stand: rings, meshes and tori as such, other ones on a circle."""
+"""Where the routers of a network stand: on a ring or a grid, and of other networks on a circle."""
 
 from __future__ import annotations
 

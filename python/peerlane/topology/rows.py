@@ -69,7 +69,7 @@ class RowLayout(Layout):
         return scene
 
     def _with_crossbars(self, part: Joined) -> Scene:
-        """The trees of each controller above it, and those of its I/O ports below."""
+        """The trees of each controller above it, and the trees of its I/O ports below."""
         homes = self._homes(part)
         scene, below = Scene(), Scene()
         spans: dict[str, tuple[float, float]] = {}

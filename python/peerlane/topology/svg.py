@@ -144,7 +144,7 @@ def _wire(wire: Wire) -> str:
 
 
 def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
-    """The lines of a wire, or those of each direction, on the right of who goes along them."""
+    """The lines of a wire, or of each direction, on the right of who goes along them."""
     if wire.uses is None:
         yield "".join(map(_path, wire.lines)), wire.thickness, ""
         return

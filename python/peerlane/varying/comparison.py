@@ -58,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Brief):
-    """The changes, those of most weight first, and the number of values that are the same.
+    """The changes, the most important first, and the number of values that are the same.
 
     `only_before` and `only_after` are the points of sweeps that one document alone has; their
     values are not among the changes.
@@ -138,7 +138,7 @@ def compare(before: Json, after: Json) -> Comparison:
 
 
 def _swept(document: Json) -> list[Json]:
-    """The points of a sweep over keys; those of a sweep of loads have no settings."""
+    """The points of a sweep over keys; the points of a sweep of loads have no settings."""
     points = document.get("points")
     is_swept = isinstance(points, list) and all(
         isinstance(one, dict) and isinstance(one.get("settings"), dict) for one in points
@@ -166,7 +166,7 @@ def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
 
 
 def _with(document: Json, points: Mapping[str, Json], names: AbstractSet[str]) -> Json:
-    """The document with those of its points, where it is a sweep over keys."""
+    """The document with these points of its own, where it is a sweep over keys."""
     if not points:
         return document
     return {**document, "points": {name: one for name, one in points.items() if name in names}}

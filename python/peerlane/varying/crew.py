@@ -116,20 +116,31 @@ def crew(scheduler: str | None = None, executor: Executor | None = None) -> Iter
     """
     if scheduler is not None and executor is not None:
         raise ValueError("scheduler and executor exclude each other; give one of them")
-    if executor is not None:
-        yield Pool(executor, getattr(executor, "_max_workers", None) or processors())
-    elif scheduler is not None:
+    if scheduler is not None:
         cluster = Cluster(scheduler)
         try:
             yield cluster
         finally:
             cluster.close()
     else:
-        threads = ThreadPoolExecutor(processors() + _SPARE)
-        try:
-            yield Pool(threads, processors())
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+        with executor_of(executor) as (pool, count):
+            yield Pool(pool, count)
+
+
+@contextmanager
+def executor_of(given: Executor | None) -> Iterator[tuple[Executor, int]]:
+    """An executor and the pieces that it does at once: the one that is given, or new threads.
+
+    Leaving the context does not wait for the threads, and leaves the given executor open.
+    """
+    if given is not None:
+        yield given, getattr(given, "_max_workers", None) or processors()
+        return
+    threads = ThreadPoolExecutor(processors() + _SPARE)
+    try:
+        yield threads, processors()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def processors() -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from peerlane._core import __version__
 from peerlane.errors import PeerlaneError
-from peerlane.figures.metrics import Scalar  # noqa: TC001 - pydantic reads it
 from peerlane.figures.table import difference
+from peerlane.results.document import Document
 from peerlane.results.reading import FileError, read
-from peerlane.varying.work import Status, SweepPoint
+from peerlane.varying.work import SweepPoint  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class _Head:
     """The first line: the sweep whose points follow."""
 
-    schema: Literal["peerlane-sweep-journal/1"]
+    schema: Literal["peerlane-sweep-journal/2"]
     version: str
     scenario: str
     keys: list[str]
@@ -34,14 +34,10 @@ class _Head:
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Document):
     """A line for each outcome, and the seed that was asked for."""
 
-    settings: dict[str, Any]
-    seed: int
-    metrics: dict[str, Scalar]
-    status: Status
-    error: str | None
+    outcome: SweepPoint
     given_seed: int | None
 
 
@@ -117,16 +113,7 @@ class Journal:
 
     def add(self, point: Point, outcome: SweepPoint) -> None:
         """Writes the outcome of a point, so that it is there even if this process ends now."""
-        self._write(
-            _Done(
-                settings=dict(outcome.settings),
-                seed=outcome.seed,
-                metrics=dict(outcome.metrics),
-                status=outcome.status,
-                error=outcome.error,
-                given_seed=point.seed,
-            )
-        )
+        self._write(_Done(replace(outcome, seconds=0.0), point.seed))
 
     def close(self) -> None:
         """Leaves the journal for a later sweep."""
@@ -181,15 +168,14 @@ class Journal:
                     " anew, or name another output"
                 )
         for point in points:
-            outcome = {key: value for key, value in asdict(point).items() if key != "given_seed"}
-            identity = _identity(point.settings, point.given_seed)
-            self._done.setdefault(identity, []).append(SweepPoint(**outcome))
+            identity = _identity(point.outcome.settings, point.given_seed)
+            self._done.setdefault(identity, []).append(point.outcome)
         return len(whole) if points else 0
 
 
 def _head(study: Study, keys: Sequence[str]) -> _Head:
     return _Head(
-        schema="peerlane-sweep-journal/1",
+        schema="peerlane-sweep-journal/2",
         version=__version__,
         scenario=hashlib.sha256((study.text + study.settings).encode()).hexdigest(),
         keys=list(keys),

@@ -59,7 +59,7 @@ class Sample:
 
 
 def combinations(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination of the values; those of the last axis change first.
+    """Every combination of the values; the last axis changes first.
 
     Raises:
         ValueError: They are too many, or an axis has no step.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from matplotlib.figure import Figure
+    from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
 
@@ -29,7 +29,7 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
     Raises:
         FileError: It is none of these.
         PlotError: It has no such columns.
-        MissingPackageError: matplotlib, or pandas for Parquet, is not installed.
+        MissingPackageError: The file is Parquet, and pandas is not installed.
         OSError: It cannot be read.
     """
     found = Path(path)
@@ -45,7 +45,6 @@ def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) 
 
     Raises:
         PlotError: It has no such columns.
-        MissingPackageError: matplotlib is not installed.
     """
     title = str(document.get("name", ""))
     if isinstance(points := document.get("points"), list):

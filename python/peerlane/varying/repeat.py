@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlane.fabric.variant import parsed, variant
 from peerlane.figures.intervals import CONFIDENCE, Interval
-from peerlane.results.brief import Brief
+from peerlane.progress import Progress
+from peerlane.results.document import Document, encode
 from peerlane.varying.crew import crew
-from peerlane.varying.work import Point, Study, lost_point, run_point
+from peerlane.varying.work import Point, Status, Study, lost_point, run_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from peerlane.figures.metrics import Scalar
@@ -22,12 +23,22 @@ _MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated(Brief):
+class Run(Document):
+    """One of several runs of a scenario."""
+
+    seed: int
+    status: Status
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(Document):
     """A scenario that was run once for each seed, and the numbers of its results by their paths."""
 
     name: str
-    runs: tuple[SweepPoint, ...]
-    values: Mapping[str, Interval]
+    confidence: float
+    runs: tuple[Run, ...]
+    values: dict[str, Interval]
 
     @property
     def is_fixed(self) -> bool:
@@ -35,20 +46,13 @@ class Repeated(Brief):
         return all(value.least == value.most for value in self.values.values())
 
     @property
-    def wrong(self) -> tuple[SweepPoint, ...]:
+    def wrong(self) -> tuple[Run, ...]:
         """The runs that failed."""
         return tuple(run for run in self.runs if run.status != "ok")
 
     def to_json(self) -> dict[str, Any]:
         """The runs as the command line writes them."""
-        return {
-            "name": self.name,
-            "confidence": CONFIDENCE,
-            "runs": [
-                {"seed": run.seed, "status": run.status, "error": run.error} for run in self.runs
-            ],
-            "values": {path: asdict(value) for path, value in self.values.items()},
-        }
+        return encode(self)
 
 
 def repeat(  # noqa: PLR0913 - each says one thing of the runs
@@ -59,7 +63,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
     settings: Mapping[str, Any] | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Repeated:
     """Runs a scenario with `count` seeds, one after the other from its own, on every processor.
 
@@ -70,7 +74,7 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         settings: Keys that are set in all runs.
         seed: The first seed, instead of the scenario's own.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Hears how many runs are done, and how many there are.
+        progress: Called after each run with the share that is done.
 
     Raises:
         ScenarioError: The scenario cannot be built.
@@ -85,12 +89,13 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         for number, outcome in workers.each(run_point, study, points, lost_point):
             done[number] = outcome
             if progress is not None:
-                progress(len(done), count)
-    runs = tuple(done[number] for number in range(count))
-    return Repeated(first.name, runs, _intervals(runs))
+                progress(Progress.of(len(done), count, "runs"))
+    found = [done[number] for number in range(count)]
+    runs = tuple(Run(one.seed, one.status, one.error) for one in found)
+    return Repeated(first.name, CONFIDENCE, runs, _intervals(found))
 
 
-def _intervals(runs: tuple[SweepPoint, ...]) -> dict[str, Interval]:
+def _intervals(runs: Sequence[SweepPoint]) -> dict[str, Interval]:
     values: dict[str, list[float]] = {}
     for run in runs:
         for path, value in run.metrics.items():

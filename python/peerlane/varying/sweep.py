@@ -15,9 +15,9 @@ from peerlane.fabric.variant import parsed, variant, warn_of_links
 from peerlane.figures.metrics import check
 from peerlane.figures.plot import plot_rows
 from peerlane.figures.table import check_ending, frame, write_table
+from peerlane.progress import Progress
 from peerlane.results import markup
-from peerlane.results.brief import Brief
-from peerlane.results.document import schema_of
+from peerlane.results.document import Document, schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from os import PathLike
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from peerlane._core import Scenario
+    from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
-"""Columns after those of the keys and metrics."""
+"""Columns after the columns of the keys and metrics."""
 
 _UNKNOWN_KEY = "unknown key"
 """The simulator says so of a key that no value makes right."""
 
 
 @dataclass(frozen=True, slots=True)
-class Points(Brief):
+class Sweep(Document):
     """The points of a sweep in their order: the keys that were set, and what was measured.
 
     `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points
@@ -140,7 +140,6 @@ class Points(Brief):
 
         Raises:
             PlotError: There is no such column, or it has no numbers.
-            MissingPackageError: matplotlib is not installed (`pip install 'peerlane[plot]'`).
         """
         y = self.metrics[0] if y is None else y
         return plot_rows(self.rows(), x, y, keys=self.keys, title=self.name)
@@ -168,8 +167,8 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     executor: Executor | None = None,
     out: str | PathLike[str] | None = None,
     resume: bool = False,
-    progress: Callable[[int, int], object] | None = None,
-) -> Points:
+    progress: Callable[[Progress], object] | None = None,
+) -> Sweep:
     """Runs a scenario at every combination of the values of some keys, on every processor.
 
     Points that fail are in the table, with their reason, and do not end the sweep.
@@ -188,7 +187,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
             points are in a journal beside it.
         resume: Whether to go on with the journal of an interrupted sweep, if there is one.
-        progress: Hears how many points are done, and how many there are.
+        progress: Called after each point with the share that is done.
 
     Raises:
         CompleteError: The sweep to go on with has come to its end.
@@ -228,10 +227,10 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
             if journal is not None:
                 journal.add(wanted[number], outcome)
             if progress is not None:
-                progress(len(done), len(points))
+                progress(Progress.of(len(done), len(points), "points"))
         wall = perf_counter() - began
         ordered = tuple(done[number] for number in range(len(points)))
-        result = Points(name, keys, found, ordered, workers.count, wall, resumed)
+        result = Sweep(name, keys, found, ordered, workers.count, wall, resumed)
         if journal is not None and table is not None:
             write_table(table, result.columns, result.rows())
             journal.remove()

@@ -6,26 +6,26 @@ A point is plain data, so that it can be run by any thread or process that has P
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from peerlane.fabric.variant import parsed, told, variant
-from peerlane.figures.metrics import UnknownMetricError, numbers, values_at
+from peerlane.figures.metrics import Scalar, UnknownMetricError, numbers, values_at
 from peerlane.formats import shortened
-from peerlane.results.brief import Brief
+from peerlane.results.document import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from peerlane._core import Scenario
-    from peerlane.figures.metrics import Scalar
 
 Status = Literal["ok", "failed", "error"]
 
 _MOST_REASONS = 3
-"""Failures of one run that a point tells."""
+"""Failures of one run that a point names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,13 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint(Brief):
+class SweepPoint(Document):
     """One run of a sweep.
 
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
-    doubtful, or "error" when there is no result; `error` says why. A metric that was never observed
-    is `None`. `seconds` is the time that it took, on one processor.
+    doubtful, or did not meet an expectation of the scenario, or "error" when there is no result;
+    `error` says why. A metric that was never observed is `None`. `seconds` is the time that it
+    took, on one processor.
     """
 
     settings: Mapping[str, Any]

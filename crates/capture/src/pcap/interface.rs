@@ -14,7 +14,7 @@ use super::pcapng::Interface;
 pub(super) struct Medium {
     /// The kind, the speed and the width.
     kind: String,
-    /// Bits per second in each direction, without those of the line coding.
+    /// Bits per second in each direction, without the bits of the line coding.
     speed: u64,
     /// The names of the upper and the lower node, or of both ends as they are written.
     ends: [String; 2],

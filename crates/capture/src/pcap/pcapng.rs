@@ -1,6 +1,6 @@
 //! Blocks of a pcapng file: section header, interface descriptions and enhanced packets, in little-endian order.
 //!
-//! The numbers are those of the Internet-Draft "PCAP Now Generic (pcapng) Capture File Format", sections 4.1 to 4.3. A packet is made
+//! The numbers come from the Internet-Draft "PCAP Now Generic (pcapng) Capture File Format", sections 4.1 to 4.3. A packet is made
 //! in place in the buffer that goes to the file, because captures are as fast as their copies are few.
 
 use kernel::Time;
@@ -21,7 +21,7 @@ pub(super) struct Interface {
     pub(super) name: String,
     /// The kind of link, its speed, its width and its ends.
     pub(super) description: String,
-    /// Bits per second, without those of the line coding.
+    /// Bits per second, without the bits of the line coding.
     pub(super) speed: u64,
 }
 

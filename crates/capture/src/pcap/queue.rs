@@ -16,7 +16,7 @@ use crate::names::DirectionId;
 /// Bytes that are collected before the queue looks for blocks to release: few enough for a cache.
 const BATCH: usize = 256 << 10;
 
-/// The time and the direction of a block, and its number, which is larger than those of the blocks before it.
+/// The time and the direction of a block, and its number, which is larger than the number of each block before it.
 type Place = (Time, DirectionId, u64);
 
 /// Blocks that wait.

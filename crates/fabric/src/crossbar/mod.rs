@@ -1,5 +1,5 @@
 //! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. It does not send packets itself; its
-//! owner asks which packet may pass, and sends it.
+//! owner decides which packet may pass, and sends it.
 
 mod controller;
 

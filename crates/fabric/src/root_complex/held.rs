@@ -1,7 +1,7 @@
 //! Packets between root ports whose parts have not all left: what each still holds of the receive buffer where it came in.
 //!
 //! Packets of one traffic class and flow-control class that go from one port to another leave in order, except those that have passed
-//! others: the wire tells how many parts are ahead of the one that leaves. A packet holds its header and data credits until its last part has left.
+//! others: the wire knows how many parts are ahead of the one that leaves. A packet holds its header and data credits until its last part has left.
 
 use std::collections::{BTreeMap, VecDeque};
 

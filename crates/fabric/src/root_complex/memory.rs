@@ -356,7 +356,7 @@ impl MemoryController {
         self.bytes.is_poisoned(offset, request.byte_len().into())
     }
 
-    /// Poisons the bytes that a read asks for.
+    /// Poisons the bytes that a read requests.
     pub(super) fn spoil(&mut self, request: &Header) {
         if let Kind::MemoryRead(read) = &request.kind {
             let offset = read.first_byte() - self.base;

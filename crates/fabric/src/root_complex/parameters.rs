@@ -38,7 +38,7 @@ kernel::parameters! {
         ingest_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "memory", from "our choice: the memory is the limit";
         /// Number of writes of each socket that may be on their way from root ports to memory outside of the receive buffers; 0 for
         /// none, so that a write holds its receive buffer until it is in memory.
-        write_buffers: u32 = 0, within 0..=65536, lifts "memory", from "our choice: none";
+        write_buffers: u32 = 0, within 0..=65536, lifts "memory" times [16, 256] to ["256", "65536"], from "our choice: none";
         /// Number of writes to a line that one ownership of the line by a root port serves; 0 if writes need no ownership. A write
         /// is visible once its root port owns its lines, and after the earlier writes of its port.
         writes_per_ownership: u32 = 0, within 0..=64, lifts "memory" to ["0"], from "our choice: a cache takes writes from all root ports";
@@ -75,7 +75,7 @@ kernel::parameters! {
         /// on none of the buses below the port is an ACS Violation.
         acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether root ports block memory requests from below with translated addresses, and translation requests: Translation Blocking in
-        /// ACS Control. Such requests are ACS Violations.
+        /// ACS Control. A request that is blocked is an ACS Violation.
         acs_translation_blocking: bool = false, from "PCIe Base 6.12: off after reset";
         /// P2P Request Redirect in ACS Control of root ports. Requests between root ports always pass the IOMMU and peer_to_peer, so it
         /// changes only what egress control does: a request that it would block passes.
@@ -87,7 +87,7 @@ kernel::parameters! {
         /// P2P in ACS Control of root ports.
         acs_direct_translated: bool = false, from "PCIe Base 6.12: off after reset";
         /// Whether root ports pass on configuration requests for all 256 functions of a device with ARI: ARI Forwarding Supported in
-        /// Device Capabilities 2. Firmware then enables it above such devices; without it, more than 7 virtual functions take a bus
+        /// Device Capabilities 2. Firmware then enables it above devices with ARI; without it, more than 7 virtual functions take a bus
         /// number of their own.
         ari_forwarding: bool = true, from "our choice; PCIe Base 6.13: optional";
         /// Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP Prefix Supported in Device Capabilities 2.

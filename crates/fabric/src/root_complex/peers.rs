@@ -146,7 +146,7 @@ impl Split {
 
     /// The header of each part, and the offset of its first byte among the bytes of the whole packet.
     ///
-    /// All parts but the last of a write end at multiples of the largest payload, those of a completion at the Read Completion
+    /// All parts but the last of a write end at multiples of the largest payload, parts of a completion at the Read Completion
     /// Boundary. The size of a part is counted in whole dwords, from the dword with its first byte.
     fn headers(&self, whole: &Header) -> Vec<(Header, u32)> {
         let largest = self.largest as u64;

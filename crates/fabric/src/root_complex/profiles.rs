@@ -1,6 +1,6 @@
 //! Built-in profiles of hosts: parameters of their root ports and of the root complex that documents state.
 //!
-//! A document that tells how a host behaves as a whole, such as a measured latency, makes no profile: its figures are results.
+//! A document that says how a host behaves as a whole, such as a measured latency, makes no profile: its figures are results.
 
 use kernel::{Parameters, Value};
 use link::{PortParameters, Profile};

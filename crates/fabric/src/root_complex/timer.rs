@@ -25,7 +25,7 @@ pub enum RootTimer {
     Translation,
 }
 
-/// Number of timers of a root complex without those of its links.
+/// Number of timers of a root complex without the timers of its links.
 const OWN_TIMERS: u32 = 7;
 
 impl Label for RootTimer {

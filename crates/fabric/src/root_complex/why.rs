@@ -39,7 +39,7 @@ pub struct RootWay {
 
 impl<C: Cpu> RootComplex<C> {
     /// Returns the reason, besides links, why packets of `bytes` that go this `way`, or the requests that they answer, wait at `now`;
-    /// `None` if no part of it has more work than that of one such packet.
+    /// `None` if no part of it has more work than that of one packet.
     pub fn why(&self, way: RootWay, bytes: u64, now: Time) -> Option<Why> {
         let (entry, exit) = (way.from.port(), way.to.port());
         let is_late_in = entry.is_some_and(|port| self.ports.is_late_in(port, bytes, now));

@@ -26,7 +26,7 @@ impl Switch {
         functions
     }
 
-    /// Resets the registers of all ports; those of a switch without power with the sticky ones.
+    /// Resets the registers of all ports; with the sticky ones if the switch has no power.
     fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
         if is_powered {
             self.functions.hot_reset();

@@ -112,7 +112,7 @@ impl Switch {
         self.discard(from, delivery, fx);
     }
 
-    /// Sends the messages for errors that functions of the switch report. The upstream port passes on those of the downstream ports.
+    /// Sends the messages for errors that functions of the switch report. The upstream port passes on messages of the downstream ports.
     pub(super) fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             let is_own = report.place == place(UPSTREAM);

@@ -20,7 +20,7 @@ enum Turn {
 struct Observed {
     world: World,
     now: u64,
-    /// For each bucket the calls of each client, then those of each sweep.
+    /// For each bucket the calls of each client, then the calls of each sweep.
     histories: Vec<Vec<Vec<Record>>>,
     /// The owner that each sweep removes, in the order in which the sweeps began.
     sweeps: Vec<u16>,

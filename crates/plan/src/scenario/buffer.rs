@@ -14,7 +14,7 @@ kernel::parameters! {
         size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
         /// Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
         page: PageSize = PageSize::Kib4, from "common on Linux";
-        /// Whether the pages are present before a device with virtual addresses asks for them (PRI).
+        /// Whether the pages are present before a device with virtual addresses requests them (PRI).
         present: bool = true, from "pinned, as drivers do";
         /// Whether the host's software wrote the buffer before the run: the system cache of the coherent host has its lines, or as many of the last ones as it keeps.
         in_system_cache: bool = false, from "our choice: the run begins with empty caches";

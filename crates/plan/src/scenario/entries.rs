@@ -183,6 +183,8 @@ crate::structure! {
         name = "the file's name";
         /// Seed of all random streams.
         seed: Count = "1";
+        /// The version of Peerlane whose defaults the scenario was written for, such as "0.1"; a warning names each default that it uses and that has changed since. None for those of any version.
+        defaults = "none";
     }
     "profiles": {
         /// The profile that this one changes; it may set any key of a host, switch or device.

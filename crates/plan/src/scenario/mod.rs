@@ -15,6 +15,7 @@ mod network;
 mod node;
 mod node_parameters;
 mod profile;
+mod renames;
 mod slot;
 
 pub use buffer::{Buffer, BufferParameters};
@@ -27,6 +28,7 @@ pub use models::Models;
 pub use network::{Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Sides};
 pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
+pub use renames::{RENAMES, present_name};
 pub use slot::Slot;
 
 pub use ::scenario::{At, Code, Lines, ScenarioError, Table};

@@ -66,15 +66,3 @@ impl Models {
         built_in.chain(outside).collect()
     }
 }
-
-/// The advice for the name of a model that was removed: the keys and the model that replace it. None for all other names.
-pub(super) fn replacement(name: &str) -> Option<&'static str> {
-    let mut all = REPLACED.iter();
-    all.find(|(old, _)| *old == name).map(|(_, new)| *new)
-}
-
-/// Names of models that other models have taken over, and what to write.
-const REPLACED: &[(&str, &str)] = &[(
-    "nvme-drive",
-    "\"nvme\" is the drive for flows and for drivers of one's own; write model = \"nvme\", and block_size for lbads, max_transfer for mdts, media_bandwidth (of all channels) for channel_bandwidth, media_write_latency for write_cache_latency, program_latency for media_write_latency; for several queues with interrupts of their own also io_queues, msix_vectors and msix_bar",
-)];

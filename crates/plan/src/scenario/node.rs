@@ -10,12 +10,13 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 
 use super::device::{DeviceParameters, LEAVES};
-use super::models::{Models, replacement};
+use super::models::Models;
 
 use super::link::LinkParameters;
 use super::network::{Network, read_network};
 use super::node_parameters::NodeParameters;
 use super::profile::{Profile, Profiles};
+use super::renames::replacement;
 use super::{FabricScenario, ScenarioError, Wrong};
 use ::scenario::{At, Item, Lines, Section, advice};
 

@@ -20,7 +20,7 @@ kernel::parameters! {
         ten_bit_tags: Option<bool> = None, from "PCIe Base 2.2.6.2: firmware sets it where all completers support such tags";
         /// Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests have no such attribute. A host's CPU
         /// sends by its root ports, whose registers count.
-        relaxed_ordering_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
+        relaxed_ordering_enable: bool = true, lifts "order" to ["true"], from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
         /// Enable No Snoop in Device Control, set after enumeration; without it, requests have no such attribute.
         no_snoop_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
         /// IDO Request Enable in Device Control 2, set after enumeration; without it, requests have no attribute of ID-based ordering.

@@ -10,7 +10,7 @@ pub use other::Instructions;
 mod linux {
     use perf_event::{Builder, Counter};
 
-    /// Counts the instructions of this process in user mode, with those of threads that it starts.
+    /// Counts the instructions of this process in user mode, with the instructions of threads that it starts.
     pub struct Instructions(Option<Counter>);
 
     impl Instructions {

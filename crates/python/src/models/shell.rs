@@ -88,7 +88,7 @@ impl ModelShell {
         self.has_left.store(true, Ordering::Relaxed);
     }
 
-    /// Whether `function` is being ended, so that what it asks for is dropped.
+    /// Whether `function` is being ended, so that its requests are dropped.
     fn drops(&self, function: u8) -> bool {
         let ending = self.ending.load(Ordering::Relaxed);
         ending == 0 || ending == i16::from(function)

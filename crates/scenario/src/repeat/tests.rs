@@ -1,7 +1,7 @@
 use crate::{Section, Source};
 
 fn source(text: &str) -> Source {
-    Source::new("rack.toml", text, |_| Vec::new())
+    Source::new("rack.toml", text, |_, _| crate::Elsewhere::default())
 }
 
 /// The names of a section's tables with the text of their key `k`.

@@ -4,19 +4,24 @@
 //! set as well, since the form of scenarios knows its default.
 
 mod effective;
+mod forget;
+mod marks;
 mod order;
 mod places;
 mod tables;
+mod used;
 
 use std::sync::Arc;
 
-use crate::document::{SectionsWith, Source};
+use crate::document::{FindElsewhere, Source};
 use crate::error::ScenarioError;
 use crate::form::{Form, SectionForm, Shape};
 use crate::path;
 use crate::tree::{Content, Part, Table};
 
 pub use effective::{Effective, Origin};
+pub use marks::Marks;
+pub use used::{TableAt, Unwritten};
 
 /// A scenario as written, whose keys can be set otherwise.
 #[derive(Clone, Debug)]
@@ -32,9 +37,9 @@ impl Scenario {
         text: &str,
         file: &str,
         form: Arc<Form>,
-        sections_with: SectionsWith,
+        elsewhere: FindElsewhere,
     ) -> Result<Self, ScenarioError> {
-        let source = Source::new(file, text, sections_with);
+        let source = Source::new(file, text, elsewhere);
         let tree = source.tables(text)?.into_owned();
         let source = Arc::new(source);
         Ok(Self { source, form, tree })
@@ -66,8 +71,7 @@ impl Scenario {
 
     /// The value that the scenario writes at `path`, of several the first.
     pub fn get(&self, path: &str) -> Result<Option<Content<'static>>, String> {
-        let found = self.part(path)?;
-        Ok(found.map(|(_, part)| part.content))
+        Ok(self.part(path)?.map(|part| part.content))
     }
 
     /// Sets the key at `path`; without a value, takes it away. Whether the key exists is left to the reader of the scenario.
@@ -122,11 +126,10 @@ impl Scenario {
     }
 
     /// The part at a path, with the repeated tables written out if it is of a member.
-    fn part(&self, path: &str) -> Result<Option<(String, Part<'static>)>, String> {
+    fn part(&self, path: &str) -> Result<Option<Part<'static>>, String> {
         let (places, written_out) = self.places(path)?;
         let tree = written_out.as_ref().unwrap_or(&self.tree);
-        let place = places.into_iter().next();
-        Ok(place.and_then(|place| Some((place.key.clone(), place.part(tree)?))))
+        Ok(places.first().and_then(|one| one.part(tree, &one.key)))
     }
 
     /// Refuses a list as the value of a key that has none.

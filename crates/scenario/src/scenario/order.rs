@@ -1,10 +1,10 @@
 //! The order in which keys are set: those of members of repeated tables after those of the tables.
 
-use super::tables::table_at;
+use super::places::Place;
+use super::tables::{LINKS, Steps, table_at};
 use super::{Scenario, is_repeated};
 use crate::form::Shape;
 use crate::path;
-use crate::tree::{Part, Table};
 
 /// The name that stands for every name of a section.
 pub(super) const EVERY: &str = "*";
@@ -42,44 +42,30 @@ impl Scenario {
         let [section, name, _, rest @ ..] = parts else {
             return false;
         };
+        let is_named = self.shape(section) == Some(Shape::Named);
         match self.shape(section) {
-            Some(Shape::Keys) if section == "links" => {
-                rest.is_empty() && self.has_repeated() && self.link(name).is_none()
+            Some(Shape::Keys) if section == LINKS => {
+                return rest.is_empty() && self.has_repeated() && self.link(name).is_none();
             }
-            Some(Shape::Named) => {
-                name != EVERY && self.repeats(section) && self.table_of(section, name).is_none()
-            }
-            Some(Shape::List(_) | Shape::Joined) => {
-                // An id that is not written counts all members before.
-                let is_written = || {
-                    let mut tables = self.tables_of(section).into_iter();
-                    tables
-                        .any(|(_, at)| table_at(&self.tree, &at).text("id") == Some(name.as_str()))
-                };
-                rest.is_empty() && name != EVERY && self.repeats(section) && !is_written()
-            }
-            _ => false,
+            Some(Shape::Named) => {}
+            Some(Shape::List(_) | Shape::Joined) if rest.is_empty() => {}
+            _ => return false,
         }
+        // An id that is not written counts all members before.
+        let is_written = |(one, at): (String, Steps)| {
+            one == *name && (is_named || table_at(&self.tree, &at).text("id").is_some())
+        };
+        name != EVERY
+            && self.repeats(section)
+            && !self.tables_of(section).into_iter().any(is_written)
     }
 
     /// Whether a path names a repeated table, whose key is that of all members.
     fn is_of_repeated(&self, parts: &[String]) -> bool {
-        let steps = match parts {
-            [links, id, _] if links == "links" => self.link(id).map(|(steps, _)| steps),
-            [section, name, _, rest @ ..] => match self.shape(section) {
-                Some(Shape::Named) => self.table_of(section, name),
-                Some(Shape::List(_) | Shape::Joined) if rest.is_empty() => {
-                    self.table_of(section, name)
-                }
-                _ => None,
-            },
-            [section, _] => {
-                let is_list = matches!(self.shape(section), Some(Shape::List(_) | Shape::Joined));
-                return is_list && self.repeats(section);
-            }
-            _ => None,
-        };
-        steps.is_some_and(|steps| table_at(&self.tree, &steps).is_repeated())
+        let is_every = parts.get(1).is_some_and(|name| name == EVERY);
+        let places = self.places_of("", parts).unwrap_or_default();
+        let is_there = |one: &Place| table_at(&self.tree, &one.table).is_repeated();
+        !is_every && places.iter().any(is_there)
     }
 
     /// The links that a key of all links does not change, as they write it themselves.
@@ -88,19 +74,12 @@ impl Scenario {
         let [section, key] = parts.as_slice() else {
             return Ok(Vec::new());
         };
-        if section != "links" {
-            return Ok(Vec::new());
-        }
-        let writes = |(id, steps, within): (String, Vec<usize>, bool)| {
-            let table = table_at(&self.tree, &steps);
-            let table = if within {
-                table.get(super::tables::UPSTREAM).and_then(Part::table)
-            } else {
-                Some(table)
-            };
-            let has = |table: &Table<'static>| table.get(key).is_some();
-            table.is_some_and(has).then_some(id)
-        };
-        Ok(self.links().into_iter().filter_map(writes).collect())
+        let links = (section == LINKS).then(|| self.links());
+        let links = links.into_iter().flatten();
+        let own = links.filter_map(|(id, steps, within)| {
+            let place = Place::of_link((steps, within), key);
+            place.part(&self.tree, key).map(|_| id)
+        });
+        Ok(own.collect())
     }
 }

@@ -4,45 +4,56 @@ use std::borrow::Cow;
 
 use super::Scenario;
 use super::order::EVERY;
-use super::tables::{NETWORKS, Steps, UPSTREAM, table_at, table_at_mut};
+use super::tables::{LINKS, NETWORKS, Steps, UPSTREAM, table_at, table_at_mut};
 use crate::document::nearest;
-use crate::form::{InnerForm, Shape};
+use crate::form::{InnerForm, SectionForm, Shape, TOP};
 use crate::path;
 use crate::tree::{Content, Part, Table};
 
-/// A key of a table, which `inner` tables below the one at `table` have; the last ones may be missing.
+/// A key of a table, which may not be written yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    /// The way to the last table that is written.
     pub(super) table: Steps,
-    /// The section whose table does not exist yet, if it does not.
-    section: Option<String>,
-    inner: Vec<String>,
+    /// The tables below that one, which lead to the table of the key.
+    pub(super) inner: Vec<String>,
     pub(super) key: String,
+    /// The section whose keys the table has.
+    pub(super) section: &'static str,
+    pub(super) model: Option<String>,
 }
 
 impl Place {
-    /// The value of the key, if it is written.
-    pub(super) fn part(&self, root: &Table<'static>) -> Option<Part<'static>> {
-        if self.section.is_some() {
-            return None;
+    /// The key of a link, which the table at the end of a way writes, or the table `upstream` within.
+    pub(super) fn of_link((table, within): (Steps, bool), key: &str) -> Self {
+        let inner = within.then(|| UPSTREAM.to_owned());
+        Self {
+            table,
+            inner: inner.into_iter().collect(),
+            key: key.to_owned(),
+            section: UPSTREAM,
+            model: None,
         }
+    }
+
+    /// The value of a key of the table, if it is written.
+    pub(super) fn part(&self, root: &Table<'static>, key: &str) -> Option<Part<'static>> {
         let mut table = Cow::Borrowed(table_at(root, &self.table));
         for name in &self.inner {
             table = Cow::Owned(as_table(table.get(name)?.content.clone()));
         }
-        table.get(&self.key).cloned()
+        table.get(key).cloned()
     }
 
     /// Sets the key; without a value, takes it away.
     pub(super) fn set(&self, root: &mut Table<'static>, value: Option<Content<'static>>) {
         let mut table = table_at_mut(root, &self.table);
-        let inner = self.section.iter().chain(&self.inner);
-        for name in inner {
+        for name in &self.inner {
             if value.is_none() && table.get(name).and_then(Part::table).is_none() {
                 return;
             }
             let part = table.entry(name, || Content::Table(Table::default()));
-            if !matches!(part.content, Content::Table(_)) {
+            if part.table().is_none() {
                 part.content = Content::Table(as_table(part.content.clone()));
             }
             let Content::Table(next) = &mut part.content else {
@@ -77,28 +88,27 @@ impl Scenario {
         Ok((places, Some(written_out.tree)))
     }
 
-    fn places_of(&self, path: &str, parts: &[String]) -> Result<Vec<Place>, String> {
+    /// The places that a path names among the tables as they are written.
+    pub(super) fn places_of(&self, path: &str, parts: &[String]) -> Result<Vec<Place>, String> {
         let Some((first, rest)) = parts.split_first() else {
             return Ok(Vec::new());
         };
         if rest.is_empty() && self.form.scalars().any(|key| key == first) {
             return Ok(vec![Place {
                 table: Vec::new(),
-                section: None,
                 inner: Vec::new(),
                 key: first.clone(),
+                section: TOP,
+                model: None,
             }]);
         }
-        match self.shape(first) {
-            Some(Shape::Keys) => match rest {
-                [id, keys @ ..] if first == "links" && !keys.is_empty() => {
-                    self.of_link(path, id, keys).map(|place| vec![place])
-                }
-                _ => self.of_section(path, first, rest).map(|place| vec![place]),
-            },
-            Some(Shape::Named) => self.of_named(path, first, rest),
-            Some(Shape::List(_) | Shape::Joined) => self.of_list(path, first, rest),
-            None => {
+        match (self.section(first), rest) {
+            (Some(form), [id, keys @ ..]) if form.name == LINKS && !keys.is_empty() => {
+                self.of_link(path, id, keys)
+            }
+            (Some(form), _) if form.shape == Shape::Keys => self.of_keys(path, form, rest),
+            (Some(form), _) => self.of_tables(path, form, rest),
+            (None, _) => {
                 let sections = self.form.sections().iter().map(|section| section.name);
                 let known: Vec<&str> = self.form.scalars().chain(sections).collect();
                 let what = format!("scenarios have no section {}", quoted(first));
@@ -107,89 +117,66 @@ impl Scenario {
         }
     }
 
-    fn of_section(&self, path: &str, section: &str, rest: &[String]) -> Result<Place, String> {
+    /// The key of a section that is one table.
+    fn of_keys(
+        &self,
+        path: &str,
+        form: &SectionForm,
+        rest: &[String],
+    ) -> Result<Vec<Place>, String> {
+        let section = form.name;
         let at = self.tree.entries.iter().position(|one| one.key == section);
         if at.is_some_and(|at| self.tree.entries[at].value.table().is_none()) {
             return Err(format!("{section} is not a table; write [{section}]"));
         }
-        Ok(Place {
+        let inner = at.is_none().then(|| section.to_owned());
+        Ok(vec![Place {
             table: at.into_iter().collect(),
-            section: at.is_none().then(|| section.to_owned()),
-            inner: Vec::new(),
+            inner: inner.into_iter().collect(),
             key: only(path, rest, &[section])?,
-        })
+            section,
+            model: None,
+        }])
     }
 
-    fn of_named(&self, path: &str, section: &str, rest: &[String]) -> Result<Vec<Place>, String> {
-        let tables = self.tables_of(section);
-        let is_known = |name: &str| tables.iter().any(|(one, _)| one == name);
-        let (name, keys) = match rest {
-            [name, keys @ ..] if !keys.is_empty() => (name, keys),
-            [name] if is_known(name) => {
-                let name = path::join([name]);
-                return Err(format!("{path} is no key; write {section}.{name}.KEY"));
-            }
-            [name, ..] => {
-                return Err(format!(
-                    "{path} is no key; write {section}.NAME.KEY, or {section}.*.{name} for every one"
-                ));
-            }
-            [] => return Err(format!("{path} is no key; write {section}.NAME.KEY")),
+    /// The key of one table of a section, or of every one that takes it.
+    fn of_tables(
+        &self,
+        path: &str,
+        form: &SectionForm,
+        rest: &[String],
+    ) -> Result<Vec<Place>, String> {
+        let tables = self.tables_of(form.name);
+        let is_named = form.shape == Shape::Named;
+        let (name, keys) = match (rest, tables.as_slice()) {
+            ([], _) => return Err(format!("{path} is a section; write {}.NAME.KEY", form.name)),
+            ([_], [(only, _)]) if !is_named => (only, rest),
+            ([name, keys @ ..], _) => (name, keys),
         };
-        let chosen: Vec<&(String, Steps)> = if name == EVERY {
-            let fitting = tables.iter();
-            fitting
-                .filter(|(_, at)| self.takes(section, at, keys))
-                .collect()
-        } else {
-            tables.iter().filter(|(one, _)| one == name).collect()
-        };
-        if chosen.is_empty() && name == EVERY {
-            let last = keys.last().map_or("", String::as_str);
-            let what = format!("no {section} of this scenario have a key {}", quoted(last));
-            let fits = |key: &&str| {
-                let keys = [(*key).to_owned()];
-                tables.iter().any(|(_, at)| self.takes(section, at, &keys))
-            };
-            let fitting: Vec<&str> = self.form.keys().filter(fits).collect();
-            return Err(unknown(path, &what, last, &[section, EVERY], &fitting));
-        }
+        let is_every = name == EVERY;
+        let takes = |at: &Steps| !is_named || self.takes(form.name, at, keys);
+        let is_chosen = |(one, at): &&(String, Steps)| (is_every && takes(at)) || one == name;
+        let mut chosen: Vec<_> = tables.iter().filter(is_chosen).collect();
         if chosen.is_empty() {
-            if name.contains('{') && !self.repeats(section) {
-                return Err(written_out_before(path, name, section));
-            }
-            let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
-            let what = format!("there is no {} among the {section}", quoted(name));
-            return Err(unknown(path, &what, name, &[section], &names));
+            return Err(self.not_among(path, form, (name, keys), &tables));
         }
-        let inner = self.inner(section, keys);
+        if !is_every {
+            chosen.drain(..chosen.len() - 1);
+        }
+        let (inner, like) = within(form, keys);
         let places = chosen.into_iter().map(|(one, at)| {
-            let before: Vec<&str> = [section, one]
-                .into_iter()
-                .chain(inner.iter().map(String::as_str))
-                .collect();
+            let names = inner.iter().map(String::as_str);
+            let before: Vec<&str> = [form.name, one].into_iter().chain(names).collect();
+            let own = model_of(table_at(&self.tree, at));
             Ok(Place {
                 table: at.clone(),
-                section: None,
                 key: only(path, &keys[inner.len()..], &before)?,
                 inner: inner.clone(),
+                section: like.map_or(form.name, |like| like.like),
+                model: like.map_or(Some(own), |like| like.model).map(str::to_owned),
             })
         });
         places.collect()
-    }
-
-    /// The leading parts of `keys` that are tables within a table of the section.
-    fn inner(&self, section: &str, keys: &[String]) -> Vec<String> {
-        let mut known: &[InnerForm] = self.section(section).map_or(&[], |section| section.inner);
-        let mut inner = Vec::new();
-        for name in keys.iter().take(keys.len().saturating_sub(1)) {
-            let Some(form) = known.iter().find(|one| one.name == name) else {
-                break;
-            };
-            inner.push(name.clone());
-            known = form.inner;
-        }
-        inner
     }
 
     /// Whether tables of this section, and of the model of this table, have the key.
@@ -202,56 +189,55 @@ impl Scenario {
         }
     }
 
-    fn of_list(&self, path: &str, section: &str, rest: &[String]) -> Result<Vec<Place>, String> {
-        let tables = self.tables_of(section);
-        let place = |at: &Steps, key: String| Place {
-            table: at.clone(),
-            section: None,
-            inner: Vec::new(),
-            key,
-        };
-        match rest {
-            [] => Err(format!("{path} is a section; write {section}.ID.KEY")),
-            [key] if let [(_, at)] = tables.as_slice() => Ok(vec![place(at, key.clone())]),
-            [id, keys @ ..]
-                if let Some((_, at)) = tables.iter().rev().find(|(one, _)| one == id) =>
-            {
-                let key = only(path, keys, &[section, id])?;
-                Ok(vec![place(at, key)])
+    /// The message that no table of a section has this name, or this key.
+    fn not_among(
+        &self,
+        path: &str,
+        form: &SectionForm,
+        (name, keys): (&str, &[String]),
+        tables: &[(String, Steps)],
+    ) -> String {
+        let section = form.name;
+        let is_named = form.shape == Shape::Named;
+        match (keys.last(), tables.first()) {
+            (None, Some((first, _))) if !is_named => {
+                return format!(
+                    "{path}: there are {} {section}; write {section}.{}.{name} for one of them, or {section}.*.{name} for all",
+                    tables.len(),
+                    path::join([first])
+                );
             }
-            [id, keys @ ..] if id == EVERY && !tables.is_empty() => {
-                let key = only(path, keys, &[section, id])?;
-                Ok(tables
-                    .iter()
-                    .map(|(_, at)| place(at, key.clone()))
-                    .collect())
+            (None, _) if is_named => {
+                return format!(
+                    "{path} is no key; write {section}.NAME.KEY, or {section}.*.{name} for every one"
+                );
             }
-            [key] if let Some((first, _)) = tables.first() => Err(format!(
-                "{path}: there are {} {section}; write {section}.{}.{key} for one of them, or {section}.*.{key} for all",
-                tables.len(),
-                path::join([first])
-            )),
-            [id, ..] if id.contains('{') && !self.repeats(section) => {
-                Err(written_out_before(path, id, section))
+            (Some(last), _) if name == EVERY && is_named => {
+                let what = format!("no {section} of this scenario have a key {}", quoted(last));
+                let fits = |key: &&str| {
+                    let keys = [(*key).to_owned()];
+                    tables.iter().any(|(_, at)| self.takes(section, at, &keys))
+                };
+                let fitting: Vec<&str> = self.form.keys().filter(fits).collect();
+                return unknown(path, &what, last, &[section, EVERY], &fitting);
             }
-            [id, ..] => {
-                let ids: Vec<&str> = tables.iter().map(|(id, _)| id.as_str()).collect();
-                let what = format!("there is no {} among the {section}", quoted(id));
-                Err(unknown(path, &what, id, &[section], &ids))
-            }
+            _ => {}
         }
+        let what = format!("there is no {} among the {section}", quoted(name));
+        if name.contains('{') && !self.repeats(section) {
+            return format!(
+                "{path}: {what}, and none of them has each; the first key of a member writes all members out, so set the keys of {name} before"
+            );
+        }
+        let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
+        unknown(path, &what, name, &[section], &names)
     }
 
     /// The key of one link.
-    fn of_link(&self, path: &str, id: &str, keys: &[String]) -> Result<Place, String> {
-        if let Some((table, within)) = self.link(id) {
-            let inner = within.then(|| UPSTREAM.to_owned());
-            return Ok(Place {
-                table,
-                section: None,
-                inner: inner.into_iter().collect(),
-                key: only(path, keys, &["links", id])?,
-            });
+    fn of_link(&self, path: &str, id: &str, keys: &[String]) -> Result<Vec<Place>, String> {
+        if let Some(link) = self.link(id) {
+            let key = only(path, keys, &[LINKS, id])?;
+            return Ok(vec![Place::of_link(link, &key)]);
         }
         if let Some(network) = self.network_of(id) {
             let before = [NETWORKS, &network, "routers", UPSTREAM];
@@ -264,8 +250,21 @@ impl Scenario {
         let links = self.links();
         let ids: Vec<&str> = links.iter().map(|(id, ..)| id.as_str()).collect();
         let what = format!("there is no link {}", quoted(id));
-        Err(unknown(path, &what, id, &["links"], &ids))
+        Err(unknown(path, &what, id, &[LINKS], &ids))
     }
+}
+
+/// The leading parts of `keys` that are tables within a table of the section, and the form of the last one.
+fn within(form: &SectionForm, keys: &[String]) -> (Vec<String>, Option<&'static InnerForm>) {
+    let (mut names, mut last, mut known) = (Vec::new(), None, form.inner);
+    for name in keys.iter().take(keys.len().saturating_sub(1)) {
+        let Some(one) = known.iter().find(|one| one.name == name) else {
+            break;
+        };
+        names.push(name.clone());
+        (last, known) = (Some(one), one.inner);
+    }
+    (names, last)
 }
 
 /// The model of a device, which has a default.
@@ -291,14 +290,6 @@ fn only(path: &str, rest: &[String], before: &[&str]) -> Result<String, String> 
 /// A name as messages have it.
 fn quoted(name: &str) -> String {
     format!("'{}'", name.escape_debug())
-}
-
-/// The message that a path names a repeated table where there is none, or none any more.
-fn written_out_before(path: &str, name: &str, section: &str) -> String {
-    format!(
-        "{path}: there is no {} among the {section}, and none of them has each; the first key of a member writes all members out, so set the keys of {name} before",
-        quoted(name)
-    )
 }
 
 /// The message that a part of a path is not known, with the nearest one that is.

@@ -10,20 +10,16 @@ pub(super) type Steps = Vec<usize>;
 
 /// The table at the end of a way.
 pub(super) fn table_at<'t>(root: &'t Table<'static>, steps: &[usize]) -> &'t Table<'static> {
-    let mut table = root;
-    let mut list: Option<&Vec<Part<'static>>> = None;
-    for step in steps {
-        let part = match list.take() {
-            Some(list) => &list[*step],
-            None => &table.entries[*step].value,
-        };
-        match &part.content {
-            Content::Table(inner) => table = inner,
-            Content::List(parts) => list = Some(parts),
-            _ => {}
-        }
-    }
-    table
+    let Some((first, rest)) = steps.split_first() else {
+        return root;
+    };
+    let part = &root.entries[*first].value;
+    let part = match (&part.content, rest) {
+        (Content::List(list), [number]) => &list[*number],
+        (Content::Table(tables), [number]) => &tables.entries[*number].value,
+        _ => part,
+    };
+    part.table().expect("a way leads to a table")
 }
 
 /// The table at the end of a way, to be changed.
@@ -35,16 +31,14 @@ pub(super) fn table_at_mut<'t>(
         return root;
     };
     let part = &mut root.entries[*first].value;
-    let (part, rest) = match (&part.content, rest.split_first()) {
-        (Content::List(_), Some((number, rest))) => match &mut part.content {
-            Content::List(list) => (&mut list[*number], rest),
-            _ => unreachable!("the content was a list"),
-        },
-        _ => (part, rest),
+    let content = match (&mut part.content, rest) {
+        (Content::List(list), [number]) => &mut list[*number].content,
+        (Content::Table(tables), [number]) => &mut tables.entries[*number].value.content,
+        (content, _) => content,
     };
-    match &mut part.content {
-        Content::Table(table) => table_at_mut(table, rest),
-        _ => unreachable!("the way was made of tables and lists of tables"),
+    match content {
+        Content::Table(table) => table,
+        _ => unreachable!("a way leads to a table"),
     }
 }
 
@@ -74,11 +68,8 @@ impl Scenario {
 
     /// The table of this name in a section. Of two with one name, the last one.
     pub(super) fn table_of(&self, section: &str, name: &str) -> Option<Steps> {
-        let tables = self.tables_of(section).into_iter().rev();
-        tables
-            .into_iter()
-            .find(|(one, _)| one == name)
-            .map(|(_, steps)| steps)
+        let mut tables = self.tables_of(section).into_iter().rev();
+        tables.find(|(one, _)| one == name).map(|(_, steps)| steps)
     }
 
     /// The place where each link is written: a node, whose table of the link to the node above it is within it, or a cable.
@@ -105,9 +96,9 @@ impl Scenario {
 
     /// The place of one link.
     pub(super) fn link(&self, id: &str) -> Option<(Steps, bool)> {
-        let links = self.links().into_iter().rev();
-        let mut found = links.into_iter().filter(|(one, ..)| one == id);
-        found.next().map(|(_, steps, within)| (steps, within))
+        let mut links = self.links().into_iter().rev();
+        let found = links.find(|(one, ..)| one == id);
+        found.map(|(_, steps, within)| (steps, within))
     }
 
     /// Adds a table with a name to a section.
@@ -202,7 +193,7 @@ impl Scenario {
     /// The path of the table of a link; of a link of a network, that of all of them.
     pub fn path_of_link(&self, id: &str) -> Option<String> {
         if self.link(id).is_some() {
-            return Some(below("links", id));
+            return Some(below(LINKS, id));
         }
         self.network_of(id)
             .map(|network| format!("{}.routers.upstream", below(NETWORKS, &network)))
@@ -274,6 +265,8 @@ fn above(upstream: &Part<'static>) -> String {
     };
     name.unwrap_or("None").to_owned()
 }
+
+pub(super) const LINKS: &str = "links";
 
 pub(super) const UPSTREAM: &str = "upstream";
 

@@ -118,7 +118,10 @@ fn form() -> Arc<Form> {
 }
 
 fn scenario(text: &str) -> Scenario {
-    Scenario::parse(text, "rack.toml", form(), |_| Vec::new()).expect("it is TOML")
+    Scenario::parse(text, "rack.toml", form(), |_, _| {
+        crate::Elsewhere::default()
+    })
+    .expect("it is TOML")
 }
 
 fn shown(found: Option<Content<'static>>) -> String {
@@ -434,4 +437,83 @@ fn a_value_is_read_as_toml_and_otherwise_as_text() {
     ] {
         assert_eq!(shown(Some(crate::read_value(text))), value, "{text}");
     }
+}
+
+#[test]
+fn a_scenario_that_is_sent_as_toml_keeps_its_lines() {
+    let repeated = "seed = 2\n[links]\nlanes = 4\n[hosts.h0]\n[devices.\"d{i}\"]\ntags = 1\nupstream = \"h0\"\neach = \"i = 0..1\"\n";
+    for (text, path, line) in [
+        (PAIR, "flows.down.id", Some(17)),
+        (PAIR, "devices.\"b.c\".upstream.lanes", Some(8)),
+        (repeated, "devices.d1.tags", Some(6)),
+        (repeated, "links.lanes", Some(3)),
+        (repeated, "devices.d0.tags", None),
+    ] {
+        let mut sent = scenario(text);
+        sent.write_out().expect("it is right");
+        if line.is_none() {
+            sent.set(path, Some(&Content::Integer(9))).expect(path);
+        }
+        let received = scenario(&sent.to_toml()).with_marks(sent.marks());
+        assert_eq!(received.effective(path).expect(path).line, line, "{path}");
+        assert_eq!(received.marks(), sent.marks());
+        assert_eq!(received.to_toml(), sent.to_toml());
+        let repeats = |one: &Scenario| one.marks().members.iter().flatten().count();
+        assert_eq!(repeats(&received), if text == PAIR { 0 } else { 2 });
+    }
+}
+
+#[test]
+fn keys_that_are_not_written_are_used_by_a_profile_or_default() {
+    let scenario = scenario(PAIR);
+    let used = |path: &str| {
+        let all = scenario.unwritten().into_iter();
+        let mut fitting = all.filter(|one| one.path == path);
+        fitting.next().map(|one| one.profile.unwrap_or_default())
+    };
+    for (path, profile) in [
+        ("devices.a.latency", Some("slow")),
+        ("devices.\"b.c\".latency", Some("")),
+        ("devices.a.tags", Some("")),
+        ("devices.a.clock", None),
+        ("devices.\"b.c\".upstream.lanes", None),
+        ("devices.\"b.c\".clock", Some("")),
+        ("devices.a.upstream.lanes", Some("")),
+        ("networks.t.routers.clock", Some("")),
+        ("networks.t.routers.upstream.lanes", None),
+        ("links.lanes", Some("")),
+        ("flows.flow-1.size", None),
+        ("flows.down.size", Some("")),
+        ("cables.x-y-2.lanes", Some("")),
+    ] {
+        assert_eq!(used(path).as_deref(), profile, "{path}");
+    }
+}
+
+#[test]
+fn all_keys_that_are_written_have_their_paths() {
+    let scenario = scenario(PAIR);
+    let tables = scenario.all_tables();
+    let keys: Vec<String> = tables
+        .iter()
+        .flat_map(|one| one.keys())
+        .map(|(path, value)| format!("{path}={value}"))
+        .collect();
+    for key in [
+        "devices.a.upstream=\"h0\"",
+        "devices.\"b.c\".upstream.lanes=2",
+        "flows.flow-1.size=\"2 KiB\"",
+        "cables.x-y-2.to=\"y\"",
+    ] {
+        assert!(keys.iter().any(|one| one == key), "{key}: {keys:?}");
+    }
+    let models = |path: &str| {
+        tables
+            .iter()
+            .find(|one| one.path == path)
+            .map(|one| one.model.as_deref())
+    };
+    assert_eq!(models("devices.a"), Some(Some("dma")));
+    assert_eq!(models("networks.t.routers"), Some(Some("router")));
+    assert_eq!(models("hosts.h0"), Some(None));
 }

@@ -12,7 +12,7 @@ kernel::parameters! {
     pub struct EnableLink {
         /// Whether the host then writes the registers below again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
-        /// Whether the drivers of the devices below are told of the reset, and begin again.
+        /// Whether the drivers of the devices below are notified of the reset, and begin again.
         drivers: bool = false, from "our choice: drivers know of no disabled link";
     }
 }

@@ -7,10 +7,11 @@ use host::ranks::RankParameters;
 use kernel::{Kind, Parameters};
 use serde::Serialize;
 
-use ::scenario::{Form, Row, SectionForm, Shape};
+use ::scenario::{Elsewhere, Form, Row, SectionForm, Shape};
 
+use super::expect;
 use crate::scenario::entries::{self, of_form};
-use crate::scenario::{LEAVES, Models};
+use crate::scenario::{LEAVES, Models, present_name};
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.
@@ -69,6 +70,7 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let mut parameters: Vec<Row> = [each].into_iter().chain(entries::forms()).collect();
     parameters.extend(incident::forms());
     parameters.extend(workload::forms());
+    parameters.extend(expect::forms());
     parameters.extend(entries::parameters(outside));
     parameters.extend(incident::parameters());
     parameters.extend(workload::parameters());
@@ -106,7 +108,8 @@ pub(super) fn sections() -> Vec<SectionForm> {
     let mut all = entries::sections();
     let joined = all.iter().position(|one| one.shape == Shape::Joined);
     let joined = joined.unwrap_or(all.len());
-    all.splice(joined..joined, [incident::FORM].into_iter().chain(lists));
+    let first = [incident::FORM].into_iter();
+    all.splice(joined..joined, first.chain(lists).chain([expect::FORM]));
     all
 }
 
@@ -132,15 +135,16 @@ pub fn form(outside: &Models) -> Arc<Form> {
     }
 }
 
-/// The sections that have a key of this name.
-pub(super) fn places_of(key: &str) -> Vec<String> {
+/// The sections that have a key which a section does not have, or its present name.
+pub(super) fn elsewhere(section: &str, key: &str) -> Elsewhere {
     let parameters = catalogue().parameters.into_iter();
-    let mut places: Vec<String> = parameters
+    let mut sections: Vec<String> = parameters
         .filter(|entry| entry.declaration.key == key)
         .map(|entry| entry.place())
         .collect();
-    places.dedup();
-    places
+    sections.dedup();
+    let renamed = present_name(section, key);
+    Elsewhere { renamed, sections }
 }
 
 fn profile(profile: &link::Profile) -> ProfileEntry {

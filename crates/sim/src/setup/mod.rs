@@ -1,13 +1,18 @@
 //! The setup of a run: the whole scenario, the plan that it leads to, and how both are shown.
 
 pub(crate) mod catalogue;
+mod defaults;
+mod expect;
+mod faults;
 mod plan;
 mod scenario;
 mod schema;
 mod tree;
 
 pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
+pub use expect::{Bound, Expectation};
+pub use faults::faults;
 pub use plan::Plan;
-pub use scenario::{Scenario, written};
+pub use scenario::{Scenario, fixed, written};
 pub use schema::schema;
 pub use tree::Tree;

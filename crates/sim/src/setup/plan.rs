@@ -5,6 +5,7 @@
 use std::ops::Deref;
 
 use super::Scenario;
+use super::expect::{self, Expectation};
 use crate::incident::{self, IncidentPlan};
 use crate::plan::memory::Memories;
 use crate::plan::{self, Enumerated, FabricPlan, Places};
@@ -21,6 +22,8 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// Incidents, in the order of their times.
     pub incidents: Vec<IncidentPlan>,
+    /// Expectations, in the order they are written.
+    pub expectations: Vec<Expectation>,
 }
 
 impl Deref for Plan {
@@ -56,12 +59,17 @@ impl Plan {
             &enumerated.nodes,
             &enumerated.links,
         )?;
+        expect::check(&scenario.expectations)
+            .map_err(|(line, message)| fabric.error(line, message))?;
         let mut memories = Memories::new(fabric, &enumerated.nodes)?;
         let planned = workload::plan(fabric, written, &mut enumerated, &mut memories)?;
+        let mut warnings = planned.warnings;
+        warnings.extend_from_slice(&scenario.warnings);
         Ok(Plan {
-            fabric: enumerated.make(fabric, memories, planned.warnings),
+            fabric: enumerated.make(fabric, memories, warnings),
             workloads: planned.workloads,
             incidents,
+            expectations: scenario.expectations.clone(),
         })
     }
 

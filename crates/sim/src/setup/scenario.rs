@@ -2,11 +2,13 @@
 
 use std::ops::Deref;
 
-use ::scenario::{ScenarioError, Section, Source, Table};
+use ::scenario::{At, Renamed, ScenarioError, Section, Source, Table, renamed};
 
-use super::catalogue::{form, places_of};
+use super::catalogue::{elsewhere, form};
+use super::defaults::{self, CHANGES};
+use super::expect::{self, Expectation};
 use crate::incident;
-use crate::scenario::{FabricScenario, Models};
+use crate::scenario::{FabricScenario, Models, RENAMES};
 use crate::workload::Entries;
 
 /// A fabric, its workloads and its incidents as written.
@@ -18,6 +20,12 @@ pub struct Scenario {
     pub workloads: Entries,
     /// Incidents, in the order they are written.
     pub incidents: Vec<incident::section::Incident>,
+    /// Expectations, in the order they are written.
+    pub expectations: Vec<Expectation>,
+    /// The version whose defaults it was written for.
+    pub defaults: Option<At<String>>,
+    /// Warnings of defaults that have changed since then.
+    pub warnings: Vec<String>,
 }
 
 impl Deref for Scenario {
@@ -35,14 +43,27 @@ impl Scenario {
 
     /// Reads the TOML `text`, whose devices may also have the models from outside; messages call it `file`.
     pub fn read_with(text: &str, file: &str, models: &Models) -> Result<Self, ScenarioError> {
-        let source = Source::new(file, text, places_of);
-        Self::of_table(&source, &source.parse(text)?, models)
+        let source = Source::new(file, text, elsewhere);
+        let scenario = Self::of_table(&source, &source.parse(text)?, models)?;
+        if scenario.defaults.is_none() {
+            return Ok(scenario);
+        }
+        scenario.since(&written(text, file, models)?)
     }
 
     /// Reads a scenario whose keys may be set otherwise than in its text.
     pub fn of(written: &::scenario::Scenario, models: &Models) -> Result<Self, ScenarioError> {
         let (source, table) = written.document()?;
-        Self::of_table(source, &table, models)
+        Self::of_table(source, &table, models)?.since(written)
+    }
+
+    /// The scenario, with warnings of the defaults that have changed since the version that it names.
+    fn since(mut self, written: &::scenario::Scenario) -> Result<Self, ScenarioError> {
+        if let Some(version) = &self.defaults {
+            self.warnings = defaults::changed(written, version, CHANGES)
+                .map_err(|message| self.error(version.line, message))?;
+        }
+        Ok(self)
     }
 
     fn of_table(
@@ -58,6 +79,9 @@ impl Scenario {
             fabric: FabricScenario::read(&mut root, source.file(), models)?,
             incidents: incident::section::read(&mut root)?,
             workloads: Entries::read(&mut root)?,
+            expectations: expect::read(&mut root)?,
+            defaults: root.read("defaults")?,
+            warnings: Vec::new(),
         };
         root.finish()?;
         Ok(scenario)
@@ -70,7 +94,13 @@ pub fn written(
     file: &str,
     models: &Models,
 ) -> Result<::scenario::Scenario, ScenarioError> {
-    ::scenario::Scenario::parse(text, file, form(models), places_of)
+    ::scenario::Scenario::parse(text, file, form(models), elsewhere)
+}
+
+/// The scenario `text` with the keys of today, where it has keys that older versions called otherwise; messages call it `file`.
+pub fn fixed(text: &str, file: &str) -> Result<Renamed, ScenarioError> {
+    let source = Source::new(file, text, elsewhere);
+    renamed(&source, text, &form(&Models::default()), RENAMES)
 }
 
 const EMPTY: &str =

@@ -215,7 +215,7 @@ fn a_function_that_reports_a_non_fatal_error_has_its_driver_told_and_a_failed_co
         let simulation = rested(&(rest.to_owned() + &poison));
         let (result, log) = (simulation.result(), log(&simulation));
         assert!(
-            log.contains(&entry("h0", "a driver is told of a non-fatal error")),
+            log.contains(&entry("h0", "a driver is notified of a non-fatal error")),
             "{log:#?}"
         );
         assert!(

@@ -90,7 +90,7 @@ impl LockedLoop {
         }
     }
 
-    /// Returns the next step. The caller asks again after the step has ended, or after [`answered`](Self::answered).
+    /// Returns the next step. The caller calls again after the step has ended, or after [`answered`](Self::answered).
     pub fn next(&mut self, now: Time) -> Step {
         if let Some(step) = self.first.pop_front() {
             return step;

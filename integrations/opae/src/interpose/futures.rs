@@ -44,7 +44,7 @@ fn wait(word: *mut u32, value: u32, clock: clockid_t, until: Option<timespec>) -
     waited != libc::ETIMEDOUT
 }
 
-/// The functions of `std::__atomic_futex_unsigned_base`, by the clock of their limit. Their names are those of the C++ ABI.
+/// The functions of `std::__atomic_futex_unsigned_base`, by the clock of their limit. They have the names of the C++ ABI.
 macro_rules! waits {
     ($($clock:ident: $name:ident;)*) => {
         $(

@@ -118,7 +118,7 @@ unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
 }
 
 /// # Safety
-/// The requirements are those of the C library's `signal`.
+/// The requirements come from the C library's `signal`.
 unsafe fn install(signal: c_int, handler: usize, flags: c_int) -> usize {
     // SAFETY: the action has its handler and flags, and both pointers are to local variables.
     unsafe {

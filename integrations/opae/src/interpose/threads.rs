@@ -207,7 +207,7 @@ fn of_c11(error: c_int) -> c_int {
     }
 }
 
-/// The wait for a condition variable of C11; its types are those of pthreads.
+/// The wait for a condition variable of C11; its types are types of pthreads.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cnd_timedwait(
     cond: *mut pthread_cond_t,

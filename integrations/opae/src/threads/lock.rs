@@ -191,7 +191,7 @@ pub fn note_installation(signal: i32) {
     }
 }
 
-/// Asks the system for handlers that were installed earlier, once.
+/// Reads from the system the handlers that were installed earlier, once.
 pub fn find_handlers() {
     let is_handled = |signal: i32| {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
@@ -214,7 +214,7 @@ fn can_wait(signal: i32) -> bool {
     unsafe { libc::sigismember(deferrable(), signal) == 1 }
 }
 
-/// The signals that can wait: neither those of faults, nor those that end a program.
+/// The signals that can wait: neither signals of faults, nor signals that end a program.
 pub fn deferrable() -> &'static libc::sigset_t {
     static SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
     SIGNALS.get_or_init(find_deferrable)

@@ -21,7 +21,7 @@ class Peer:
     missing: Callable[[], str | None]
     """The reason why it cannot run here, if there is one."""
     run: Callable[[int], dict[str, Any]]
-    """Moves this number of packets; the keys of the result are those of `measured`."""
+    """Moves this number of packets; the result has the keys of `measured`."""
 
 
 def _program(name: str, package: str, module: str) -> Peer:

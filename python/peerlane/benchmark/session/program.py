@@ -102,7 +102,7 @@ def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
 
     Compiled code makes both, as a program in C does. The program and the session's server are on
     the same cores as the two processes at the ends of the socket. The measurements take turns; each
-    ratio is the median of those of all turns.
+    ratio is the median of the ratios of all turns.
     """
     at = card.base + SCRATCH
     access, handle = _core.bench_access, card.handle.value or 0

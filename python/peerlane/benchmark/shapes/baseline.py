@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from annotated_types import Ge, Gt, MinLen
-from pydantic import ConfigDict
+from annotated_types import Gt
 
 from peerlane import _core
 from peerlane.benchmark.shapes.measure import Measured, machine
@@ -36,36 +35,12 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Counts of valgrind for each unit of work."""
-
-    instructions: Annotated[float, Ge(0)]
-    l1_misses: Annotated[float, Ge(0)]
-    l2_misses: Annotated[float, Ge(0)]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The fields of a measured shape that others follow from."""
-
-    __pydantic_config__ = ConfigDict(extra="ignore")
-
-    shape: str
-    work: Annotated[int, Gt(0)]
-    events: Annotated[int, Gt(0)]
-    every_wall_seconds: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)]
-    peak_bytes: Annotated[int, Ge(0)]
-    instructions: Annotated[int, Ge(0)] | None = None
-    valgrind: Counted | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Shapes:
     """A measurement of shapes. An earlier version did not store the profile of its build."""
 
     machine: Machine
     divisor: Annotated[int, Gt(0)]
-    runs: tuple[Run, ...]
+    runs: tuple[Measured, ...]
     build: str | None = None
     changes: tuple[dict[str, Any], ...] = ()
 
@@ -135,7 +110,7 @@ def read_baseline(path: str, divisor: int) -> tuple[str | None, dict[str, Measur
     if stored.divisor != divisor:
         other = "without" if divisor > 1 else "with"
         raise BaselineError(f"{path} was measured {other} --quick; measure {other} it now, too")
-    return stored.build, {run.shape: Measured(**asdict(run)) for run in stored.runs}
+    return stored.build, {run.shape: run for run in stored.runs}
 
 
 def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change]:
@@ -178,7 +153,7 @@ def _counted(before: Measured, now: Measured) -> list[tuple[str, float | None, f
     """Counts for each unit of work, each by the same means before and now."""
     if before.valgrind and now.valgrind:
         return [
-            (quantity, before.valgrind[key], now.valgrind[key])
+            (quantity, getattr(before.valgrind, key), getattr(now.valgrind, key))
             for quantity, key in (
                 ("instructions", "instructions"),
                 ("L1 misses", "l1_misses"),

@@ -10,15 +10,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from annotated_types import Ge, Gt, MinLen
 
 from peerlane import _core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pydantic import ConfigDict
 
 UNITS = dict(_core.bench_shapes())
 """The unit of work of each shape."""
@@ -27,11 +31,20 @@ QUICK = 16
 """The divisor of the work of quick measurements, and of the smaller run under valgrind."""
 
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
-"""The caches that valgrind simulates, the same on every machine: those of a core of a server."""
+"""The caches that valgrind simulates, the same on every machine: as of a core of a server."""
 
 _PROGRAM = "peerlane.benchmark.shapes.program"
 _COUNTED = {"instructions": "I +refs", "l1_misses": "D1 +misses", "l2_misses": "LLd +misses"}
 """The quantities that cachegrind's log has, with the words before their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of valgrind for each unit of work."""
+
+    instructions: Annotated[float, Ge(0)]
+    l1_misses: Annotated[float, Ge(0)]
+    l2_misses: Annotated[float, Ge(0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +61,15 @@ class Measured:
         valgrind: Instructions and cache misses for each unit of work, where valgrind was asked.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "ignore"}
+
     shape: str
-    work: int
-    events: int
-    every_wall_seconds: tuple[float, ...]
-    peak_bytes: int
-    instructions: int | None = None
-    valgrind: dict[str, float] | None = None
+    work: Annotated[int, Gt(0)]
+    events: Annotated[int, Gt(0)]
+    every_wall_seconds: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)]
+    peak_bytes: Annotated[int, Ge(0)]
+    instructions: Annotated[int, Ge(0)] | None = None
+    valgrind: Counted | None = None
 
     @property
     def ns_per_unit(self) -> float:
@@ -66,7 +81,7 @@ class Measured:
         """Instructions for each unit of work, by the processor's counter or by valgrind."""
         if self.instructions is not None:
             return self.instructions / self.work
-        return self.valgrind["instructions"] if self.valgrind else None
+        return self.valgrind.instructions if self.valgrind else None
 
     def to_json(self) -> dict[str, Any]:
         """The measurement as the command line writes it."""
@@ -82,7 +97,7 @@ class Measured:
             "events_per_unit": self.events / self.work,
             "ns_per_event": self.ns_per_unit * self.work / self.events,
             "instructions": self.instructions,
-            "valgrind": self.valgrind,
+            "valgrind": None if self.valgrind is None else asdict(self.valgrind),
             "peak_bytes": self.peak_bytes,
         }
 
@@ -126,10 +141,10 @@ def _processor() -> str:
     return found[1] if found else platform.machine()
 
 
-def _counted(shape: str) -> dict[str, float]:
+def _counted(shape: str) -> Counted:
     """What valgrind counts for each unit: of two runs of different lengths, the difference."""
     (less, few), (more, many) = (_under_valgrind(shape, QUICK // part) for part in (1, 2))
-    return {name: (many[name] - few[name]) / (more - less) for name in _COUNTED}
+    return Counted(**{name: (many[name] - few[name]) / (more - less) for name in _COUNTED})
 
 
 def _under_valgrind(shape: str, divisor: int) -> tuple[int, dict[str, int]]:

@@ -83,6 +83,7 @@ def load_configured(
     Raises:
         ValueError: One cannot be loaded; the message says how it is forgotten.
     """
+    from peerlane import _core
     from peerlane.opae import slots
     from peerlane.opae.afu import load
     from peerlane.opae.bitstream import model_of
@@ -92,7 +93,7 @@ def load_configured(
         if (card, slot) == but:
             continue
         try:
-            simulation.load_image(card, bits, load, slot)
+            _core.load_image(simulation.core, card, bits, load, slot)
             models += filter(None, [model_of(bits)])
         except ValueError as error:
             options = [f"--scenario {shlex.quote(scenario)}"] if scenario else []

@@ -60,7 +60,7 @@ def conf(
     else:
         bits = image_of(image)
         with wrong_use():
-            simulation.load_image(name, bits, load, slot)
+            _core.load_image(simulation.core, name, bits, load, slot)
         slots.load(source, name, slot, bits)
     after = {
         (place.name, place.slot): place.accelerator for place in places(simulation_of(scenario))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from peerlane.cli.console import warn
 from peerlane.formats import duration
+from peerlane.results.document import decode
+from peerlane.results.run import IncidentResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,7 @@ MOST = 8
 
 def warn_of_incidents(simulation: Simulation) -> None:
     """A line on standard error for each incident, except those that a link repairs."""
-    told = simulation.noticeable_incidents()
+    told = decode(list[IncidentResult], simulation.core.noticeable_incidents())
     for one in told[:MOST]:
         severity = f" ({one.severity})" if one.severity else ""
         often = f", {one.count} times until {duration(one.last_ns)}" if one.count > 1 else ""

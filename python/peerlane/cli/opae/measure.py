@@ -12,7 +12,7 @@ from peerlane.cli.opae.cards import Card, Scenario, Slot, first, simulation_of
 from peerlane.cli.options import JsonTo, wrong_use
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.opae.diag import Mode
-from peerlane.opae.sweep import Sweep
+from peerlane.opae.sweep import CardSweep
 
 
 def diag(  # noqa: PLR0913 - a command has the options that it has
@@ -99,7 +99,7 @@ def dma_test(
         raise RuntimeError("some bytes came back changed")
 
 
-def _sweeps(swept: list[Sweep]) -> Sheet:
+def _sweeps(swept: list[CardSweep]) -> Sheet:
     from peerlane.cli.tables.sheet import Sheet
 
     table = Sheet("card")

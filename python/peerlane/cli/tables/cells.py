@@ -57,7 +57,7 @@ class Phrases:
     """Lines of phrases, which a narrow terminal breaks between phrases rather than within one.
 
     Args:
-        lines: The phrases of each line; those of one line are two spaces apart.
+        lines: The phrases of each line; phrases of one line are two spaces apart.
     """
 
     def __init__(self, *lines: Sequence[str | Text]) -> None:

@@ -26,7 +26,7 @@ _BAR = 20
 """Width of the bar of a share of 1."""
 
 MOST_ALIKE = 4
-"""Flows that are alike are told by the slowest of them, where there are more."""
+"""Of flows that are alike the slowest is shown, where there are more."""
 
 
 def explain(explanation: Explanation, *, each: bool = False) -> RenderableType:
@@ -57,7 +57,7 @@ def _groups(flows: Iterable[FlowExplanation]) -> Iterable[list[FlowExplanation]]
 
 
 def _form(flow: FlowExplanation) -> tuple[str, ...]:
-    """What alike flows have in common: all that is told in words, but for the numbers in it."""
+    """What alike flows have in common: all that is said in words, but for the numbers in it."""
     told_ = (flow.sentence, *(_what_if(one).plain for one in flow.what_if), *flow.not_lifted)
     return tuple(map(without_numbers, told_))
 

@@ -16,7 +16,7 @@ from peerlane.formats import number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from peerlane.varying.sweep import Points
+    from peerlane.varying.sweep import Sweep
 
 MOST_ROWS = 40
 """Rows that are shown; a file or JSON has all."""
@@ -30,7 +30,7 @@ _OF_MANY = ("least", "median", "most")
 _NUMBER = re.compile(r"\d+")
 
 
-def points(outcome: Points, *, each: bool = False) -> RenderableType:
+def points(outcome: Sweep, *, each: bool = False) -> RenderableType:
     """A row for each point: its keys, its metrics, and what went wrong; `each` folds no metrics."""
     columns = list(_columns(outcome, each=each))
     rows = Sheet()
@@ -70,7 +70,7 @@ class _Column:
         return [number(found[n]) for n in (0, len(found) // 2, -1)]
 
 
-def _columns(outcome: Points, *, each: bool) -> Iterator[_Column]:
+def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
     """The columns: keys, metrics and seed; metrics that are alike where the first of them is."""
     forms = {name: _NUMBER.sub("*", name) for name in outcome.metrics}
     counted = Counter(forms.values())
@@ -85,8 +85,8 @@ def _columns(outcome: Points, *, each: bool) -> Iterator[_Column]:
             yield _Column([one for one in outcome.metrics if forms[one] == form], form)
 
 
-def _reasons(outcome: Points) -> Iterator[Text]:
-    """The reasons why points went wrong, those of most points first."""
+def _reasons(outcome: Sweep) -> Iterator[Text]:
+    """The reasons why points went wrong, the most frequent first."""
     counted = Counter((point.status, point.error or "") for point in outcome.wrong)
     for (status, reason), count in counted.most_common(MOST_REASONS):
         points_ = "1 point" if count == 1 else f"{count:,} points"

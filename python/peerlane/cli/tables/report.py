@@ -90,7 +90,7 @@ def summary(outcomes: Sequence[Report]) -> RenderableType:
 
 
 COUNTED = """\
-figures within: values of the source that the simulation meets, of all but gaps;
+figures within: values of the source that are within their tolerance, of all but gaps;
 checks: against our own arithmetic; errors: of the figures that are predicted.
 """
 

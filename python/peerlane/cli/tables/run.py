@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from peerlane.fabric.tree import Tree
+    from peerlane.results.expectations import Expectation
     from peerlane.results.flows import DirectionResult, FlowResult, LinkResult
     from peerlane.results.networks import FibreResult
     from peerlane.results.run import Fault, InterruptResult, IommuResult, RunResult
@@ -64,6 +65,8 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
         parts.append(_plain(result.iommus))
     parts += _interrupts(result)
     parts += _incidents(result)
+    if result.expectations:
+        parts.append(_plain(result.expectations))
     if result.errors:
         parts += _errors(result.errors)
     return Group(*parts)
@@ -148,7 +151,9 @@ def _cells(columns: Sequence[Column], one: object) -> Iterator[str]:
     return (cell(column.value(one), column.unit) for column in columns)
 
 
-def _plain(rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult]) -> Sheet:
+def _plain(
+    rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult | Expectation],
+) -> Sheet:
     """The table of some rows, with all columns of their kind."""
     table = _sheet(rows[0].COLUMNS)
     for one in rows:

@@ -31,8 +31,8 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
     table.numbers("peak memory")
     table.fold("unit", "ns/event", "units/s", "L1 misses/unit")
     for one in found:
-        misses = one.valgrind or {}
-        columns = [misses.get("l1_misses"), misses.get("l2_misses")] if counted else []
+        keys = ("l1_misses", "l2_misses") if counted else ()
+        columns = [getattr(one.valgrind, key, None) for key in keys]
         table.add_row(
             one.shape,
             UNITS[one.shape],

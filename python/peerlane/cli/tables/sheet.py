@@ -80,7 +80,7 @@ class Sheet:
             self.add_column(heading, "number")
 
     def fold(self, *headings: str) -> None:
-        """Gives the columns that a narrow terminal may leave out, those of least weight first."""
+        """Gives the columns that a narrow terminal may leave out, columns of least weight first."""
         headings = tuple(map(printable, headings))
         known = [column.heading for column in self.columns]
         self._folds += [heading for heading in headings if heading in known]

@@ -14,10 +14,10 @@ from peerlane.formats import duration, gigabytes, number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from peerlane.network.sweep import Sweep
+    from peerlane.network.sweep import LoadSweep
 
 
-def sweep(outcome: Sweep) -> RenderableType:
+def sweep(outcome: LoadSweep) -> RenderableType:
     """A row for each load, the saturation throughput, and the bounds."""
     rows = Sheet()
     rows.numbers("offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
@@ -39,7 +39,7 @@ def sweep(outcome: Sweep) -> RenderableType:
     return Group(Text(title, style="bold"), rows, *_verdict_of(outcome))
 
 
-def _verdict_of(outcome: Sweep) -> Iterator[Text]:
+def _verdict_of(outcome: LoadSweep) -> Iterator[Text]:
     most, limits = outcome.saturation_bytes_per_second, outcome.bounds
     share = f"{100 * most / limits.least:.1f} % of the {limits.binding} bound"
     if outcome.is_saturated:

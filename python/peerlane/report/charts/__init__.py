@@ -1,1 +1,1 @@
-"""Charts of plain data, as Vega-Lite specifications."""
+"""The charts of pages: of a run over time, of its wires and latencies, of published figures."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.scales import SIGNED, beside, rows
 from peerlane.report.charts.published import shapes, sizes_of_marks
-from peerlane.report.charts.scales import SIGNED
 from peerlane.report.words import percent
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Deviation:
     passes: bool
 
 
-def deviations(rows: Iterable[Row]) -> tuple[Deviation, ...]:
+def deviations(found: Iterable[Row]) -> tuple[Deviation, ...]:
     """The errors of those rows that have one and are no gaps."""
     return tuple(
         Deviation(row.id, row.error_percent, row.expected.kind or "", row.passes)
-        for row in rows
+        for row in found
         if row.expected.kind != "gap"
         and row.error_percent is not None
         and math.isfinite(row.error_percent)
@@ -88,19 +88,7 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
                             "grid": True,
                         },
                     },
-                    "y": {
-                        "field": "group",
-                        "type": "nominal",
-                        "sort": shown,
-                        "scale": {"type": "point", "padding": 0.5},
-                        "axis": {
-                            "title": None,
-                            "minExtent": _extent(shown),
-                            "maxExtent": _extent(shown),
-                            "labelLimit": _extent(shown),
-                            "grid": True,
-                        },
-                    },
+                    "y": rows("group", shown, "point", 0.5, grid=True),
                     "shape": shapes(),
                     "size": sizes_of_marks(42),
                     "color": {
@@ -126,9 +114,4 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
     text = (
         f"{caption} {len(known)} rows; the largest error is {percent(worst.error)}, of {worst.row}."
     )
-    return Chart(name, caption, text, (Panel("", spec, right=_extent(shown) - 20),))
-
-
-def _extent(labels: Sequence[str]) -> int:
-    """Pixels for labels left of the plot."""
-    return min(150, round(6.2 * max(map(len, labels))) + 6)
+    return Chart(name, caption, text, (Panel("", spec, right=beside(shown)),))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import MOST, Axis, Line, lines
-from peerlane.report.charts.names import short_names
-from peerlane.report.charts.scales import round_values
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.lines import MOST, Axis, Line, lines
+from peerlane.charts.names import short_names
+from peerlane.charts.scales import beside, round_values, rows
 from peerlane.report.words import duration
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
 
 def _percentiles(known: Mapping[str, Latency]) -> Panel:
     shown = short_names(known)
-    rows = [
+    values = [
         {
             "of": shown[name],
             "min": one.min,
@@ -64,15 +64,8 @@ def _percentiles(known: Mapping[str, Latency]) -> Panel:
         for name, one in known.items()
     ]
     low, high = min(one.min for one in known.values()), max(one.max for one in known.values())
-    names = [str(row["of"]) for row in rows]
-    extent = round(6.2 * max(map(len, names))) + 8
-    y: Spec = {
-        "field": "of",
-        "type": "nominal",
-        "sort": names,
-        "scale": {"type": "point", "padding": 0.6},
-        "axis": {"title": None, "minExtent": extent, "maxExtent": extent, "labelLimit": extent},
-    }
+    names = list(shown.values())
+    y = rows("of", names, "point", 0.6)
     x: Spec = {
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
@@ -97,8 +90,8 @@ def _percentiles(known: Mapping[str, Latency]) -> Panel:
         }
 
     spec: Spec = {
-        "data": {"values": rows},
-        "height": max(60, _ROW * len(rows)),
+        "data": {"values": values},
+        "height": max(60, _ROW * len(names)),
         "layer": [
             span("min", "max", 1),
             span("p50", "p99", 4),
@@ -109,7 +102,7 @@ def _percentiles(known: Mapping[str, Latency]) -> Panel:
             },
         ],
     }
-    return Panel("percentiles", spec, right=max(8, extent - 30))
+    return Panel("percentiles", spec, right=beside(names))
 
 
 def _longer(known: Mapping[str, Latency]) -> Panel:

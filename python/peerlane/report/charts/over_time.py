@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.lines import Axis, Line, lines
-from peerlane.report.charts.names import short_names, wire_name
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.lines import Axis, Line, lines
+from peerlane.charts.names import short_names, wire_name
+from peerlane.charts.scales import beside, rows
 from peerlane.report.words import duration
 
 if TYPE_CHECKING:
@@ -169,7 +170,6 @@ def _map(
         if value > 0
     ]
     names = list(shown.values())
-    extent = round(6.0 * max(map(len, names))) + 8
     axis = one.axis
     spec: Spec = {
         "data": {"values": fields},
@@ -184,20 +184,7 @@ def _map(
                 "axis": {"title": x.words, "tickCount": 6, "labelOverlap": "parity"},
             },
             "x2": {"field": "to"},
-            "y": {
-                "field": "of",
-                "type": "nominal",
-                "sort": names,
-                "scale": {"type": "band", "padding": 0.12},
-                "axis": {
-                    "title": None,
-                    "grid": False,
-                    "labelFontSize": 10,
-                    "minExtent": extent,
-                    "maxExtent": extent,
-                    "labelLimit": extent,
-                },
-            },
+            "y": rows("of", names, "band", 0.12, grid=False),
             "opacity": {
                 "field": "value",
                 "type": "quantitative",
@@ -211,4 +198,4 @@ def _map(
             ],
         },
     }
-    return Panel(one.title, spec, right=max(8, extent - 30))
+    return Panel(one.title, spec, right=beside(names))

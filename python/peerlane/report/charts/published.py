@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from peerlane.report.charts.chart import Chart, Panel, Spec
-from peerlane.report.charts.scales import SIGNED, Scale, letters, sizes, ticks
-from peerlane.report.colours import SERIES
+from peerlane.charts.chart import Chart, Panel, Spec
+from peerlane.charts.colours import SERIES
+from peerlane.charts.scales import SIGNED, Scale, letters, sizes, ticks
 from peerlane.report.words import number, percent
 
 if TYPE_CHECKING:

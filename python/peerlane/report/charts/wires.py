@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.charts.bars import Part, bars
+from peerlane.charts.chart import Chart
+from peerlane.charts.names import short_names, wire_name
 from peerlane.formats import percent
-from peerlane.report.charts.bars import Part, bars
-from peerlane.report.charts.chart import Chart
-from peerlane.report.charts.names import short_names, wire_name
 from peerlane.report.overhead import BEFORE, FIBRE_PARTS, LINK_PARTS
 
 if TYPE_CHECKING:

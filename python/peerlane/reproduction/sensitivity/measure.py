@@ -12,10 +12,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peerlane.progress import Progress
 from peerlane.reproduction.catalogue import folder_of, scenario_text
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.inputs import PROFILE, Input, is_name, of_scenario
-from peerlane.reproduction.jobs import Job, Progress
+from peerlane.reproduction.jobs import Job
 from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.record import LISTED, Figure, Record, base
 from peerlane.reproduction.sensitivity.search import Search
@@ -23,7 +24,7 @@ from peerlane.reproduction.sensitivity.task import Move, fewer, look, probe, sim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
-    from concurrent.futures import Future
+    from concurrent.futures import Executor, Future
 
     from peerlane.reproduction.sensitivity.search import Group
     from peerlane.reproduction.sensitivity.task import Look, Outcome
@@ -46,7 +47,13 @@ class Measured:
     is_whole: bool
 
 
-def save(system: str, *, only: str | None = None, progress: Tell | None = None) -> Measured:
+def save(
+    system: str,
+    *,
+    only: str | None = None,
+    executor: Executor | None = None,
+    progress: Tell | None = None,
+) -> Measured:
     """Measures what moves the rows of a system, and writes it beside `expected.toml`.
 
     What the file there has, and what is still right, is not measured again. Ctrl-C keeps what was
@@ -55,6 +62,7 @@ def save(system: str, *, only: str | None = None, progress: Tell | None = None) 
     Args:
         system: One of `systems()`.
         only: Measures one figure; what is known of the others stays.
+        executor: Workers that are processes; those of this machine, if absent.
         progress: Called with what is done, and how long the rest will take.
 
     Raises:
@@ -77,7 +85,7 @@ def save(system: str, *, only: str | None = None, progress: Tell | None = None) 
         return found
 
     try:
-        work.run(keep)
+        work.run(keep, executor)
     except KeyboardInterrupt:
         is_whole = False
     else:
@@ -119,9 +127,9 @@ class _Work:
         self._spent_s = 0.0
         self._share = 0.0
 
-    def run(self, keep: Callable[[], object]) -> None:
+    def run(self, keep: Callable[[], object], executor: Executor | None) -> None:
         """Measures everything on all processors, and calls `keep` now and then."""
-        pool = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_begin)
+        pool = executor or ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_begin)
         try:
             self._look(pool)
             self._plan(pool)
@@ -136,9 +144,10 @@ class _Work:
                 for future in done:
                     self._heard(*self._running.pop(future), future.result())
         finally:
-            pool.shutdown(cancel_futures=True)
+            if pool is not executor:
+                pool.shutdown(cancel_futures=True)
 
-    def _look(self, pool: ProcessPoolExecutor) -> None:
+    def _look(self, pool: Executor) -> None:
         """Simulates each figure with nothing moved, the longest first."""
         longest = sorted(self._wanted, key=lambda name: -Job(self._system, name).seconds)
         looks = {
@@ -179,7 +188,7 @@ class _Work:
         new.little = [key for key in old.little if base(key) in new.inputs]
         return new
 
-    def _plan(self, pool: ProcessPoolExecutor) -> None:
+    def _plan(self, pool: Executor) -> None:
         """Finds out which moves there are of the inputs that are not known."""
         missing = {
             key: one
@@ -201,7 +210,7 @@ class _Work:
             ]
         self._planned = True
 
-    def _begin(self, pool: ProcessPoolExecutor, order: Iterable[Search]) -> bool:
+    def _begin(self, pool: Executor, order: Iterable[Search]) -> bool:
         """Begins simulations, of the quickest figure first; no if all have ended."""
         for search in order:
             if todo := self._todo.pop(search.figure, None):
@@ -243,7 +252,7 @@ class _Work:
         self._share = max(self._share, self._spent_s / total if total else 1.0)
         running, _ = next(iter(self._running.values()))
         words = f"{self._system} {running}, what moves it"
-        self._progress(Progress(words, self._share, remaining / (os.cpu_count() or 1)))
+        self._progress(Progress(self._share, words, remaining / (os.cpu_count() or 1)))
 
     def record(self, wanted: Container[str]) -> Record:
         """What is known now, of figures that are still wanted."""

@@ -14,7 +14,7 @@ from peerlane.reproduction.inputs import (
     CONSTANT,
     Input,
     is_name,
-    tables,
+    kinds,
     used,
     value_of,
 )
@@ -24,6 +24,8 @@ from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from peerlane._core import Scenario
 
 _CHOICES = re.compile(r'is not known; write (".*)')
 
@@ -68,7 +70,7 @@ def simulate(
     wanted: frozenset[str],
     moves: tuple[Move, ...] = (),
     *,
-    watch: Callable[[dict[str, Any]], object] | None = None,
+    watch: Callable[[Scenario], object] | None = None,
 ) -> Outcome:
     """Simulates a figure with inputs moved, up to the last row that is wanted.
 
@@ -77,7 +79,7 @@ def simulate(
         figure: The function of its experiments.
         wanted: The ids of these rows.
         moves: The inputs to move, all at once.
-        watch: A function that is called with the tables of each scenario.
+        watch: A function that is called with each scenario.
     """
     machine, share, more = replace(studied(system), watch=watch), None, False
     began = time.monotonic()
@@ -98,15 +100,15 @@ def simulate(
 
 def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
     """Simulates a figure with nothing moved, and finds its inputs."""
-    inputs, kinds = constants_of(system), set[str]()
+    inputs, found = constants_of(system), set[str]()
 
-    def watch(scenario: dict[str, Any]) -> None:
-        kinds.update(kind for found, _ in tables(scenario) for kind in found)
+    def watch(scenario: Scenario) -> None:
+        found.update(kinds(scenario))
         uses = (use for use in used(scenario) if is_movable(use.key, use.input))
         inputs.update({use.input.name: use.input for use in uses})
 
     outcome = simulate(system, figure, wanted, watch=watch)
-    return Look(outcome, inputs, frozenset(kinds))
+    return Look(outcome, inputs, frozenset(found))
 
 
 def studied(system: str) -> Machine[Any]:

@@ -60,14 +60,14 @@ SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n
 
 STARTED = "program"
 """Software on the host starts each access of a card by its registers, and polls until it has ended:
-the source's API does so, and TaPaSCo's runtime waits for transfers in a loop, without sleep
+the source's API polls, and TaPaSCo's runtime waits for transfers in a loop, without sleep
 (esa-tu-darmstadt/tapasco, runtime/libtapasco/src/dma_user_space.rs)."""
 
 BULK = tuple(1 << n for n in range(4, 11))
 """Sizes of bulk transfers in KiB: 16 KiB to 1 MiB."""
 
 LENGTHS = ("64 B", "128 B", "4 KiB", "32 KiB")
-"""Sizes of accesses with and without a translation: those of the source's figure 4, and 32 KiB,
+"""Sizes of accesses with and without a translation: the sizes of the source's figure 4, and 32 KiB,
 from which on the transfer takes longer than the translation."""
 
 LANES = {

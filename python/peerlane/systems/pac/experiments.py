@@ -133,7 +133,7 @@ def video(machine: Machine) -> Measurements:
 
 
 def _steady_from(found: Mapping[int, Rates], steady: float) -> int:
-    """The smallest size from which on both rates are close to those of the largest."""
+    """The smallest size from which on both rates are close to the rates of the largest."""
     last = dict(_both(found[max(found)]))
     unsteady = [
         size

@@ -148,7 +148,7 @@ def _zero_load(machine: Machine) -> float:
 
 
 def _torus(machine: Machine, size: str, routers: dict[str, Setting]) -> Fabric:
-    """Routers like the published one, with four fibres each, below such hosts."""
+    """Routers like the published one, with four fibres each, below these hosts."""
     board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": 4}
     hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
     return machine.fabric().network(

@@ -97,7 +97,7 @@ pub enum ControllerTimer {
     Link(Port, LinkTimer),
 }
 
-/// Number of timers of each port: one for each of its outputs, one for arrivals, and those of its link.
+/// Number of timers of each port: one for each of its outputs, one for arrivals, and the timers of its link.
 const TIMERS: u32 = 3 + LinkTimer::COUNT;
 
 impl Label for ControllerTimer {
@@ -231,7 +231,7 @@ impl Controller {
         &mut self.cables[port.index() - self.own]
     }
 
-    /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: the log alone tells.
+    /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: only the log has it.
     fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         if self.cable(port).link.fails_at() == fx.now() {
             fx.observe(Observation::Incident {

@@ -13,7 +13,7 @@ use crate::root_complex::RootComplex;
 use crate::root_complex::timer::RootTimer;
 
 /// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
-/// the request, so these tags are separate from those of the CPU's memory requests.
+/// the request, so these tags are separate from the tags of the CPU's memory requests.
 #[derive(Clone, Debug)]
 pub(in crate::root_complex) struct Configuration {
     progress: Progress,
@@ -39,7 +39,7 @@ enum Progress {
     Answered(Option<u32>),
 }
 
-/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and those of requests that timed out are in
+/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and tags of requests that timed out are in
 /// quarantine.
 const TAGS: u16 = 32;
 

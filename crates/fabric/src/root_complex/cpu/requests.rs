@@ -159,7 +159,7 @@ impl<C: Cpu> RootComplex<C> {
         self.notify(due, Notice::Undeliverable(place, packet), fx);
     }
 
-    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for those
+    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for requests
     /// of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);

@@ -85,7 +85,7 @@ pub struct TranslationCounters {
     pub waited: Span,
     /// The longest of these times.
     pub longest_wait: Span,
-    /// Invalidations by software while devices run, besides those of buffers that move.
+    /// Invalidations by software while devices run, besides invalidations of buffers that move.
     pub invalidations: u64,
 }
 
@@ -340,7 +340,7 @@ impl TranslationAgent {
         advanced
     }
 
-    /// Takes the answers of the IOMMU, and asks for requests that waited for one.
+    /// Takes the answers of the IOMMU, and requests translations for packets that waited for one.
     fn take_answers(&mut self, memory: &mut MemoryController, now: Time, advanced: &mut Advanced) {
         let mut freed = Vec::new();
         let lead = self.lead;
@@ -395,7 +395,7 @@ impl TranslationAgent {
         self.wake.schedule(next).then(|| next.since(now))
     }
 
-    /// Asks the IOMMU for the translation of a packet's address.
+    /// Requests from the IOMMU the translation of a packet's address.
     fn ask(&mut self, question: Question) {
         let (who, address, purpose) = question.needed;
         let free = self.outstanding.iter().position(Option::is_none);

@@ -99,12 +99,12 @@ kernel::parameters! {
         primitive: Option<Primitive> = None, from "each flow";
         /// Messages of a nic that may be under way.
         outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
-        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size. With it, the bytes of the flow are those of count messages of request_size, and the latency is not measured.
+        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size. With it, the flow has the bytes of count messages of request_size, and the latency is not measured.
         smallest: Option<Bytes> = None, from "messages of one size";
         /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(255), from "each flow has a queue pair of its own";
         /// Whether requests have the attribute Relaxed Ordering, with which they may pass earlier writes. The requester sets it while Enable Relaxed Ordering in its Device Control is set.
-        relaxed_ordering: bool = false, from "PCIe Base 2.2.6.4: the default ordering";
+        relaxed_ordering: bool = false, lifts "order" to ["true"], from "PCIe Base 2.2.6.4: the default ordering";
         /// Whether requests have the attribute ID-based Ordering, with which they may pass earlier writes of other requesters. The requester sets it while IDO Request Enable in its Device Control 2 is set.
         id_ordering: bool = false, from "PCIe Base 2.2.6.4: the default ordering";
         /// Whether requests have the attribute No Snoop: the requester needs no coherence. The requester sets it while Enable No Snoop in its Device Control is set.
@@ -114,7 +114,7 @@ kernel::parameters! {
         /// The process whose addresses are in the requests: they have a PASID prefix with this number. The requester sends it while PASID Enable
         /// in its PASID capability is set, and the IOMMU of the host translates the addresses by the page table of the process.
         pasid: Option<u32> = None, within None..=Some(0xf_ffff), from "PCIe Base 6.20: no prefix, the address space of the function";
-        /// Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
+        /// Whether the PASID prefix of reads requests permission to execute: Execute Requested.
         execute_requested: bool = false, from "PCIe Base 6.20.2: not requested";
         /// Whether the PASID prefix says that privileged software makes the requests: Privileged Mode Requested.
         privileged_requested: bool = false, from "PCIe Base 6.20.2: not privileged";

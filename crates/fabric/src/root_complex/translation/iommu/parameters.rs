@@ -35,7 +35,7 @@ kernel::parameters! {
         /// Bytes of translated requests of a function after which software invalidates, because it unmaps what the function has used: the
         /// size of a buffer (iommu.strict=1 on Linux), or of as many as are unmapped together.
         invalidate_after: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(1 << 40)), from "our choice: mappings stay. Linux, drivers/iommu/dma-iommu.c: a flush queue has 256 buffers";
-        /// Translations that go after so many bytes: "pages", those of the pages that the function has used since the last time, or
+        /// Translations that go after so many bytes: "pages", translations of the pages that the function has used since the last time, or
         /// "function", all of it, with the tables in the walk cache.
         invalidation_scope: InvalidationScope = InvalidationScope::Pages, from "VT-d, IOTLB Invalidate: page-selective or domain-selective; iommu.strict=1 on Linux unmaps pages";
         /// Time from the first use of a translation to an invalidation of all translations of all functions, again and again.

@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from peerlane.report.charts.chart import Panel, Spec
-from peerlane.report.charts.names import short_names
-from peerlane.report.charts.scales import BYTES, Scale, is_geometric, letters, round_values, ticks
-from peerlane.report.colours import SERIES
+from peerlane.charts.chart import Panel, Spec
+from peerlane.charts.colours import SERIES
+from peerlane.charts.names import short_names
+from peerlane.charts.scales import BYTES, Scale, is_geometric, letters, round_values, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 HEIGHT = 170
 MOST = len(SERIES)
-"""Lines of one plot: more cannot be told apart."""
+"""Lines of one plot that have a colour of their own."""
 
-_MOST_POINTS = 2000
+_MOST_POINTS = 20_000
 """Points of one plot, so that pages stay small."""
+
+_NAME = 14
+"""Pixels of the name of a line."""
 
 _MARKED = 30
 """Points of a line that are marked, at most."""
@@ -70,7 +73,8 @@ class Axis:
     @property
     def words(self) -> str:
         """What the axis shows, with its unit."""
-        return f"{self.label}, {self.unit}" if self.unit not in {"", "B"} else self.label
+        unit = "" if self.unit == "B" else self.unit
+        return f"{self.label}, {unit}" if self.label and unit else self.label or unit
 
 
 def lines(  # noqa: PLR0913 - each says one thing of the plot
@@ -83,7 +87,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
     joined: bool = True,
     highest: float | None = None,
 ) -> Panel:
-    """A plot of at most `MOST` lines.
+    """A plot of lines; those beyond `MOST` have the colours of the first ones again.
 
     Args:
         title: Above it.
@@ -103,10 +107,11 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         for line in drawn
         for at, value, half in zip(line.x, line.y, line.spread or [None] * len(line.x), strict=True)
     ]
+    height = max(HEIGHT, _NAME * len(series))
     known = [value for point in points for key in ("y", "low", "high") if (value := point.get(key))]
     scale = Scale(
         [value for value in (*known, highest) if isinstance(value, float | int)],
-        HEIGHT,
+        height,
         log=y.log,
     )
     across = _across([at for line in drawn for at in line.x], x)
@@ -116,10 +121,11 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         "scale": scale.spec,
         "axis": scale.axis,
     }
+    colours = [SERIES[number % MOST] for number, _ in enumerate(series)]
     colour: Spec = {
         "field": "series",
         "type": "nominal",
-        "scale": {"domain": list(series), "range": list(SERIES[: len(series)])},
+        "scale": {"domain": list(series), "range": colours},
         "legend": None,
     }
     tooltip = [
@@ -163,7 +169,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         layers.append(_labels(drawn, series, scale, (across, up, colour)))
     spec: Spec = {
         "data": {"values": points},
-        "height": HEIGHT,
+        "height": height,
         "title": y.words,
         "layer": layers,
     }

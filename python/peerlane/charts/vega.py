@@ -6,15 +6,15 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from peerlane.charts.chart import CONFIG
+from peerlane.charts.colours import LIGHT, painted
 from peerlane.errors import optional
 from peerlane.printable import printable
-from peerlane.report.charts.chart import CONFIG
-from peerlane.report.colours import LIGHT, painted
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from peerlane.report.charts.chart import Chart, Panel, Spec
+    from peerlane.charts.chart import Chart, Panel, Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """The name of the form of specifications, which is not an address that anything is fetched from."""
@@ -33,18 +33,18 @@ _HEAD = {
 _SCALE = 2
 """Pixels of a PNG for each of its SVG."""
 
-_NEEDED = ("a report needs vl-convert-python and jinja2", "report")
+_NEEDED = ("a figure needs vl-convert-python", "plot")
 
 
 def check_installed() -> None:
-    """Makes sure that charts can be made.
+    """Makes sure that pages with charts can be made.
 
     Raises:
         MissingPackageError: They cannot.
     """
-    _library()
-    with optional(*_NEEDED):
+    with optional("a report needs vl-convert-python and jinja2", "report"):
         import jinja2  # noqa: F401, PLC0415 - optional
+        import vl_convert  # noqa: F401, PLC0415 - optional, and slow to load
 
 
 @cache
@@ -65,8 +65,8 @@ def compiled(panel: Panel, text: str) -> Spec:
     return vega
 
 
-def svg(chart: Chart) -> str:
-    """A chart as a drawing for paper."""
+def specification(chart: Chart) -> Spec:
+    """A chart as one Vega-Lite specification, in the colours of paper."""
     several = len(chart.panels) > 1
     width = _PANEL_WIDTH if several else _IMAGE_WIDTH
     panels = [_wide(panel.spec, width) for panel in chart.panels]
@@ -79,7 +79,13 @@ def svg(chart: Chart) -> str:
         whole = {"concat": panels, "columns": 2, "resolve": {"scale": own}}
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
     spec = _printable({"$schema": SCHEMA, "config": config} | whole)
-    drawing: str = _library().vegalite_to_svg(painted(json.dumps(spec)))
+    found: Spec = json.loads(painted(json.dumps(spec)))
+    return found
+
+
+def svg(chart: Chart) -> str:
+    """A chart as a drawing for paper."""
+    drawing: str = _library().vegalite_to_svg(specification(chart))
     return drawing
 
 
@@ -87,6 +93,12 @@ def png(drawing: str) -> bytes:
     """A drawing as pixels."""
     pixels: bytes = _library().svg_to_png(drawing, scale=_SCALE)
     return pixels
+
+
+def pdf(drawing: str) -> bytes:
+    """A drawing as a page of its size."""
+    page: bytes = _library().svg_to_pdf(drawing)
+    return page
 
 
 def _wide(spec: Spec, width: int) -> Spec:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.report.charts.chart import Panel, Spec
+from peerlane.charts.chart import Panel, Spec
+from peerlane.charts.scales import beside, rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,21 +57,7 @@ def bars(
             }
         )
     shown = [kind for kind in colours if any(part.kind == kind for part in parts)]
-    extent = min(130, round(_LETTER * max(map(len, names), default=0)) + 8)
-    y: Spec = {
-        "field": "bar",
-        "type": "nominal",
-        "sort": names,
-        "scale": {"type": "band", "padding": 0.22},
-        "axis": {
-            "title": None,
-            "minExtent": extent,
-            "maxExtent": extent,
-            "labelLimit": extent,
-            "domain": False,
-            "ticks": False,
-        },
-    }
+    y = rows("bar", names, "band", 0.22, domain=False, ticks=False)
     x: Spec = {
         "field": "from",
         "type": "quantitative",
@@ -134,4 +121,4 @@ def bars(
             },
         ],
     }
-    return Panel("", spec, right=max(0, extent - 30))
+    return Panel("", spec, right=beside(names))

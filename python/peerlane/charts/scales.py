@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from peerlane.report.charts.chart import Spec
+    from peerlane.charts.chart import Spec
 
 BYTES = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '.4~g') + ' GiB' :"
@@ -131,6 +131,31 @@ def ticks(values: Sequence[float], *, log: bool) -> Spec:
     while len(known) > _MOST_TICKS:
         known = known[::2]
     return {"values": known}
+
+
+def rows(
+    field: str, names: Sequence[str], scale: Literal["band", "point"], padding: float, **axis: bool
+) -> Spec:
+    """The vertical channel of rows, whose names stand left of the plot in their order."""
+    extent = _extent(names)
+    return {
+        "field": field,
+        "type": "nominal",
+        "sort": list(names),
+        "scale": {"type": scale, "padding": padding},
+        "axis": {"title": None, "minExtent": extent, "maxExtent": extent, "labelLimit": extent}
+        | axis,
+    }
+
+
+def beside(names: Sequence[str]) -> int:
+    """The pixels that a panel of rows needs beside the usual ones."""
+    return max(8, _extent(names) - 30)
+
+
+def _extent(names: Sequence[str]) -> int:
+    """Pixels for names left of a plot."""
+    return min(150, round(_LETTER * max(map(len, names), default=0)) + 8)
 
 
 def letters(labels: Sequence[str]) -> int:

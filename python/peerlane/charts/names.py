@@ -19,7 +19,7 @@ def short(name: str, mark: str = "") -> str:
 
     Args:
         name: The whole name.
-        mark: Stands at the end, and tells the name from others.
+        mark: Stands at the end, and distinguishes the name from others.
     """
     name = re.sub("( down| up)$", lambda found: _ARROWS[found[0]], name)
     room = _LONGEST - len(mark)

@@ -1,0 +1,1 @@
+"""Charts of plain data, as Vega-Lite specifications."""

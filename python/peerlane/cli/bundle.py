@@ -1,0 +1,222 @@
+"""`peerlane bundle`: a result in one archive with its scenario, which runs again and compares."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from peerlane.cli.console import emit, say, warn, write
+from peerlane.cli.files import keep_apart
+from peerlane.cli.head import head
+from peerlane.cli.options import FAILED, JsonTo, writable
+from peerlane.results.reading import FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from peerlane.bundle import Bundle
+
+KEPT = {
+    "run": ("--set", "--seed", "--rtl", "--repeat", "--interval", "--check-coherence", "--explain"),
+    "explain": ("--set", "--seed", "--flow", "--what-if"),
+    "sweep": (
+        *("--set", "--seed", "--vary", "--metric", "--sample"),
+        *("--loads", "--steps", "--to", "--traffic"),
+    ),
+}
+"""The options that decide on the numbers of a command. A bundle runs again with these alone."""
+
+
+def bundle(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="RESULT.json|ARCHIVE.zip",
+            help="What `run`, `explain` or `sweep` wrote with --json; with --check, an archive.",
+        ),
+    ],
+    *,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="The archive; RESULT with .zip, if absent.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Simulate an archive again, and compare the numbers."),
+    ] = False,
+    json_to: JsonTo = None,
+) -> None:
+    """Put a result into one archive with its scenario, or check such an archive.
+
+    `peerlane run card.toml --json card.json`, then `peerlane bundle card.json` writes card.zip, and
+    `peerlane bundle --check card.zip` runs it again, on any machine.
+
+    The archive is a ZIP file: the scenario, the numbers, and the version of Peerlane, the options,
+    the seed and the digests of both. The scenario must be where the command of the result read it,
+    and be the same as then. The archive of a result is the same file whenever it is written on one
+    machine.
+
+    --check prints what differs, or that nothing does. The exit status is 1 if a number differs, and
+    2 if the archive is damaged. It runs nothing but the scenario: there are no models, circuits or
+    programs in an archive, and no other options of the command line than those that set keys,
+    seeds and points.
+    """
+    if check:
+        if out is not None:
+            raise typer.BadParameter("--out is for a new archive; leave out --check")
+        _check(file, json_to)
+        return
+    if json_to is not None:
+        raise typer.BadParameter("--json has the differences that --check finds; add --check")
+    from peerlane.results.reading import text_of
+
+    target = out or str(Path(file).with_suffix(".zip"))
+    keep_apart([file], {"--out": target})
+    write(target, _of_result(text_of(file), file).archive())
+    say(f"wrote {target}")
+
+
+def _of_result(numbers: str, source: str) -> Bundle:
+    """The bundle of a result, from the command that made it."""
+    from peerlane.bundle import KINDS, Bundle, Manifest, file_name
+    from peerlane.cli.scenarios import scenario_text
+    from peerlane.fabric.simulation import digest_of
+    from peerlane.results.reading import document_of
+
+    made = document_of(numbers, source, *KINDS)
+    command: list[Any] = list(made.get("command") or ())
+    if len(command) < 2:  # noqa: PLR2004 - peerlane, and the name of the command
+        raise FileError(
+            f"{source} has no command that made it; write it with `peerlane run --json`"
+        )
+    given, options = _parsed(command[1], command[2:], source)
+    file = given["file"]
+    if file == "-":
+        raise FileError(f"{source} is of a scenario from standard input; run it from a file")
+    text, name = scenario_text(file)
+    if not any(made.get("scenario_digest") == digest for digest in _digests(text, given)):
+        raise FileError(f"{file} is not the scenario of {source} any more; run it again")
+    manifest = Manifest(
+        schema="peerlane-bundle/1",
+        version=made["version"],
+        command=command[1],
+        file=file_name(name),
+        options=tuple(options),
+        seed=made.get("seed"),
+        scenario_digest=digest_of(text),
+        numbers_digest=digest_of(numbers),
+        bundled_on={
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.release()}",
+            "processor": platform.machine(),
+        },
+    )
+    return Bundle(manifest, text, numbers)
+
+
+def _digests(text: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """The digests of a scenario as it is, and with the keys that the options set."""
+    from peerlane.cli.scenarios import open_simulation
+    from peerlane.fabric.simulation import digest_of
+
+    yield digest_of(text)
+    settings, circuits = given.get("settings"), given.get("rtl")
+    yield open_simulation(given["file"], settings=settings, circuits=circuits).scenario_digest
+
+
+def _check(path: str, json_to: str | None) -> None:
+    import peerlane
+    from peerlane.bundle import open_bundle
+    from peerlane.cli.tables.comparison import comparison
+    from peerlane.varying.comparison import compare
+
+    keep_apart([path], {"--json": json_to})
+    found = open_bundle(path)
+    version = found.manifest.version
+    if version != peerlane.__version__:
+        warn(f"{path} is of Peerlane {version}, and this is {peerlane.__version__}")
+    outcome = compare(found.document(path), _run_again(found, path))
+    names = (path, "this run")
+    emit(head("comparison") | outcome.to_json(), comparison(outcome, names, every=False), json_to)
+    if outcome.changes or outcome.only_before or outcome.only_after:
+        raise typer.Exit(FAILED)
+
+
+def _run_again(found: Bundle, path: str) -> dict[str, Any]:
+    """The document of another run, which is a process of its own in a folder of its own."""
+    from peerlane.bundle import KINDS
+    from peerlane.results.reading import document_of, text_of
+
+    manifest = found.manifest
+    place = f"{path}: bundle.json"
+    _, options = _parsed(manifest.command, [manifest.file, *manifest.options], place)
+    if tuple(options) != manifest.options:
+        raise FileError(f"{place}: options are not written as `peerlane bundle` writes them")
+    with TemporaryDirectory() as folder:
+        scenario, numbers = Path(folder) / manifest.file, Path(folder) / "numbers.json"
+        scenario.write_text(found.scenario, encoding="utf-8", newline="")
+        peerlane = [sys.executable, "-P", "-m", "peerlane", manifest.command, manifest.file]
+        done = subprocess.run(
+            [*peerlane, *options, "--json", numbers.name],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if not numbers.exists():
+            reason = done.stderr.strip().splitlines()[-1:] or ["it wrote no numbers"]
+            raise FileError(f"{path}: the run failed: {reason[0].removeprefix('error: ')}")
+        return document_of(text_of(numbers), "this run", *KINDS)
+
+
+def _parsed(
+    command: str, arguments: Sequence[str], source: str
+) -> tuple[Mapping[str, Any], list[str]]:
+    """The arguments of a command by their names, and the options that decide on its numbers.
+
+    Raises:
+        FileError: The command is another one, its arguments are wrong, or it loads code.
+    """
+    if command not in KEPT:
+        raise FileError(f"{source} is of `peerlane {command}`; a bundle is of {', '.join(KEPT)}")
+    from peerlane.cli.commands import app
+
+    found: Any = typer.main.get_command(app)
+    found = found.commands[command]
+    context = typer.Context(found, info_name=command)
+    try:
+        given, rest, _ = found.make_parser(context).parse_args(list(arguments))
+    except typer.TyperException as error:
+        raise FileError(f"{source}: {error.format_message()}") from None
+    if given.get("models"):
+        raise FileError(
+            f"{source} is of a run with --model, which loads code; a bundle has a scenario alone"
+        )
+    if rest or given.get("file") is None:
+        raise FileError(f"{source}: its command has no single scenario")
+    return given, list(_written(found, given, KEPT[command]))
+
+
+def _written(command: Any, given: Mapping[str, Any], kept: Sequence[str]) -> Iterator[str]:  # noqa: ANN401 - the classes of commands are private to typer
+    """The options that are kept, as one word each."""
+    for option in command.params:
+        if option.opts[0] not in kept or option.name not in given:
+            continue
+        value = given[option.name]
+        if option.secondary_opts:
+            yield (option.opts if value else option.secondary_opts)[0]
+        else:
+            yield from (
+                f"{option.opts[0]}={one}" for one in (value if option.multiple else [value])
+            )

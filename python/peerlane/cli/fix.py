@@ -1,0 +1,113 @@
+"""`peerlane fix`: renames the keys of scenarios that older versions called otherwise."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from contextlib import suppress
+from difflib import unified_diff
+from io import BytesIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Annotated
+
+import typer
+
+from peerlane.cli.options import FAILED
+
+_STANDARD_INPUT = "-"
+
+
+def fix(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Scenarios; - is standard input.")
+    ],
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; print what would change.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Write nothing; print the changes as a unified diff.")
+    ] = False,
+) -> None:
+    """Rename the keys of scenarios that older versions called otherwise, in place.
+
+    Comments and layout stay as they are. Each change is printed with its line, and so is each that
+    is left to you, because the value of the key has another meaning now. The text of standard input
+    is printed with the keys of today.
+
+    The exit status is 1 when a change is left to you, and with --check or --diff when a file would
+    change. It is 2 when a file is no TOML, or cannot be read or written: that file stays as it is,
+    and the others are rewritten.
+    """
+    from peerlane.cli.failures import status_of
+
+    status = 0
+    for file in files:
+        try:
+            status = max(status, _fix(file, writes=not (check or diff), shows=diff))
+        except (OSError, ValueError) as error:
+            status = max(status, status_of(error))
+    if status:
+        raise typer.Exit(status)
+
+
+def _fix(file: str, *, writes: bool, shows: bool) -> int:
+    """Rewrites a file, if it `writes`; the exit status.
+
+    Raises:
+        OSError: It cannot be read or written.
+        ScenarioError: It is not TOML.
+    """
+    from peerlane import _core
+    from peerlane.cli.console import say
+    from peerlane.fabric.simulation import MOST_BYTES, scenario_of
+
+    name = "standard input" if file == _STANDARD_INPUT else file
+    if file == _STANDARD_INPUT:
+        content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    else:
+        with Path(file).open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    scenario_of(BytesIO(content), name)  # refuses what is no text
+    text = content.decode()
+    new, made, left = _core.fix(text, name)
+    for line, what in sorted(made + left):
+        say(f"{name}:{line}: {what}")
+    if shows:
+        before, now = text.splitlines(keepends=True), new.splitlines(keepends=True)
+        sys.stdout.writelines(unified_diff(before, now, fromfile=name, tofile=name))
+    elif writes and file == _STANDARD_INPUT:
+        sys.stdout.write(new)
+    elif writes and new != text:
+        replace(Path(file), new.encode())
+    return FAILED if left or (made and not writes) else 0
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Replaces a file as a whole: it has its old content, or all of the new one.
+
+    Raises:
+        OSError: It cannot be written, and is as it was.
+    """
+    real = path.resolve()  # a symbolic link stays one
+    if not real.is_file():
+        raise OSError(errno.EINVAL, "Is no regular file; - is standard input", str(path))
+    if not os.access(real, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    try:
+        with NamedTemporaryFile(dir=real.parent, prefix=f".{real.name}.", delete=False) as part:
+            try:
+                part.write(content)
+                part.flush()
+                os.fsync(part.fileno())
+                shutil.copymode(real, part.name)
+                Path(part.name).replace(real)
+            except BaseException:
+                with suppress(OSError):
+                    Path(part.name).unlink()
+                raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None

@@ -1,0 +1,27 @@
+"""The progress of long work, in the one form that all functions with `progress` report."""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class Progress(float):
+    """The share of the work that is done, 0 to 1.
+
+    `now` names what is done at the moment, and `remaining_s` is the time left in seconds; each is
+    empty where it is not known. A run of a single simulation reports a plain `float`.
+    """
+
+    now: str
+    remaining_s: float | None
+
+    def __new__(cls, share: float, now: str = "", remaining_s: float | None = None) -> Self:
+        """The share, and what is known beside it."""
+        made = super().__new__(cls, share)
+        made.now, made.remaining_s = now, remaining_s
+        return made
+
+    @classmethod
+    def of(cls, done: int, total: int, what: str) -> Progress:
+        """The progress after some of `total` pieces, such as "points"."""
+        return cls(done / total, f"{done:,} of {total:,} {what}")
