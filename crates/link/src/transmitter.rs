@@ -368,7 +368,11 @@ impl Transmitter {
             None => match self.pick(at, cx.packets()) {
                 (channel, Pick::Packet(source, class, place)) => {
                     let queue = &mut self.channels[channel].queue;
-                    let passed = queue.ahead(source, class, place);
+                    let passed = if place > 0 {
+                        queue.ahead(source, class, place)
+                    } else {
+                        0
+                    };
                     (channel, (source, passed), queue.take(source, class, place))
                 }
                 (_, Pick::NotBefore(time)) => return Turn::NotBefore(time),

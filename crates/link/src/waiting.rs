@@ -5,7 +5,7 @@ mod claims;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
-use kernel::{Time, members};
+use kernel::Time;
 use protocol::{Arbitration, Class, Passing, PerClass, TrafficClass};
 
 use crate::balance::{Balance, Side};
@@ -350,9 +350,11 @@ impl Queue {
             return picked;
         }
         let mut otherwise = Pick::Empty;
-        for (first, left) in self.in_turn() {
-            for number in members(left) {
-                match self.choose(first + number as usize, now, budgets, packets) {
+        for (first, mut left) in self.in_turn() {
+            while left != 0 {
+                let number = first + left.trailing_zeros() as usize;
+                left &= left - 1;
+                match self.choose(number, now, budgets, packets) {
                     picked @ Pick::Packet(..) => return picked,
                     why => otherwise = otherwise.or(why),
                 }
