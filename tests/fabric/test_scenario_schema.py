@@ -13,7 +13,7 @@ import pytest
 
 from conftest import PAIR
 from peerlane import _core
-from peerlane.fabric.paths import read_value
+from peerlane._core import read_value
 from peerlane.models.registry import catalogue
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conftest import PAIR, needs_lspci
-from peerlane import Fabric, ScenarioError
+from peerlane import Fabric, ScenarioError, Simulation
 from peerlane._core import Scenario
 from peerlane.dotted import join_path, split_path
 from peerlane.fabric.paths import read_setting
@@ -217,3 +218,20 @@ def test_a_value_in_a_run_is_written_or_of_a_profile_or_the_default() -> None:
     scenario.set("devices.a.tags", 7)
     assert scenario.effective("devices.a.tags") == (7, "written", None)
     assert scenario.effective("links.s0-a.lanes")[1] == "written"
+
+
+def test_a_scenario_that_another_process_gets_keeps_its_lines() -> None:
+    devices = '[devices."d{i}"]\neach = "i = 0..1"\nupstream = "h"\ntags = 0\n'
+    text = f"[links]\nlanes = 4\n[hosts.h]\n{devices}"
+    scenario = Scenario.parse(text, "sent.toml")
+    scenario.set("seed", 7)
+    scenario.write_out()
+    received = pickle.loads(pickle.dumps(scenario))  # noqa: S301 - we made it
+    assert received.effective("links.lanes") == (4, "written", 2)
+    assert received.effective("seed") == (7, "written", None)
+    assert received.to_toml() == scenario.to_toml()
+    for one in (scenario, received):
+        with pytest.raises(
+            ScenarioError, match=r"^sent.toml:7: devices.d0.tags: 0 is out of range"
+        ):
+            Simulation(one)

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -276,8 +277,9 @@ def test_another_executor_changes_no_result() -> None:
         assert (found, found.workers) == (fabric.sweep(tags), 2)
         assert fabric.explain(executor=processes) == fabric.explain()
         shares: list[Progress] = []
-        known = reproduce("rosta", only="latency", executor=processes, progress=shares.append)
-        assert known == reproduce("rosta", only="latency")
+        with patch.object(processes, "submit", wraps=processes.submit) as submitted:
+            known = reproduce("rosta", only="latency", executor=processes, progress=shares.append)
+        assert (known, submitted.call_count) == (reproduce("rosta", only="latency"), 1)
         assert float(shares[-1]) == 1
     with pytest.raises(ValueError, match="scheduler and executor exclude each other"):
         fabric.sweep(tags, executor=processes, scheduler="tcp://127.0.0.1:1")

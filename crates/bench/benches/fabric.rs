@@ -15,7 +15,7 @@ fn fabric(criterion: &mut Criterion) {
     for endpoints in [1, 8, 64, 512] {
         group.bench_function(format!("{endpoints} endpoints"), |bencher| {
             bencher.iter_batched(
-                || bench::simulation(endpoints, TLPS),
+                || bench::ready(&bench::scenario(endpoints, TLPS)),
                 |mut simulation| black_box(simulation.run(&mut |_| true)),
                 BatchSize::LargeInput,
             );
@@ -37,7 +37,7 @@ fn captures(criterion: &mut Criterion) {
     ];
     for (name, format) in formats {
         let captured = || {
-            let mut simulation = bench::simulation(1, TLPS);
+            let mut simulation = bench::ready(&bench::scenario(1, TLPS));
             if let Some(format) = format {
                 let nowhere = File::create("/dev/null").expect("the null device takes everything");
                 let begun = simulation.capture(format, &FilterOptions::default(), nowhere);
@@ -62,7 +62,7 @@ fn plan(criterion: &mut Criterion) {
     for endpoints in [8, 64, 512] {
         group.throughput(Throughput::Elements(endpoints));
         group.bench_function(format!("{endpoints} endpoints"), |bencher| {
-            bencher.iter(|| black_box(bench::simulation(endpoints as usize, TLPS)));
+            bencher.iter(|| black_box(bench::ready(&bench::scenario(endpoints as usize, TLPS))));
         });
     }
     group.finish();
@@ -77,7 +77,7 @@ fn network(criterion: &mut Criterion) {
     for side in [4, 8, 16, 32] {
         group.bench_function(format!("{side} x {side} routers"), |bencher| {
             bencher.iter_batched(
-                || bench::torus(side, HOPS),
+                || bench::ready(&bench::torus_scenario(side, HOPS)),
                 |mut simulation| black_box(simulation.run(&mut |_| true)),
                 BatchSize::LargeInput,
             );

@@ -3,7 +3,8 @@
 use kernel::ComponentId;
 use packet::{FlowId, Packet};
 
-use plan::{FabricPlan, ports};
+use plan::FabricPlan;
+use plan::ports::{self, Medium, WirePlan};
 
 /// The number of one direction of a link, fibre or cable. Both directions of a wire have neighbouring numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,55 +54,34 @@ impl Names {
             components: nodes.chain(controllers).cloned().collect(),
             flows: parts,
         };
-        for link in &plan.links {
-            let (upstream, downstream) = ports::ends(plan, link);
-            let ends = [upstream, downstream].map(|(node, port)| (node.0 as usize, port));
-            let host = Some(plan.nodes[link.downstream.0].root);
-            let ways = ["down", "up"].map(str::to_owned);
-            names.join(ends, (&link.id, host, true), ways);
-        }
-        for fibre in &plan.fibres {
-            let ends = fibre
-                .ends
-                .map(|(node, port)| (node, ports::fibre_port(port)));
-            let ways = names.ways(ends);
-            names.join(ends, (&fibre.id, None, false), ways);
-        }
-        for cable in &plan.cables {
-            let ends = cable.ends.map(|end| ports::cable_end(plan, end));
-            let ends = ends.map(|(component, port)| (component.0 as usize, port));
-            let ways = names.ways(ends);
-            names.join(ends, (&cable.id, None, true), ways);
+        for wire in ports::wires(plan) {
+            names.join(plan, &wire);
         }
         names
     }
 
-    /// The names of both directions between two components.
-    fn ways(&self, [(one, _), (other, _)]: [(usize, u32); 2]) -> [String; 2] {
-        let name = |component: usize| &self.components[component];
-        let way = |(from, to)| format!("{}-{}", name(from), name(to));
-        [(one, other), (other, one)].map(way)
-    }
-
-    /// Joins two ports by a link; `ways` are the names of the directions from the first and from the second.
-    fn join(
-        &mut self,
-        ends: [(usize, u32); 2],
-        (link, host, has_dllps): (&str, Option<usize>, bool),
-        ways: [String; 2],
-    ) {
+    /// Names both directions of a link, fibre or cable, and joins its ports by them.
+    fn join(&mut self, plan: &FabricPlan, wire: &WirePlan<'_>) {
         let first = self.directions.len();
-        let numbers = [first, first + 1].map(DirectionId);
-        self.directions.extend(ways.map(|name| Direction {
-            link: link.to_owned(),
+        let [there, back] = [first, first + 1].map(DirectionId);
+        let [one, other] = wire.ends.map(|(component, _)| component);
+        let way = |(from, to)| format!("{}-{}", self.component(from), self.component(to));
+        let (names, host) = match wire.medium {
+            Medium::Link(link) => (
+                wire.medium.directions().map(str::to_owned),
+                Some(plan.nodes[link.downstream.0].root),
+            ),
+            _ => ([(one, other), (other, one)].map(way), None),
+        };
+        self.directions.extend(names.map(|name| Direction {
+            link: wire.id.to_owned(),
             name,
             host,
-            has_dllps,
+            has_dllps: !matches!(wire.medium, Medium::Fibre(_)),
         }));
-        let [there, back] = numbers;
-        for ((component, port), leaves, arrives) in [(ends[0], there, back), (ends[1], back, there)]
-        {
-            let ports = &mut self.ends[component];
+        let [one, other] = wire.ends;
+        for ((component, port), leaves, arrives) in [(one, there, back), (other, back, there)] {
+            let ports = &mut self.ends[component.0 as usize];
             ports.resize(ports.len().max(port as usize + 1), None);
             ports[port as usize] = Some(WireEnd { leaves, arrives });
         }

@@ -629,7 +629,6 @@ impl Switch {
     }
 }
 
-/// The port with the function at `place`.
 fn port_of(place: FunctionPlace) -> Port {
     match place {
         FunctionPlace::Port(index) => Port(index as u16 + 1),
@@ -637,7 +636,6 @@ fn port_of(place: FunctionPlace) -> Port {
     }
 }
 
-/// The function of a port.
 fn place(port: Port) -> FunctionPlace {
     match port.index().checked_sub(1) {
         Some(index) => FunctionPlace::Port(index),

@@ -45,3 +45,70 @@ impl System {
             .await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fabric::Cpu;
+    use kernel::{Span, Time};
+    use packet::Packets;
+    use transaction::{CompletionBuffer, Memory, OutstandingLimits, RequesterLimits, Staging};
+
+    use super::*;
+    use crate::Processor;
+
+    const FUNCTION: FunctionId = FunctionId::new(1, 0, 0);
+    const REGISTER: u16 = 9;
+
+    /// The accesses of a change of a register that has the value `old`, or that nobody answers.
+    fn accesses(old: Option<u32>, (mask, value): (u32, u32)) -> Vec<Action> {
+        let limits = RequesterLimits {
+            max_payload: 128,
+            max_read_request: 64,
+            outstanding: OutstandingLimits {
+                tags: 8,
+                completion_timeout: Span::from_us(50),
+                tag_quarantine: Span::from_us(50),
+                completion_buffer: CompletionBuffer::default(),
+            },
+            staging: Staging::default(),
+        };
+        let mut processor = Processor::new(FunctionId(0), limits, 1);
+        processor.spawn(Time::ZERO, |system| async move {
+            let at = (FUNCTION, REGISTER);
+            system.change_register(at, (mask, value)).await;
+        });
+        let mut all = Vec::new();
+        loop {
+            let memory = fabric::Ram {
+                base: 0,
+                bytes: &Memory::new(0),
+            };
+            processor.next(Time::ZERO, &mut Packets::default(), memory);
+            let Some((ticket, access)) = processor.next_configuration() else {
+                return all;
+            };
+            assert_eq!((access.target, access.register), (FUNCTION, REGISTER));
+            all.push(access.action);
+            processor.configured(ticket, old, Time::ZERO);
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_register_writes_only_the_bytes_with_changed_bits() {
+        let write = |value, enables| Action::Write { value, enables };
+        assert_eq!(
+            accesses(Some(0x1234_5678), (0x0000_ff00, 0xabab_abab)),
+            [Action::Read, write(0x1234_ab78, 0b0010)]
+        );
+        assert_eq!(
+            accesses(Some(0), (0x8000_0001, u32::MAX)),
+            [Action::Read, write(0x8000_0001, 0b1001)]
+        );
+    }
+
+    #[test]
+    fn a_register_of_which_no_function_answers_is_not_written() {
+        assert_eq!(accesses(None, (1, 1)), [Action::Read]);
+        assert_eq!(accesses(Some(u32::MAX), (1, 1)), [Action::Read]);
+    }
+}

@@ -51,7 +51,7 @@ impl Interrupt {
             match self.wait(system, costs, resets).await {
                 Wake::Interrupt => break,
                 Wake::Reset => return false,
-                Wake::Look => {}
+                Wake::Check => {}
             }
         }
         self.rearm(system, costs).await;

@@ -31,5 +31,5 @@ pub use contained_errors::ContainedErrors;
 pub use coroutine::{Coroutine, Desk, Step};
 pub use costs::DriverParameters;
 pub use driver::Transfer;
-pub use processor::{Course, Processor, Standing};
+pub use processor::{Course, Processor, Wait};
 pub use system::{Answer, Request, StoreOrigin, System, ThreadId};

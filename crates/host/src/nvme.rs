@@ -310,10 +310,10 @@ impl<'s> Driver<'s> {
         let end = loop {
             match interrupt.wait(self.system, self.costs, self.resets).await {
                 Wake::Reset => return false,
-                Wake::Look if self.has_failed().await => return false,
+                Wake::Check if self.has_failed().await => return false,
                 // Without a mask, each entry has an interrupt that comes.
-                Wake::Look if interrupt.control.is_none() => {}
-                Wake::Look => {
+                Wake::Check if interrupt.control.is_none() => {}
+                Wake::Check => {
                     if let Some(end) = self.end_at(entry, true).await {
                         break end;
                     }
@@ -376,7 +376,7 @@ impl<'s> Driver<'s> {
             match interrupt.wait(self.system, self.costs, self.resets).await {
                 Wake::Interrupt => {}
                 Wake::Reset => return false,
-                Wake::Look => {
+                Wake::Check => {
                     if !self.look().await {
                         return false;
                     }

@@ -1,8 +1,8 @@
 //! The processor of a host: threads that share cores, interrupts that wake them, and flows without a program.
 
-mod look;
 mod resets;
-mod standing;
+mod waits;
+mod watched_range;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -17,9 +17,9 @@ use crate::loads::Loads;
 use crate::system::Wake;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
-use look::Look;
 use resets::Resets;
-pub use standing::{Course, Standing};
+pub use waits::{Course, Wait};
+use watched_range::WatchedRange;
 
 /// The cores of a host and the threads that run on them.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Processor {
     configurations: VecDeque<(ThreadId, ConfigAccess)>,
     /// Watched bytes of memory, with the number of device writes that no thread has waited for yet.
     watched: BTreeMap<u64, u32>,
-    look: Look,
+    watched_range: WatchedRange,
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Processor {
             orders: VecDeque::new(),
             configurations: VecDeque::new(),
             watched: BTreeMap::new(),
-            look: Look::default(),
+            watched_range: WatchedRange::default(),
         }
     }
 
@@ -257,7 +257,7 @@ impl Processor {
                     }
                 } else {
                     if matches!(self.threads[thread.0].state, State::InterruptOrReset(_)) {
-                        self.threads[thread.0].loaded = Wake::Look.emit();
+                        self.threads[thread.0].loaded = Wake::Check.emit();
                     }
                     self.want_core(thread);
                 }
@@ -568,13 +568,13 @@ impl Cpu for Processor {
 
     fn watches(&self, address: u64, len: u32) -> bool {
         let bytes = address..address + u64::from(len);
-        self.look.is_at(&bytes)
+        self.watched_range.overlaps(&bytes)
             || !self.watched.is_empty() && self.watched.range(bytes).next().is_some()
     }
 
     fn written(&mut self, address: u64, len: u32) {
         let bytes = address..address + u64::from(len);
-        self.look.written(&bytes);
+        self.watched_range.written(&bytes);
         for (byte, count) in self.watched.range_mut(bytes) {
             let waits = |thread: &Thread| thread.state == State::Written(*byte);
             if let Some(thread) = self.threads.iter().position(waits) {

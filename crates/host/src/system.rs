@@ -63,8 +63,8 @@ pub enum Wake {
     Interrupt,
     /// A reset of the device has begun.
     Reset,
-    /// The device has reported an error, or the driver has waited long enough: it looks at the device.
-    Look,
+    /// The device has reported an error, or the driver has waited long enough: it checks the device.
+    Check,
 }
 
 impl Wake {
@@ -73,7 +73,7 @@ impl Wake {
         match self {
             Wake::Interrupt => Vec::new(),
             Wake::Reset => vec![1],
-            Wake::Look => vec![2],
+            Wake::Check => vec![2],
         }
     }
 
@@ -81,7 +81,7 @@ impl Wake {
         match bytes {
             [] => Wake::Interrupt,
             [1, ..] => Wake::Reset,
-            _ => Wake::Look,
+            _ => Wake::Check,
         }
     }
 }

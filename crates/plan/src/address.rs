@@ -17,7 +17,7 @@ pub struct Region {
 
 impl Region {
     /// The region that covers an interval of addresses; none if the interval is empty.
-    pub(crate) fn of((first, last): Interval<u64>) -> Option<Self> {
+    pub fn of((first, last): Interval<u64>) -> Option<Self> {
         (first <= last).then(|| Self {
             base: first,
             size: last - first + 1,

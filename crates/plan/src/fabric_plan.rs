@@ -64,21 +64,26 @@ impl FabricPlan {
     pub fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
         let link = self.nodes[node].upstream?;
         let above = &self.nodes[self.links[link].upstream.0];
-        let port = above.downstream.iter().position(|port| port.link == link)?;
+        let port = above.downstream.iter().position(|below| *below == link)?;
         Some((above, port))
     }
 
     /// The node and all nodes below it, the upper ones first.
     pub fn nodes_below(&self, node: usize) -> Vec<usize> {
-        let mut nodes = vec![node];
-        let mut next = 0;
-        while let Some(node) = nodes.get(next).copied() {
-            let below = self.nodes[node].downstream.iter();
-            nodes.extend(below.map(|port| self.links[port.link].downstream.0));
-            next += 1;
-        }
-        nodes
+        nodes_below(&self.nodes, &self.links, node)
     }
+}
+
+/// The node and all nodes below it, the upper ones first.
+pub fn nodes_below(nodes: &[NodePlan], links: &[LinkPlan], node: usize) -> Vec<usize> {
+    let mut found = vec![node];
+    let mut next = 0;
+    while let Some(node) = found.get(next).copied() {
+        let below = nodes[node].downstream.iter();
+        found.extend(below.map(|link| links[*link].downstream.0));
+        next += 1;
+    }
+    found
 }
 
 /// The plan of an I/O port.

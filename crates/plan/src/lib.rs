@@ -39,9 +39,9 @@ pub use address::Region;
 pub use address_maps::AddressMaps;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
-pub use fabric_plan::{FabricPlan, IoPortPlan};
+pub use fabric_plan::{FabricPlan, IoPortPlan, nodes_below};
 pub use network::{FibrePlan, NetworkPlan};
-pub use node::{DownstreamPort, LinkPlan, NodePlan};
+pub use node::{LinkPlan, NodePlan};
 
 use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError, Upstream};
 
@@ -231,7 +231,10 @@ fn enumerated(
             io_port: controllers.io_ports[index],
             memory: address::memory(node),
             upstream: tree.upstream_link(index),
-            downstream: downstream(tree, index, &functions),
+            downstream: tree.children[index]
+                .iter()
+                .map(|child| child.link)
+                .collect(),
             functions,
             coherence: node.coherence.clone(),
             iommu: node.iommu.clone(),
@@ -294,25 +297,6 @@ fn virtual_bars(node: &Node, functions: &Functions) -> Option<Region> {
         base: bar.base,
         size: endpoint.virtual_bytes(),
     })
-}
-
-fn downstream(tree: &Tree, node: usize, functions: &Functions) -> Vec<DownstreamPort> {
-    let port = |(index, child): (usize, &tree::Child)| {
-        let (place, space) = (
-            FunctionPlace::Port(index),
-            functions.space(FunctionPlace::Port(index)),
-        );
-        let (secondary, subordinate) = space.buses();
-        DownstreamPort {
-            number: child.port,
-            id: functions.id_of(place),
-            link: child.link,
-            buses: secondary..=subordinate,
-            memory: Region::of(space.memory_window()),
-            prefetchable: Region::of(space.prefetchable_window()),
-        }
-    };
-    tree.children[node].iter().enumerate().map(port).collect()
 }
 
 fn links(

@@ -1,7 +1,5 @@
 //! The nodes of a plan with their registers, and the links between them.
 
-use std::ops::RangeInclusive;
-
 use device::{CircuitChoice, NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
@@ -64,8 +62,8 @@ pub struct NodePlan {
     pub io_port: Option<Attachment>,
     /// The link to the node above; none at a host.
     pub upstream: Option<usize>,
-    /// The ports with a link below, by number.
-    pub downstream: Vec<DownstreamPort>,
+    /// The links below, in the order of their ports.
+    pub downstream: Vec<usize>,
     /// The functions after enumeration and settings; their ports are in the order of `downstream`.
     pub functions: Functions,
     /// The coherence parameters of a host.
@@ -239,23 +237,6 @@ impl NodePlan {
             first: *self.vectors.get(usize::from(function))?,
         })
     }
-}
-
-/// A root port or a switch's downstream port, as its type 1 header describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DownstreamPort {
-    /// The port number, from 0.
-    pub number: u32,
-    /// The function of the port.
-    pub id: FunctionId,
-    /// The link below the port.
-    pub link: usize,
-    /// The bus range, from secondary to subordinate bus number.
-    pub buses: RangeInclusive<u8>,
-    /// The memory window, if it is open.
-    pub memory: Option<Region>,
-    /// The 64-bit prefetchable window, if it is open.
-    pub prefetchable: Option<Region>,
 }
 
 /// A PCI Express link.

@@ -36,7 +36,7 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use sim::{
     AccessError, CaptureFormat, FilterOptions, FunctionId, LatencyHistogram, NotAFunction, Pattern,
-    Tree, setup,
+    setup,
 };
 
 pyo3::create_exception!(
@@ -187,7 +187,7 @@ impl Simulation {
     }
 
     fn tree(&self) -> PyResult<String> {
-        json(&Tree::of(self.idle()?.0.plan()))
+        json(&setup::tree(self.idle()?.0.plan()))
     }
 
     fn warnings(&self) -> PyResult<Vec<String>> {
@@ -603,10 +603,7 @@ mod _core {
         write_header_bytes,
     };
     #[pymodule_export]
-    use super::bench::{
-        bench_access, bench_device, bench_fabric, bench_messages, bench_network, bench_shape,
-        bench_shapes,
-    };
+    use super::bench::{bench_access, bench_run, bench_scenario, bench_shape, bench_shapes};
     #[pymodule_export]
     use super::models::{ModelBench, ModelShell, load_model, parameter_value, register_model};
     #[pymodule_export]

@@ -29,5 +29,5 @@ pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
 pub use run::probing::CaptureFormat;
 pub use run::simulation::{ModelFailure, Simulation};
-pub use setup::{Plan, Scenario, Tree};
+pub use setup::{Plan, Scenario};
 pub use transaction::{Backing, Memory, MemoryPage, Pattern, set_page_source};

@@ -29,10 +29,33 @@ class Registers(Device):
         self.registers[offset : offset + len(data)] = data
 
 
-def device(kind: str) -> tuple[str, list[_core.DeviceModel]]:
-    """The name of the model of this kind, and the models that its scenario needs."""
+def device(kind: str, direction: str, accesses: int) -> tuple[str, list[_core.DeviceModel]]:
+    """The scenario of accesses of 8 bytes to a device of this kind below a switch; its models."""
+    model, models = "registers", []
     if kind == "Rust":
-        return "registers", [_core.register_model("registers")]
-    if kind == "Python":
-        return "registers", [load("registers", Registers)]
-    return "dma", []
+        models = [_core.register_model(model)]
+    elif kind == "Python":
+        models = [load(model, Registers)]
+    else:
+        model = "dma"
+    text = f"""
+        name = "bench device"
+        [links]
+        generation = 3
+        lanes = 16
+        [hosts.h0]
+        [switches.s0]
+        upstream = "h0"
+        [devices.d]
+        upstream = "s0"
+        model = "{model}"
+        [[flows]]
+        id = "f"
+        from = "h0"
+        to = "d"
+        direction = "{direction}"
+        count = {accesses}
+        request_size = "8 B"
+        window = "4096 B"
+    """
+    return text, models

@@ -58,7 +58,7 @@ def _expected(row: Row, document: dict[str, Any]) -> Expectation:
 
 
 def judged(result: RunResult, expectations: Sequence[Expectation]) -> RunResult:
-    """The result, with the expectations of the scenario, of which each is met or not."""
+    """The result, with the measured value of each expectation."""
     if not expectations:
         return result
     document = result.to_json()

@@ -167,7 +167,6 @@ fn emit(
     }
 }
 
-/// The flag if it is set.
 fn flag(is_set: bool, flag: u16) -> u16 {
     if is_set { flag } else { 0 }
 }

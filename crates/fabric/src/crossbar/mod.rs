@@ -239,7 +239,6 @@ impl Crossbar {
         Some(self.ask(output, queue))
     }
 
-    /// The queues of an input.
     fn queues_of(&self, input: usize) -> Range<usize> {
         input * self.stride..(input + 1) * self.stride
     }

@@ -141,7 +141,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                     self.record_links(fx);
                 }
             }
-            RootTimer::Read => self.finish_reads(fx),
+            RootTimer::Read => self.answer_reads(fx),
             RootTimer::Cpu => {
                 self.cpu_wake.expire(fx.now());
                 self.ask(fx);
@@ -151,7 +151,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                 self.configuration_wake.expire(fx.now());
                 self.advance_configuration(fx);
             }
-            RootTimer::Across => self.finish_crossings(fx),
+            RootTimer::Across => self.release_from_connections(fx),
             RootTimer::Coherence => self.advance_coherence(fx),
             RootTimer::Translation => self.advance_translation(fx),
         }

@@ -183,10 +183,10 @@ impl RootComplexParameters {
         share.next_multiple_of(PAGE)
     }
 
-    /// The limits of the CPU's requests, where `max_payload` is the largest max payload size of the root ports.
-    pub fn limits(&self, max_payload: u32) -> RequesterLimits {
+    /// The limits of the CPU's requests. The root complex replaces the max payload size, which is that after reset, by what its root ports have.
+    pub fn limits(&self) -> RequesterLimits {
         RequesterLimits {
-            max_payload,
+            max_payload: 128,
             max_read_request: self.max_read_request.0 as u32,
             outstanding: OutstandingLimits {
                 tags: self.tags as u16,

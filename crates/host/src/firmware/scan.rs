@@ -120,7 +120,7 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, Fi
         let port = bus.above.map(|above| &found[above]);
         let has_ari = enable_ari(registers, port, id).await;
         let is_bridge = header & register::HEADER_LAYOUT == register::TYPE_1;
-        let one = look(registers, id, bus.above, is_bridge, has_ari).await;
+        let one = examine(registers, id, bus.above, is_bridge, has_ari).await;
         let devices = one.devices_below();
         if let Some(virtual_functions) = &one.virtual_functions {
             let last = u8::try_from(virtual_functions.last_bus(id));
@@ -162,7 +162,7 @@ async fn enable_ari(registers: &Registers, port: Option<&FoundFunction>, id: Fun
     true
 }
 
-async fn look(
+async fn examine(
     registers: &Registers,
     id: FunctionId,
     above: Option<usize>,

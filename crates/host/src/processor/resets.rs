@@ -103,7 +103,7 @@ impl Processor {
             let waiting = self.threads.iter().position(|one| one.state == waits);
             match waiting {
                 Some(number) => {
-                    self.threads[number].loaded = Wake::Look.emit();
+                    self.threads[number].loaded = Wake::Check.emit();
                     self.end_wait(ThreadId(number));
                 }
                 None => self.resets.0.entry(*message).or_default().has_error = true,
@@ -135,7 +135,7 @@ impl Processor {
         if let Some(device) = self.resets.0.get_mut(&message)
             && std::mem::take(&mut device.has_error)
         {
-            return Some(Wake::Look);
+            return Some(Wake::Check);
         }
         if let Some(until) = until {
             self.timed.push(Reverse((until, thread)));

@@ -10,15 +10,14 @@ use kernel::Time;
 use link::LinkEnd;
 
 use crate::model::Model;
-use crate::scenario::{Models, ScenarioError};
 use crate::{Plan, Simulation};
 pub use shape::Shape;
 
 /// The payload of each write, in bytes.
-pub const PAYLOAD: u64 = 128;
+const PAYLOAD: u64 = 128;
 
 /// The payload of each message across a torus, in bytes.
-pub const MESSAGE: u64 = 256;
+const MESSAGE: u64 = 256;
 
 /// The endpoints below one switch; with the switches below one host, they stay within the 256 buses of a tree.
 const PER_SWITCH: usize = 16;
@@ -82,34 +81,6 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     text
 }
 
-/// A fabric in which the processor of a host makes `accesses` of 8 bytes to registers of a device with this model, below a switch.
-pub fn device_scenario(model: &str, direction: &str, accesses: u64) -> String {
-    format!(
-        "name = \"bench device\"\n[links]\ngeneration = 3\nlanes = 16\n[hosts.h0]\n[switches.s0]\nupstream = \"h0\"\n\
-         [devices.d]\nupstream = \"s0\"\nmodel = {model:?}\n\
-         [[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"d\"\ndirection = {direction:?}\ncount = {accesses}\n\
-         request_size = \"8 B\"\nwindow = \"4096 B\"\n"
-    )
-}
-
-/// The fabric of [`device_scenario`] after link initialisation, just before its flow begins.
-pub fn device(
-    model: &str,
-    direction: &str,
-    accesses: u64,
-    models: &Models,
-) -> Result<Simulation, ScenarioError> {
-    let text = device_scenario(model, direction, accesses);
-    let mut simulation = Simulation::read_with(&text, "bench", None, models)?;
-    simulation.run_until(Time::ZERO, &mut || true);
-    Ok(simulation)
-}
-
-/// The fabric of [`scenario`] after link initialisation, just before its flows begin.
-pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
-    ready(&scenario(endpoints, tlps))
-}
-
 /// A torus of `side` times `side` routers whose user logic sends messages of [`MESSAGE`] bytes to any of them, at half of what its
 /// fibres can carry of such traffic, until they have made some `hops` hops together.
 pub fn torus_scenario(side: u16, hops: u64) -> String {
@@ -124,11 +95,6 @@ pub fn torus_scenario(side: u16, hops: u64) -> String {
          [[traffic]]\nnetwork = \"torus\"\nload = \"{load} GB/s\"\nmessage = \"{MESSAGE} B\"\nfrom = \"routers\"\nto = \"routers\"\n\
          duration = \"{span:.0} ns\"\n"
     )
-}
-
-/// The torus of [`torus_scenario`] after link initialisation.
-pub fn torus(side: u16, hops: u64) -> Simulation {
-    ready(&torus_scenario(side, hops))
 }
 
 /// A scenario of `hosts` hosts, each of which PUTs `size` bytes to every other host. Their controllers have `ports` hosts each, and are
@@ -170,11 +136,6 @@ pub fn all_to_all_scenario(hosts: usize, ports: usize, size: u64) -> String {
     text
 }
 
-/// The hosts of [`all_to_all_scenario`] after link initialisation.
-pub fn all_to_all(hosts: usize, ports: usize, size: u64) -> Simulation {
-    ready(&all_to_all_scenario(hosts, ports, size))
-}
-
 /// Returns copies of all ends of PCI Express links, for measurements of their size.
 pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
     let mut ends = Vec::new();
@@ -191,7 +152,8 @@ fn unstarted(scenario: &str) -> Simulation {
     Simulation::new(Plan::read(scenario, "bench").expect("the bench's own scenario is right"))
 }
 
-fn ready(scenario: &str) -> Simulation {
+/// The fabric of a scenario of this module after link initialisation, just before its traffic begins.
+pub fn ready(scenario: &str) -> Simulation {
     let mut simulation = unstarted(scenario);
     simulation.run_until(Time::ZERO, &mut || true);
     simulation
@@ -204,7 +166,7 @@ mod tests {
     #[test]
     fn every_message_of_the_torus_arrives_after_its_hops() {
         for side in [4, 10] {
-            let mut simulation = torus(side, 20_000);
+            let mut simulation = ready(&torus_scenario(side, 20_000));
             assert!(simulation.run(&mut |_| true));
             let result = simulation.result();
             assert!(result.traffic[0].intact && result.traffic[0].completed);
@@ -216,7 +178,7 @@ mod tests {
     #[test]
     fn every_message_from_all_to_all_arrives() {
         for ports in [16, 4] {
-            let mut simulation = all_to_all(16, ports, 5000);
+            let mut simulation = ready(&all_to_all_scenario(16, ports, 5000));
             assert!(simulation.run(&mut |_| true));
             let flows = &simulation.result().flows;
             assert_eq!(flows.len(), 240);
@@ -227,7 +189,7 @@ mod tests {
     #[test]
     fn every_write_of_the_bench_arrives() {
         for endpoints in [1, 17, 130] {
-            let mut simulation = simulation(endpoints, 1000);
+            let mut simulation = ready(&scenario(endpoints, 1000));
             assert!(simulation.run(&mut |_| true));
             let result = simulation.result();
             assert!(

@@ -32,7 +32,7 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
             let all = costs.driver_recovery.then(|| drivers_below(plan, node));
             all.unwrap_or_default()
         };
-        for (index, port) in node.downstream.iter().enumerate() {
+        for (index, &link) in node.downstream.iter().enumerate() {
             let place = FunctionPlace::Port(index);
             let Some((_, message)) = node.functions.space(place).msi(0) else {
                 continue;
@@ -40,10 +40,10 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
             let function = node.functions.id_of(place);
             let errors = serves_errors.then(|| ErrorPort {
                 function,
-                below: functions_below(plan, port.link),
-                links: recovered_links(plan, node.root, port.link),
+                below: functions_below(plan, link),
+                links: recovered_links(plan, node.root, link),
             });
-            let lower = plan.links[port.link].downstream.0;
+            let lower = plan.links[link].downstream.0;
             let below = || PortBelow {
                 function,
                 below: saved_below(plan, lower),

@@ -23,8 +23,8 @@ use packet::Pcie;
 use transaction::{FunctionPlace, Marks, Pattern};
 
 use crate::model::Model;
-use crate::plan::ports::{cable_end, ends, fibre_port};
-use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan};
+use crate::plan::ports::{Medium, wires};
+use crate::plan::{FabricPlan, LinkPlan, NodePlan};
 use crate::scenario::{LinkParameters, NodeKind};
 
 use controller::controller;
@@ -44,15 +44,14 @@ pub struct Requests {
 /// Builds the components of `plan`, first those of nodes, by index, then controllers, and the world that connects them.
 pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
-    for link in &plan.links {
-        let (upstream, downstream) = ends(plan, link);
-        world.connect_unequally(upstream, downstream, delays(plan, link));
-    }
-    for fibre in &plan.fibres {
-        let [one, other] = fibre
-            .ends
-            .map(|(node, port)| (ComponentId(node as u32), fibre_port(port)));
-        world.connect(one, other, fibre.flight);
+    for wire in wires(plan) {
+        let [one, other] = wire.ends;
+        let delays = match wire.medium {
+            Medium::Link(link) => delays(plan, link),
+            Medium::Fibre(fibre) => [fibre.flight; 2],
+            Medium::Cable(cable) => controller::delays(plan, cable),
+        };
+        world.connect_unequally(one, other, delays);
     }
     for (number, controller) in plan.controllers.iter().enumerate() {
         let middle = ComponentId((plan.nodes.len() + number) as u32);
@@ -61,11 +60,6 @@ pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie
             let bus = (ComponentId(*member as u32), BUS);
             world.connect(bus, (middle, port), Span::ZERO);
         }
-    }
-    for cable in &plan.cables {
-        let [one, other] = cable.ends.map(|end| cable_end(plan, end));
-        let delays = controller::delays(plan, cable);
-        world.connect_unequally(one, other, delays);
     }
     let models = optical_ends(plan).into_iter().enumerate();
     let models = models.map(|(index, fibres)| component(plan, index, requests, fibres));
@@ -105,7 +99,7 @@ fn component(
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             coherence: sharing::coherence(plan, node),
             translation: sharing::translation(plan, index),
-            cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
+            cpu: Processor::new(node.id, parameters.limits(), driver.cores),
         })),
         NodeKind::Switch(parameters) => {
             let mut links = vec![upstream_end(plan, node)];
@@ -175,14 +169,14 @@ fn io_port(plan: &FabricPlan, index: usize, parameters: &IoPortParameters) -> Io
 
 /// The socket of each root port of a host.
 fn sockets(plan: &FabricPlan, host: &NodePlan) -> Vec<u32> {
-    let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
+    let socket = |link: &usize| plan.links[*link].socket.unwrap_or(0);
     host.downstream.iter().map(socket).collect()
 }
 
 /// Builds the link ends of a node's downstream ports.
 fn downstream_ends(plan: &FabricPlan, node: &NodePlan) -> Vec<LinkEnd> {
-    let end = |(index, port): (usize, &DownstreamPort)| {
-        let link = &plan.links[port.link];
+    let end = |(index, link): (usize, &usize)| {
+        let link = &plan.links[*link];
         let far = &plan.nodes[link.downstream.0];
         link_end(plan, (node, FunctionPlace::Port(index)), link, far, "up")
     };
@@ -287,7 +281,7 @@ fn plain_end(
 
 /// Packets that each port below may send in a row to the same output.
 fn weights_below(plan: &FabricPlan, node: &NodePlan) -> impl Iterator<Item = u32> {
-    let weight = |port: &DownstreamPort| plan.links[port.link].parameters.arbitration_weight;
+    let weight = |link: &usize| plan.links[*link].parameters.arbitration_weight;
     node.downstream.iter().map(weight)
 }
 

@@ -8,7 +8,7 @@ use crate::plan::{BufferPlan, FabricPlan, LinkPlan, NodePlan};
 /// Configures the coherent agents of a host: its cores, and the accelerators below its root ports.
 pub fn coherence(plan: &FabricPlan, host: &NodePlan) -> Option<CoherenceConfig> {
     let costs = host.kind.costs()?;
-    let below = host.downstream.iter().map(|port| &plan.links[port.link]);
+    let below = host.downstream.iter().map(|link| &plan.links[*link]);
     let is_cached =
         |buffer: &&BufferPlan| buffer.in_system_cache && plan.nodes[buffer.host].id == host.id;
     let cached = plan.buffers.iter().filter(is_cached);
@@ -63,7 +63,7 @@ pub fn accelerator(
     parameters: &AcceleratorParameters,
 ) -> Accelerator {
     let host = &plan.nodes[plan.nodes[index].root];
-    let below = |port: &crate::plan::DownstreamPort| plan.links[port.link].downstream.0 == index;
+    let below = |link: &usize| plan.links[*link].downstream.0 == index;
     let port = host.downstream.iter().position(below);
     let costs = host.kind.costs();
     let costs = costs.expect("a host is at the root of every tree");

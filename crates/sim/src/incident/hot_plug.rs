@@ -82,7 +82,7 @@ impl Incident for AttentionButton {
         place.without_coherence()?;
         let above = &place.nodes[link.upstream.0];
         let slot = above.functions.ports().zip(&above.downstream);
-        let mut slot = slot.filter(|(_, port)| port.number == link.upstream.1);
+        let mut slot = slot.filter(|(_, below)| Some(**below) == place.own().upstream);
         if slot.any(|(space, _)| space.has_slot()) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use kernel::Span;
 use ::scenario::{ScenarioError, position};
 
 use crate::build::errors::has_driver;
-use crate::plan::{LinkPlan, NodePlan};
+use crate::plan::{LinkPlan, NodePlan, nodes_below};
 use crate::scenario::{FabricScenario, NodeKind, Wrong};
 
 use super::section::Incident;
@@ -78,16 +78,9 @@ impl<'a> Place<'a> {
         Err(("drivers", message))
     }
 
-    /// The node and all nodes below it.
     fn below(&self) -> Vec<&'a NodePlan> {
-        let mut found = vec![self.own()];
-        let mut next = 0;
-        while let Some(node) = found.get(next).copied() {
-            let below = node.downstream.iter();
-            found.extend(below.map(|port| &self.nodes[self.links[port.link].downstream.0]));
-            next += 1;
-        }
-        found
+        let below = nodes_below(self.nodes, self.links, self.node);
+        below.into_iter().map(|node| &self.nodes[node]).collect()
     }
 
     /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.

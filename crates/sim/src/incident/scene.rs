@@ -86,14 +86,14 @@ impl Scene<'_> {
         let Some(link) = self.plan.nodes[node].upstream else {
             return;
         };
-        let (upper, _) = ends(self.plan, &self.plan.links[link]);
+        let [upper, _] = ends(self.plan, &self.plan.links[link]);
         let (node, port) = (upper.0.0 as usize, upper.1 as u16);
         self.models[node].press_attention_button((upper.0, port), self.world);
     }
 
     /// Gives the upper end of a link a command.
     pub(crate) fn command_upper_end(&mut self, link: usize, command: LinkCommand) {
-        let (upper, _) = ends(self.plan, &self.plan.links[link]);
+        let [upper, _] = ends(self.plan, &self.plan.links[link]);
         let (node, port) = (upper.0.0 as usize, upper.1 as u16);
         self.models[node].command_link((upper.0, port), command, self.world);
     }

@@ -62,7 +62,7 @@ impl Watch {
     }
 
     /// Checks at the time `now`, if `every` events have happened since the last check, of `events` so far.
-    pub fn look(&mut self, (plan, models): (&FabricPlan, &[Model]), now: Time, events: u64) {
+    pub fn check(&mut self, (plan, models): (&FabricPlan, &[Model]), now: Time, events: u64) {
         if events < self.next || self.found.is_some() {
             return;
         }

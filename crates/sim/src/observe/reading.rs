@@ -1,11 +1,12 @@
 //! Readings of the counters of all wires, at one time.
 
 use device::Router;
-use kernel::{ComponentId, Time};
+use kernel::Time;
 use link::optical::{OpticalCounters, OpticalEnd};
 use link::{ChannelCounters, Counters, LinkEnd};
 
 use crate::model::Model;
+use crate::plan::ports::Medium;
 use crate::plan::{FabricPlan, FibrePlan, ports};
 
 /// The counters of all wires at one time, in the order of [`link_ends`] and [`fibre_ends`].
@@ -60,23 +61,16 @@ pub fn link_ends<'a>(
     plan: &'a FabricPlan,
     models: &'a [Model],
 ) -> impl Iterator<Item = SendingEnd<'a>> {
-    let links = plan.links.iter().flat_map(|link| {
-        let (upstream, downstream) = ports::ends(plan, link);
-        [(&link.id, "down", upstream), (&link.id, "up", downstream)]
-    });
-    let cables = plan.cables.iter().flat_map(|cable| {
-        let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
-        [(&cable.id, "forth", one), (&cable.id, "back", other)]
-    });
-    let end = |(id, direction, (node, port)): (&'a String, _, (ComponentId, u32))| {
-        let end = models[node.0 as usize].link(port as usize);
-        SendingEnd {
-            id,
+    let wires = ports::wires(plan).filter(|wire| !matches!(wire.medium, Medium::Fibre(_)));
+    wires.flat_map(move |wire| {
+        let both = wire.ends.into_iter().zip(wire.medium.directions());
+        both.map(move |((node, port), direction)| SendingEnd {
+            id: wire.id,
             direction,
-            end: end.expect("a link hangs between two ports"),
-        }
-    };
-    links.chain(cables).map(end)
+            end: (models[node.0 as usize].link(port as usize))
+                .expect("a link hangs between two ports"),
+        })
+    })
 }
 
 /// One direction of a link between two sockets of a host.

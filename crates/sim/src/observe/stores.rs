@@ -1,4 +1,4 @@
-//! The packets of a fabric that may be divided, for probes that look at components between events.
+//! The packets of a fabric that may be divided, for probes that read components between events.
 
 use packet::Packets;
 

@@ -95,7 +95,7 @@ fn place(plan: &FabricPlan, node: usize, site: Site) -> String {
         Site::Virtual(number) => format!("{name} VF {number}"),
         Site::Port(port) => {
             let below = plan.links.iter().find(|link| {
-                let (upper, _) = ports::ends(plan, link);
+                let [upper, _] = ports::ends(plan, link);
                 (upper.0.0 as usize, upper.1) == (node, u32::from(port))
             });
             match below {

@@ -24,7 +24,7 @@ pub fn lost_lines(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LostLin
     for (host, model) in plan.nodes.iter().zip(models) {
         let Some(root) = model.host() else { continue };
         for (port, line) in root.lost_lines(now) {
-            let below = plan.links[host.downstream[port].link].downstream.0;
+            let below = plan.links[host.downstream[port]].downstream.0;
             if let Some(accelerator) = models[below].device::<Accelerator>()
                 && accelerator.agent().dirty().any(|(dirty, _)| dirty == line)
             {

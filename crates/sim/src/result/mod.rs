@@ -37,7 +37,6 @@ pub use link::{ChannelResult, LinkResult};
 pub use lost_line::LostLine;
 pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
 pub use unsnooped::UnsnoopedLine;
-pub use wires::{FibreWire, LinkWire, Wires};
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -126,7 +126,7 @@ impl Simulation {
 
     /// Whether a link is up at its upper end.
     fn is_up(&self, link: usize) -> bool {
-        let ((component, port), _) = ends(&self.plan().fabric, &self.plan().links[link]);
+        let [(component, port), _] = ends(&self.plan().fabric, &self.plan().links[link]);
         let end = self.model(component.0 as usize).link(port as usize);
         end.is_some_and(|end| !end.has_failed(self.now()))
     }
@@ -153,18 +153,18 @@ impl Simulation {
             if node != host && internal == 0 {
                 continue;
             }
-            for (index, port) in self.plan().nodes[node].downstream.iter().enumerate() {
+            for (index, link) in self.plan().nodes[node].downstream.iter().enumerate() {
                 let space = functions.space(FunctionPlace::Port(index));
-                let port_name = format!("{name} port {}", port.number);
+                let port_name = format!("{name} port {}", self.plan().links[*link].upstream.1);
                 all.push((
                     functions.id_of(FunctionPlace::Port(index)),
                     bytes(space),
                     port_name,
                 ));
-                let is_up = self.is_up(port.link);
+                let is_up = self.is_up(*link);
                 if is_up && space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
-                    open.push((child(self.plan(), port.link), below));
+                    open.push((child(self.plan(), *link), below));
                 }
             }
         }

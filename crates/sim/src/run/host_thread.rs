@@ -195,7 +195,7 @@ impl HostThread {
         watch: &mut dyn FnMut() -> bool,
     ) -> Woken {
         if let Until::Written(range) = until {
-            self.processor(simulation).look_at(range.clone());
+            self.processor(simulation).watch_range(range.clone());
         }
         simulation.leave_observations(true);
         let woken = self.wait_unheard(simulation, until, limit, watch);

@@ -1,4 +1,4 @@
-//! Probes that somebody gives a simulation for a run: captures, samples, looks at what flows wait for, and checks of coherence.
+//! Probes that somebody gives a simulation for a run: captures, samples, samples of what flows wait for, and checks of coherence.
 
 use std::fs::File;
 use std::num::NonZeroU64;

@@ -5,7 +5,7 @@ use kernel::Time;
 use crate::meters::meter::Meter;
 use crate::setup::Plan;
 
-/// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
+/// The mean of the shares that are done of the workloads, 0 to 1. It is found by reading all of them.
 pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {
     let shares = shares_done(plan, meter, now);
     let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| (sum + share, count + 1));

@@ -6,6 +6,7 @@ use device::ForeignModel;
 use host::ranks::RankParameters;
 use kernel::{Kind, Parameters};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use ::scenario::{Elsewhere, Form, Row, SectionForm, Shape};
 
@@ -17,43 +18,12 @@ use crate::{incident, workload};
 /// The device models, profiles and parameters that exist.
 #[derive(Clone, Debug, Serialize)]
 pub struct Catalogue {
-    /// The device models.
-    pub models: Vec<ModelEntry>,
-    /// The built-in profiles.
-    pub profiles: Vec<ProfileEntry>,
+    /// The device models, each with its function in one sentence.
+    pub models: Vec<Value>,
+    /// The built-in profiles, each with the hardware that it describes, and the parameters that it sets with their values and sources.
+    pub profiles: Vec<Value>,
     /// Every parameter.
     pub parameters: Vec<Row>,
-}
-
-/// A device model.
-#[derive(Clone, Debug, Serialize)]
-pub struct ModelEntry {
-    /// The model's name in scenarios.
-    pub name: &'static str,
-    /// The model's function, in one sentence.
-    pub help: &'static str,
-}
-
-/// A built-in profile.
-#[derive(Clone, Debug, Serialize)]
-pub struct ProfileEntry {
-    /// The profile's name in scenarios.
-    pub name: &'static str,
-    /// The hardware that the profile describes.
-    pub help: &'static str,
-    /// The parameters that the profile sets.
-    pub settings: Vec<SettingEntry>,
-}
-
-/// A parameter that a profile sets, with its value and source.
-#[derive(Clone, Debug, Serialize)]
-pub struct SettingEntry {
-    /// The parameter.
-    pub key: &'static str,
-    /// The value, as a scenario would write it.
-    pub value: &'static str,
-    /// The source of the value.
-    pub source: &'static str,
 }
 
 /// The whole catalogue.
@@ -76,25 +46,20 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     parameters.extend(workload::parameters());
     let ranks = RankParameters::declarations();
     parameters.extend(Row::of("run_ranks in Python", None, ranks));
+    let built_in = LEAVES.iter().map(|model| (model.name, model.help));
+    let models = built_in.chain(outside.iter().map(|model| (model.name(), model.help())));
     Catalogue {
-        models: LEAVES
-            .iter()
-            .map(|model| ModelEntry {
-                name: model.name,
-                help: model.help,
-            })
-            .chain(outside.iter().map(|model| ModelEntry {
-                name: model.name(),
-                help: model.help(),
-            }))
+        models: models
+            .map(|(name, help)| json!({ "name": name, "help": help }))
             .collect(),
-        profiles: link::profiles()
-            .iter()
-            .chain(fabric::host_profiles())
-            .map(profile)
-            .collect(),
+        profiles: profiles().map(profile).collect(),
         parameters,
     }
+}
+
+/// All built-in profiles.
+fn profiles() -> impl Iterator<Item = &'static link::Profile> {
+    link::profiles().iter().chain(fabric::host_profiles())
 }
 
 /// All sections of a scenario.
@@ -117,14 +82,10 @@ pub(super) fn sections() -> Vec<SectionForm> {
 pub fn form(outside: &Models) -> Arc<Form> {
     static BUILT_IN: OnceLock<Arc<Form>> = OnceLock::new();
     let make = || {
-        let Catalogue {
-            parameters,
-            profiles,
-            ..
-        } = catalogue_with(outside.all());
-        let profiles = profiles.into_iter().map(|profile| {
-            let settings = profile.settings.into_iter();
-            let settings = settings.map(|one| (one.key, one.value));
+        let parameters = catalogue_with(outside.all()).parameters;
+        let profiles = profiles().map(|profile| {
+            let settings = profile.settings.iter();
+            let settings = settings.map(|&(key, value, _)| (key, value));
             (profile.name, settings.collect())
         });
         Arc::new(Form::new(sections(), parameters, profiles.collect()))
@@ -147,14 +108,15 @@ pub(super) fn elsewhere(section: &str, key: &str) -> Elsewhere {
     Elsewhere { renamed, sections }
 }
 
-fn profile(profile: &link::Profile) -> ProfileEntry {
+fn profile(profile: &link::Profile) -> Value {
     let settings = profile.settings.iter();
-    let settings = settings.map(|&(key, value, source)| SettingEntry { key, value, source });
-    ProfileEntry {
-        name: profile.name,
-        help: profile.help,
-        settings: settings.collect(),
-    }
+    let settings = settings
+        .map(|(key, value, source)| json!({ "key": key, "value": value, "source": source }));
+    json!({
+        "name": profile.name,
+        "help": profile.help,
+        "settings": settings.collect::<Vec<_>>(),
+    })
 }
 
 /// The help of the key that repeats a table.

@@ -15,4 +15,4 @@ pub use faults::faults;
 pub use plan::Plan;
 pub use scenario::{Scenario, fixed, written};
 pub use schema::schema;
-pub use tree::Tree;
+pub use tree::tree;

@@ -177,3 +177,99 @@ fn described(row: &Row, mut value: Value) -> Value {
     value["description"] = json!(format!("{help} (default {})", declared.default));
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(section: &str) -> Value {
+        let all = schema(&Models::default());
+        let tables = &all["properties"][section];
+        let tables = [&tables["additionalProperties"], &tables["items"], tables];
+        let mut tables = tables.into_iter();
+        let found = tables.find(|one| one["properties"].is_object());
+        found.expect("the section has tables").clone()
+    }
+
+    /// The keys that tables with `model` have.
+    fn keys_of(model: &str) -> Vec<String> {
+        let devices = table("devices");
+        let all = devices["allOf"].as_array().expect("there are models");
+        let is_of = |one: &&Value| one["if"]["properties"]["model"]["const"] == model;
+        let one = all.iter().find(is_of).expect("the model is known");
+        let keys = &one["then"]["propertyNames"]["enum"];
+        serde_json::from_value(keys.clone()).expect("keys are texts")
+    }
+
+    #[test]
+    fn a_section_without_names_is_one_table_and_others_hold_tables() {
+        let all = &schema(&Models::default())["properties"];
+        let closed = json!(false);
+        assert_eq!(all["links"]["additionalProperties"], closed);
+        assert_eq!(all["hosts"]["additionalProperties"]["type"], "object");
+        assert_eq!(all["flows"]["type"], "array");
+        assert_eq!(all["flows"]["items"]["additionalProperties"], closed);
+    }
+
+    #[test]
+    fn a_device_has_the_keys_of_its_model_and_those_of_all_devices() {
+        let (drive, dma) = (keys_of("nvme"), keys_of("dma"));
+        let has = |keys: &[String], key: &str| keys.iter().any(|one| one == key);
+        assert!(has(&drive, "queue_entries") && !has(&dma, "queue_entries"));
+        assert!(has(&drive, "upstream") && has(&dma, "upstream"));
+        let models = &table("devices")["properties"]["model"];
+        let names = &models["anyOf"][0]["enum"];
+        let names: Vec<String> = serde_json::from_value(names.clone()).expect("names are texts");
+        assert!(has(&names, "nvme") && has(&names, "dma"));
+    }
+
+    #[test]
+    fn a_table_without_a_model_is_one_of_the_default_model() {
+        let devices = table("devices");
+        let all = devices["allOf"].as_array().expect("there are models");
+        let required = |model: &str| {
+            let is_of = |one: &&Value| one["if"]["properties"]["model"]["const"] == model;
+            all.iter().find(is_of).expect("it is known")["if"]["required"].clone()
+        };
+        assert_eq!(
+            (required("dma"), required("nvme")),
+            (json!([]), json!(["model"]))
+        );
+    }
+
+    #[test]
+    fn a_value_has_the_form_of_its_kind_or_is_an_expression() {
+        let (hosts, links) = (table("hosts"), table("links"));
+        let forms = |of: &Value, key: &str| of["properties"][key]["anyOf"].clone();
+        let expression = json!({ "type": "string", "pattern": r"^none$|\{" });
+        let count = json!({ "type": "integer", "minimum": 0 });
+        assert_eq!(forms(&hosts, "ports"), json!([count, expression]));
+        let flag = json!({ "type": "boolean" });
+        assert_eq!(forms(&hosts, "coherent"), json!([flag, expression]));
+        let lengths = links["properties"]["delay"]["pattern"].as_str();
+        assert!(
+            lengths.is_some_and(|pattern| pattern.contains("|[uµμ]s|ns|")),
+            "{lengths:?}"
+        );
+        let help = hosts["properties"]["ports"]["description"].as_str();
+        assert!(
+            help.is_some_and(|help| help.ends_with("(default 8)")),
+            "{help:?}"
+        );
+    }
+
+    #[test]
+    fn a_profile_has_the_keys_of_all_tables_that_may_have_one() {
+        let (profiles, hosts) = (table("profiles"), table("hosts"));
+        assert_eq!(profiles["additionalProperties"], json!(false));
+        let keys = |of: &Value| of["properties"].as_object().expect("a table").clone();
+        let profiles = keys(&profiles);
+        for key in ["posted_headers", "latency"] {
+            assert!(
+                keys(&hosts).contains_key(key) && profiles.contains_key(key),
+                "{key}"
+            );
+        }
+        assert!(!profiles.contains_key("upstream"));
+    }
+}

@@ -21,6 +21,7 @@ use kernel::{Declaration, Time};
 use packet::FlowId;
 use protocol::QueuePairId;
 use serde::Serialize;
+use serde_json::Value;
 use transaction::{Mark, Marks};
 
 use ::scenario::{Row, ScenarioError, Section};
@@ -50,7 +51,6 @@ use traffic::section::Traffic;
 pub(crate) use entry::Entry;
 pub(crate) use loading::Loading;
 pub(crate) use progress::Patience;
-pub use traffic::TreeTraffic;
 pub(crate) use watcher::{Watcher, Watchers};
 
 /// A kind of workload.
@@ -120,7 +120,7 @@ pub(crate) trait Kind {
     }
 
     /// The workload as the tree of a plan shows it, if it offers a load to a whole network or controller.
-    fn tree(&self) -> Option<TreeTraffic> {
+    fn tree(&self) -> Option<Value> {
         None
     }
 

@@ -17,9 +17,10 @@ const PAIR: &str = r#"
 fn pair() -> (Simulation, HostThread, u64) {
     let mut simulation = Simulation::read(PAIR, "pair", None).expect("a fabric of two");
     let thread = HostThread::new(&mut simulation, "h0").expect("a host");
-    let tree = sim::Tree::of(simulation.plan());
-    let device = tree.nodes.iter().find(|node| node.name == "a");
-    let bar = device.expect("it is there").regions[0].base;
+    let mut nodes = simulation.plan().nodes.iter();
+    let device = nodes.find(|node| node.name == "a");
+    let bar = device.and_then(|device| device.bars[0]);
+    let bar = bar.expect("it has a BAR").base;
     (simulation, thread, bar)
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use protocol::{FunctionId, Generation};
+use protocol::{ConfigSpace, FunctionId, Generation};
 use sim::Plan;
-use sim::plan::{DownstreamPort, NodePlan, Region};
+use sim::plan::{NodePlan, Region};
 use sim::setup::catalogue;
 use sim::workload::flow::{Amount, FlowPlan};
+use transaction::FunctionPlace;
 
 fn plan(text: &str) -> Plan {
     Plan::read(text, "dir/right.toml").unwrap_or_else(|error| panic!("{error}"))
@@ -105,16 +106,13 @@ fn buses_are_numbered_depth_first() {
     assert_eq!(id("r0"), FunctionId::new(6, 0, 0));
     assert_eq!(id("left"), FunctionId::new(7, 0, 0));
     assert_eq!(id("l1"), FunctionId::new(10, 0, 0));
-    let root = &node(&plan, "h0").downstream[0];
-    assert_eq!(
-        (root.id, root.buses.clone()),
-        (FunctionId::new(0, 1, 0), 1..=10)
-    );
-    let right = &node(&plan, "top").downstream[0];
-    assert_eq!(
-        (right.id, right.buses.clone()),
-        (FunctionId::new(2, 0, 0), 3..=6)
-    );
+    let first = FunctionPlace::Port(0);
+    let port = |name: &str| {
+        let functions = &node(&plan, name).functions;
+        (functions.id_of(first), functions.space(first).buses())
+    };
+    assert_eq!(port("h0"), (FunctionId::new(0, 1, 0), (1, 10)));
+    assert_eq!(port("top"), (FunctionId::new(2, 0, 0), (3, 6)));
 }
 
 #[test]
@@ -127,18 +125,13 @@ fn each_bar_is_aligned_and_inside_every_window_above_and_no_other() {
         let mut link = leaf.upstream;
         while let Some(index) = link {
             let above = &plan.nodes[plan.links[index].upstream.0];
-            let open = |port: &&DownstreamPort| {
-                let windows = [port.memory, port.prefetchable].into_iter().flatten();
-                windows
-                    .into_iter()
-                    .any(|window| window.contains(bar.base) && window.contains(bar.end() - 1))
+            let open = |(port, _): &(&ConfigSpace, _)| {
+                let windows = [port.memory_window(), port.prefetchable_window()];
+                let mut windows = windows.into_iter().filter_map(Region::of);
+                windows.any(|window| window.contains(bar.base) && window.contains(bar.end() - 1))
             };
-            let through: Vec<_> = above
-                .downstream
-                .iter()
-                .filter(open)
-                .map(|port| port.link)
-                .collect();
+            let ports = above.functions.ports().zip(&above.downstream);
+            let through: Vec<usize> = ports.filter(open).map(|(_, link)| *link).collect();
             assert_eq!(through, [index]);
             link = above.upstream;
         }
@@ -331,23 +324,21 @@ fn ports_beyond_the_devices_of_a_bus_are_functions_of_devices_that_are_there() {
         .unwrap();
     }
     let plan = plan(&text);
-    let ports: Vec<String> = node(&plan, "s")
-        .downstream
-        .iter()
-        .map(|port| port.id.to_string())
-        .collect();
+    let functions = &node(&plan, "s").functions;
+    let ports = (0..3).map(|port| functions.id_of(FunctionPlace::Port(port)).to_string());
+    let ports: Vec<String> = ports.collect();
     assert_eq!(ports, ["02:01.0", "02:01.1", "02:08.0"]);
 }
 
 #[test]
 fn the_catalogue_names_every_parameter_with_help_and_source() {
     let catalogue = catalogue();
-    assert_eq!(catalogue.models[0].name, "dma");
+    assert_eq!(catalogue.models[0]["name"], "dma");
     assert!(
         catalogue
             .profiles
             .iter()
-            .any(|profile| profile.name == "generic")
+            .any(|profile| profile["name"] == "generic")
     );
     for entry in &catalogue.parameters {
         assert!(

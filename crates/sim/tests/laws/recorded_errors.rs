@@ -99,7 +99,9 @@ fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
 fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
     let text = PAIR.replace("[devices.a]", "[devices.a]\ncompletion_timeout = \"50 us\"");
     let mut simulation = simulation(&text);
-    let port = simulation.plan().nodes[1].downstream[0].id;
+    let port = simulation.plan().nodes[1]
+        .functions
+        .id_of(FunctionPlace::Port(0));
     simulation
         .config_write("h0", port, (0x18, 4), 0x0009_0902, &mut || true)
         .expect("a host");

@@ -100,7 +100,9 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
     let bar = simulation.plan().nodes[3].bars[0]
         .expect("b has a BAR")
         .base;
-    let port = simulation.plan().nodes[1].downstream[1].id;
+    let port = simulation.plan().nodes[1]
+        .functions
+        .id_of(transaction::FunctionPlace::Port(1));
     simulation
         .config_write("h0", port, COMMAND, MASTER, &mut || true)
         .expect("a host");
@@ -138,7 +140,12 @@ fn a_switch_sends_up_nothing_that_is_in_the_window_of_its_upstream_port() {
     let (bar, port) = {
         let nodes = &simulation.plan().nodes;
         let bar = nodes[3].bars[0].expect("b has a BAR");
-        (bar.base, nodes[1].downstream[1].id)
+        (
+            bar.base,
+            nodes[1]
+                .functions
+                .id_of(transaction::FunctionPlace::Port(1)),
+        )
     };
     simulation
         .config_write("h0", port, WINDOW, CLOSED, &mut || true)
@@ -170,7 +177,9 @@ fn a_switch_lets_completions_down_to_the_buses_of_its_upstream_port() {
 fn windows_of_one_port_may_lie_within_each_other() {
     let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"4 MiB\"\n";
     let mut simulation = simulation(text);
-    let port = simulation.plan().nodes[0].downstream[0].id;
+    let port = simulation.plan().nodes[0]
+        .functions
+        .id_of(transaction::FunctionPlace::Port(0));
     for (offset, value) in [(0x24, 0xc010_c010), (0x28, 0), (0x2c, 0)] {
         simulation
             .config_write("h0", port, (offset, 4), value, &mut || true)
@@ -208,7 +217,9 @@ fn a_switch_obeys_the_redirect_that_is_written_to_its_ports() {
     let bar = simulation.plan().nodes[3].bars[0]
         .expect("b has a BAR")
         .base;
-    let port = simulation.plan().nodes[1].downstream[0].id;
+    let port = simulation.plan().nodes[1]
+        .functions
+        .id_of(transaction::FunctionPlace::Port(0));
     assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
     let up = |simulation: &sim::Simulation| {
         let result = simulation.result();

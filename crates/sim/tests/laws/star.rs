@@ -316,7 +316,7 @@ impl Star {
                 jitter: Stream::named(1, "jitter"),
                 coherence: None,
                 translation: kind.translation(0..stubs),
-                cpu: Processor::new(FunctionId(0), parameters.limits(512), 1),
+                cpu: Processor::new(FunctionId(0), parameters.limits(), 1),
                 parameters,
             })))
         } else {

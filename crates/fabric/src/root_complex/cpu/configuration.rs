@@ -282,3 +282,92 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::{ConfigKind, Header};
+
+    use super::*;
+
+    const PORT: FunctionId = FunctionId::new(0, 2, 0);
+    const PATIENCE: Span = Span::from_us(50);
+
+    fn request() -> ConfigRequest {
+        ConfigRequest {
+            requester: PORT,
+            tag: Tag(0),
+            target: FunctionId::new(4, 0, 0),
+            register: 1,
+            first_be: 0xf,
+            kind: ConfigKind::Type0,
+        }
+    }
+
+    fn configuration() -> Configuration {
+        Configuration::new(PATIENCE, PATIENCE)
+    }
+
+    /// Begins a read of a program below root port 2, and returns the header of its request.
+    fn send(configuration: &mut Configuration, packets: &mut Packets, now: Time) -> Option<Header> {
+        configuration.start(Some(7));
+        configuration.send_below((2, CompletionTimeout::default()), request(), Action::Read);
+        let (port, packet) = configuration.next_request(now, packets)?;
+        assert_eq!(port, 2);
+        Some(*packets[packet].header())
+    }
+
+    fn answer(request: &Header) -> Completion {
+        let answer = Header::completion_with_data(request, FunctionId::new(4, 0, 0), 0, 4);
+        match answer.expect("a legal completion").kind {
+            Kind::Completion(completion) => completion,
+            other => panic!("a completion is no {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_access_ends_with_the_completion_of_its_own_request() {
+        let mut configuration = configuration();
+        let request = send(&mut configuration, &mut Packets::default(), Time::ZERO);
+        let own = answer(&request.expect("a tag is free"));
+        let other = Completion {
+            requester: FunctionId::new(0, 3, 0),
+            ..own
+        };
+        assert!(!configuration.take(&other, &[9; 4]));
+        assert_eq!(configuration.take_result_of_program(), None);
+        assert!(configuration.is_busy());
+        assert!(configuration.take(&own, &[1, 2, 0, 0]));
+        assert_eq!(
+            configuration.take_result_of_program(),
+            Some((7, Some(0x201)))
+        );
+        assert!(!configuration.is_busy() && !configuration.take(&own, &[9; 4]));
+    }
+
+    #[test]
+    fn an_access_without_an_answer_ends_with_no_value_at_its_timeout() {
+        let mut configuration = configuration();
+        let mut packets = Packets::default();
+        send(&mut configuration, &mut packets, Time::ZERO).expect("a tag is free");
+        let due = configuration.next_change(Time::ZERO);
+        assert_eq!(configuration.give_up(Time::ZERO), None);
+        assert_eq!(configuration.give_up(due), Some(2));
+        assert_eq!(configuration.take_result_of_program(), Some((7, None)));
+    }
+
+    #[test]
+    fn an_access_waits_while_the_tags_of_all_timed_out_requests_are_in_quarantine() {
+        let mut configuration = Configuration::new(PATIENCE, PATIENCE * 1000);
+        let (mut packets, mut now) = (Packets::default(), Time::ZERO);
+        for _ in 0..TAGS {
+            send(&mut configuration, &mut packets, now).expect("a tag is free");
+            now = configuration.next_change(now);
+            assert_eq!(configuration.give_up(now), Some(2));
+            assert_eq!(configuration.take_result(), None);
+        }
+        assert_eq!(send(&mut configuration, &mut packets, now), None);
+        let later = configuration.next_change(now);
+        assert!(later > now && configuration.is_busy());
+        assert!(configuration.next_request(later, &mut packets).is_some());
+    }
+}

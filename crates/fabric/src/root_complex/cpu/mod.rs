@@ -1,6 +1,7 @@
 //! The interface between a host's software and its root complex.
 
 mod configuration;
+mod page_tables;
 mod requests;
 
 use std::fmt::Debug;

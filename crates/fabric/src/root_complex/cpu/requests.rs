@@ -121,22 +121,23 @@ impl<C: Cpu> RootComplex<C> {
         let header = fx.store()[packet].header();
         if header.payload_len() > max_payload as usize && header.class() == Class::Posted {
             for part in self.peers.cut(packet, max_payload, fx.store()) {
-                self.send_part_down(port, part, fx);
+                self.send_whole_down(port, part, fx);
             }
         } else {
-            self.send_part_down(port, packet, fx);
+            self.send_whole_down(port, packet, fx);
         }
     }
 
-    fn send_part_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    /// Sends a request of the CPU down a root port that may have it whole.
+    fn send_whole_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.requests.enter();
         if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
-            self.put_request_down(port, packet, fx);
+            self.enqueue_request_down(port, packet, fx);
         }
     }
 
     /// Enqueues a request of the CPU at a root port of its socket.
-    pub(in crate::root_complex) fn put_request_down(
+    pub(in crate::root_complex) fn enqueue_request_down(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -145,7 +146,7 @@ impl<C: Cpu> RootComplex<C> {
         if self.ports.is_down(port, fx.now()) {
             return self.refuse_request(FunctionPlace::Port(port.index()), packet, fx);
         }
-        self.put_down(port, packet, fx);
+        self.enqueue_down(port, packet, fx);
     }
 
     /// Refuses a request of the CPU at the function at `place`, after the latency of the root complex.
@@ -173,7 +174,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Enqueues a packet of the CPU or the memory at a root port of its socket.
-    pub(in crate::root_complex) fn put_down(
+    pub(in crate::root_complex) fn enqueue_down(
         &mut self,
         port: Port,
         packet: PacketId,

@@ -111,15 +111,15 @@ impl<C: Cpu> RootComplex<C> {
                 (Kind::Atomic(request), Some(OldValue::Known(old))) => {
                     let completion = self.complete_atomic(packet, request, old, fx);
                     self.finish(inbound, fx);
-                    self.put_down(port, completion, fx);
+                    self.enqueue_down(port, completion, fx);
                 }
                 (Kind::MemoryWrite(_), _) => {
                     // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
                     let kept = self.memory.lines(&lines);
-                    self.go_on(Stage::Cohere, inbound, fx);
+                    self.go_on(Stage::Deliver, inbound, fx);
                     self.memory.restore(&kept);
                 }
-                _ => self.go_on(Stage::Cohere, inbound, fx),
+                _ => self.go_on(Stage::Deliver, inbound, fx),
             }
         }
     }

@@ -21,7 +21,6 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The socket of a root port.
     pub(in crate::root_complex) fn socket_of(&self, port: Port) -> usize {
         let sockets = self.sockets.as_ref();
         sockets.map_or(CPU, |sockets| sockets.of_port(port))
@@ -34,7 +33,7 @@ impl<C: Cpu> RootComplex<C> {
             Target::Peer(to) => Some(sockets.of_port(to)),
             Target::Memory => Some(self.memory.socket_of(&accessed(header)?)),
             Target::Cpu => Some(CPU),
-            Target::Host | Target::Nobody => None,
+            Target::RootComplex | Target::Nobody => None,
         }
     }
 
@@ -57,18 +56,18 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    /// Handles the packets that have arrived at their sockets.
-    pub(in crate::root_complex) fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Moves on the packets that have arrived at their sockets.
+    pub(in crate::root_complex) fn release_from_connections(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
             match crossing {
                 Crossing::In(port) => {
                     let header = *fx.store()[packet].header();
                     let inbound = Inbound::new(port, packet, &header, now);
-                    self.go_on(Stage::Cross, inbound, fx);
+                    self.go_on(Stage::Cohere, inbound, fx);
                 }
-                Crossing::Down(port) => self.put_request_down(port, packet, fx),
-                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
+                Crossing::Down(port) => self.enqueue_request_down(port, packet, fx),
+                Crossing::Answer { to, .. } => self.enqueue_down(to, packet, fx),
                 Crossing::Store => {
                     self.requests.leave();
                     self.end_store(packet, fx);

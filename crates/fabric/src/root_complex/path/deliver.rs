@@ -22,8 +22,10 @@ impl<C: Cpu> RootComplex<C> {
             (Target::Memory, _) => self.read(inbound, fx),
             (Target::Cpu, Kind::MemoryWrite(request)) => self.interrupt(inbound, request, fx),
             (Target::Cpu, _) => self.complete(inbound, fx),
-            (Target::Host, Kind::Message(request)) => self.handle_message(inbound, request, fx),
-            (Target::Host, Kind::MemoryRead(request)) => {
+            (Target::RootComplex, Kind::Message(request)) => {
+                self.handle_message(inbound, request, fx)
+            }
+            (Target::RootComplex, Kind::MemoryRead(request)) => {
                 self.begin_translation(inbound, request, fx);
             }
             _ => self.refuse(inbound, Refusal::UnsupportedRequest, fx),
@@ -143,7 +145,7 @@ impl<C: Cpu> RootComplex<C> {
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
         let (done, told) = self.memory.write(content, request, there, &self.patterns);
-        let done = self.own(&inbound, request, fx.now(), done);
+        let done = self.visible_at(&inbound, request, fx.now(), done);
         if let Some(told) = told {
             fx.foresee(done, told);
         }
@@ -158,7 +160,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The time at which a write with lines that are written at `done` is visible.
-    fn own(
+    fn visible_at(
         &mut self,
         inbound: &Inbound<'_>,
         request: &MemoryRequest,
@@ -192,7 +194,8 @@ impl<C: Cpu> RootComplex<C> {
         fx.wake(RootTimer::Read, due.since(fx.now()));
     }
 
-    pub(in crate::root_complex) fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Answers the reads and atomic operations that the memory has served.
+    pub(in crate::root_complex) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((packet, port)) = self.memory.next_read(fx.now()) {
             let header = *fx.store()[packet].header();
             if self.memory.has_bad_reads() {
@@ -216,7 +219,7 @@ impl<C: Cpu> RootComplex<C> {
                     self.crosses(crossing, self.socket_of(port), answer, fx)
                 });
                 if !crosses {
-                    self.put_down(port, answer, fx);
+                    self.enqueue_down(port, answer, fx);
                 }
             }
             self.finish(Inbound::new(port, packet, &header, fx.now()), fx);
@@ -250,7 +253,7 @@ impl<C: Cpu> RootComplex<C> {
             ..*fx.store()[answer].header()
         };
         let answer = fx.store().rewritten(answer, poisoned);
-        self.put_down(port, answer, fx);
+        self.enqueue_down(port, answer, fx);
         self.finish(Inbound::new(port, packet, &header, fx.now()), fx);
     }
 }

@@ -1,5 +1,5 @@
-//! The way of packets from below through the root complex, in stages: each stage passes a packet to the next one, or keeps it. A packet
-//! that was kept goes on later from the next stage.
+//! The path of packets from below through the root complex, in stages, each in a file of its own: a stage passes a packet to the next one, or
+//! keeps it. A packet that was kept goes on later from the next stage.
 
 mod admit;
 mod cohere;
@@ -38,17 +38,19 @@ impl<'h> Inbound<'h> {
     }
 }
 
-/// The last stage that a packet has passed, in order.
+/// The stages, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// The datapath of its root port. The rules of the port are next.
-    Port,
+    /// The rules of the root port that has received the packet.
+    Admit,
     /// The translation of its address, and of the addresses of earlier packets.
     Translate,
     /// The connection to the socket of its target.
     Cross,
-    /// The snoops of caches. Its target is next.
+    /// The snoops of caches.
     Cohere,
+    /// Its target.
+    Deliver,
 }
 
 /// The answer of a stage to a packet.
@@ -70,7 +72,7 @@ enum Target {
     /// The CPU: it takes interrupts and completions.
     Cpu,
     /// The root complex itself: it serves translation requests and messages.
-    Host,
+    RootComplex,
     /// No target: the packet is refused.
     Nobody,
 }
@@ -81,16 +83,20 @@ impl<C: Cpu> RootComplex<C> {
         let content = &fx.store()[packet];
         let header = *content.header();
         let passed = self.ports.pass_in(port, content.bytes().len(), fx.now());
-        self.go_on(Stage::Port, Inbound::new(port, packet, &header, passed), fx);
+        self.go_on(
+            Stage::Admit,
+            Inbound::new(port, packet, &header, passed),
+            fx,
+        );
     }
 
-    /// Moves a packet through the stages after `last`, until one of them keeps it.
-    fn go_on(&mut self, last: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        if (last >= Stage::Translate
-            || self.admit(inbound, fx) == Step::Pass && self.translate(inbound, fx) == Step::Pass)
-            && (last >= Stage::Cross || self.cross(inbound, fx) == Step::Pass)
-            && (last >= Stage::Cohere || self.cohere(inbound, fx) == Step::Pass)
-        {
+    /// Moves a packet through the stages from `first` on, until one of them keeps it.
+    fn go_on(&mut self, first: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        let is_kept = first <= Stage::Admit && self.admit(inbound, fx) == Step::Kept
+            || first <= Stage::Translate && self.translate(inbound, fx) == Step::Kept
+            || first <= Stage::Cross && self.cross(inbound, fx) == Step::Kept
+            || first <= Stage::Cohere && self.cohere(inbound, fx) == Step::Kept;
+        if !is_kept {
             self.deliver(inbound, fx);
         }
     }
@@ -106,8 +112,8 @@ impl<C: Cpu> RootComplex<C> {
                 Target::Memory
             }
             (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => Target::Cpu,
-            (_, Kind::MemoryRead(request)) if request.translations() > 0 => Target::Host,
-            (_, Kind::Message(_)) => Target::Host,
+            (_, Kind::MemoryRead(request)) if request.translations() > 0 => Target::RootComplex,
+            (_, Kind::Message(_)) => Target::RootComplex,
             (Route::Elsewhere, Kind::MemoryRead(_) | Kind::Atomic(_))
                 if accessed(header).is_some_and(|range| self.memory.holds(&range)) =>
             {
@@ -135,7 +141,7 @@ impl<C: Cpu> RootComplex<C> {
         self.report_errors(fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
-            self.put_down(inbound.port, answer, fx);
+            self.enqueue_down(inbound.port, answer, fx);
         }
     }
 
@@ -160,3 +166,6 @@ fn accessed(header: &Header) -> Option<MemoryRequest> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

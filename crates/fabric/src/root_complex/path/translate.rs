@@ -1,18 +1,16 @@
-//! Packets from below that wait for the translation of an address, and changes that software makes to page tables.
+//! Packets from below that wait for the translation of an address, and the requests for translations and pages that devices send.
 
 use kernel::{Effects, Port};
 use packet::{Observation, PacketId, Refusal, Stamp};
-use protocol::{FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message, PageRequest};
+use protocol::{FunctionId, Header, Kind, MemoryRequest, PageRequest};
 use transaction::{AddressSpace, Mapping};
 
 use super::{Inbound, Stage, Step};
-use crate::Route;
 use crate::root_complex::RootComplex;
 use crate::root_complex::cpu::Cpu;
 use crate::root_complex::timer::RootTimer;
 use crate::root_complex::translation::{
-    Advanced, InvalidateRequests, Outcome, TableChange, TranslationFault, TranslationOrder,
-    translation_completion,
+    Advanced, Outcome, TranslationFault, translation_completion,
 };
 
 impl<C: Cpu> RootComplex<C> {
@@ -42,62 +40,6 @@ impl<C: Cpu> RootComplex<C> {
         let due = inbound.passed + self.parameters.latency;
         agent.translate(inbound.port, inbound.packet, (who, request.address()), due);
         self.advance_translation(fx);
-    }
-
-    /// Performs the changes of page tables that software has ordered.
-    pub(in crate::root_complex) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
-            let now = fx.now();
-            let Some(agent) = &mut self.translation else {
-                self.cpu.ordered(ticket, now);
-                continue;
-            };
-            match what {
-                TableChange::Unmap(range) => {
-                    let requests = agent.withdraw(ticket, &range, &mut self.memory);
-                    self.send_invalidate_requests(&requests, fx);
-                }
-                TableChange::Map(mappings) => {
-                    agent.install(&mappings, &mut self.memory, now);
-                    self.cpu.ordered(ticket, now);
-                    self.advance_translation(fx);
-                }
-            }
-        }
-    }
-
-    fn send_invalidate_requests(
-        &mut self,
-        requests: &InvalidateRequests,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let tag = requests.tag;
-        for target in requests.targets.iter().copied() {
-            let message = Message::InvalidateRequest { target, tag };
-            let header = Header::message(self.functions.id(), message);
-            if let Route::Down(port) = self.routes.of(&header) {
-                let bytes = requests.invalidation.emit();
-                let packet = fx.store().make(header, Stamp::default(), &bytes);
-                self.send_down(port, packet, fx);
-            }
-        }
-    }
-
-    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
-    pub(super) fn handle_invalidate_completion(
-        &mut self,
-        who: FunctionId,
-        tags: InvalidateTags,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let Some(agent) = &mut self.translation else {
-            return false;
-        };
-        for ticket in agent.confirm_invalidations(who, tags) {
-            self.cpu.ordered(ticket, fx.now());
-        }
-        self.ask(fx);
-        true
     }
 
     /// Handles a page request that came in at `port`. False if there is no translation agent.
@@ -147,7 +89,7 @@ impl<C: Cpu> RootComplex<C> {
             let header = Header::message(self.functions.id(), message);
             let packet = fx.store().make(header, Stamp::default(), &[]);
             self.requests.enter();
-            self.put_down(port, packet, fx);
+            self.enqueue_down(port, packet, fx);
         }
     }
 
@@ -162,7 +104,7 @@ impl<C: Cpu> RootComplex<C> {
         let completer = (self.functions.id(), boundary);
         let completion = translation_completion(inbound.packet, mapping, completer, fx.store());
         self.finish(inbound, fx);
-        self.put_down(inbound.port, completion, fx);
+        self.enqueue_down(inbound.port, completion, fx);
     }
 
     /// Handles the translation of a packet's address, and all packets of the port that need not wait any longer.
@@ -187,7 +129,7 @@ impl<C: Cpu> RootComplex<C> {
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {
-                self.go_on(Stage::Translate, inbound, fx);
+                self.go_on(Stage::Cross, inbound, fx);
             }
         }
         self.wake_translation(fx);

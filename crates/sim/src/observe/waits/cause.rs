@@ -46,7 +46,7 @@ pub(super) struct Moment<'a> {
     pub(super) now: Time,
 }
 
-/// A flow, or one way of it, as its packets go.
+/// A part of a flow, as its packets go.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) part: FlowId,
@@ -98,7 +98,7 @@ impl Moment<'_> {
         self.models[component].link(port)
     }
 
-    fn held(&self, wire: Wire, concern: Concern) -> Option<Why> {
+    fn why_at(&self, wire: Wire, concern: Concern) -> Option<Why> {
         let packets = self.stores.of(wire.end.0);
         self.link(wire.end)?.why(concern, self.now, packets)
     }
@@ -152,8 +152,8 @@ impl Moment<'_> {
             Station::Wire(wire) if wire.end.0 == route.from => None,
             Station::Wire(wire) => {
                 let source = route.source(place);
-                let held = self.held(wire, Concern::Flow(route.part, source))?;
-                self.of_link(route, wire, held, 0)
+                let why = self.why_at(wire, Concern::Flow(route.part, source))?;
+                self.of_link(route, wire, why, 0)
             }
             Station::ReceivePath(node) => {
                 self.is_late(node).then_some(Cause::at(node, Why::Datapath))
@@ -231,8 +231,8 @@ impl Moment<'_> {
         let (node, port) = end;
         let out = self.wires.from(node).filter(|wire| wire.end != end);
         let mut waiting = out.filter_map(|wire| {
-            let held = self.held(wire, Concern::Source(port as u16, class))?;
-            Some((wire, held))
+            let why = self.why_at(wire, Concern::Source(port as u16, class))?;
+            Some((wire, why))
         });
         let on_wires = waiting.find_map(|(wire, why)| {
             if depth == DEPTH && matches!(why, Why::Credit(..)) {
@@ -303,8 +303,8 @@ impl Moment<'_> {
     fn others_at_wire(&self, route: &Route) -> Option<Cause> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
-            let held = self.held(wire, Concern::Any)?;
-            self.of_link(route, wire, held, 0)
+            let why = self.why_at(wire, Concern::Any)?;
+            self.of_link(route, wire, why, 0)
         })
     }
 
@@ -316,8 +316,8 @@ impl Moment<'_> {
     fn first_wire(&self, route: &Route) -> Option<Cause> {
         let mut wires = self.wires.from(route.from);
         wires.find_map(|wire| {
-            let held = self.held(wire, Concern::Flow(route.part, None))?;
-            self.of_link(route, wire, held, 0)
+            let why = self.why_at(wire, Concern::Flow(route.part, None))?;
+            self.of_link(route, wire, why, 0)
         })
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A cause for which a flow waits, as results have it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Cause {
+pub struct NamedCause {
     /// The kind: "wire", "credit", "tags", "outstanding", "replay-buffer", "datapath", "memory", "socket", "arbitration",
     /// "software" or "other".
     pub kind: &'static str,
@@ -26,12 +26,12 @@ const SHARED: f64 = 0.25;
 
 /// All causes at one wire, or one cause at one place.
 struct Group<'c> {
-    causes: Vec<(&'c Cause, f64)>,
+    causes: Vec<(&'c NamedCause, f64)>,
 }
 
 impl<'c> Group<'c> {
     /// The first cause, which has the kind and the place of all.
-    fn cause(&self) -> &'c Cause {
+    fn cause(&self) -> &'c NamedCause {
         self.causes[0].0
     }
 
@@ -52,8 +52,8 @@ impl<'c> Group<'c> {
     }
 
     /// Its longest cause; for a wire that others use for a good part of the time, the longest of theirs.
-    fn longest(&self) -> &'c Cause {
-        let is_shared = |cause: &Cause| cause.kind == "arbitration";
+    fn longest(&self) -> &'c NamedCause {
+        let is_shared = |cause: &NamedCause| cause.kind == "arbitration";
         let others = self.causes.iter().filter(|(cause, _)| is_shared(cause));
         let others: f64 = others.map(|(_, share)| share).sum();
         let by_others = others > SHARED * self.share();
@@ -64,15 +64,15 @@ impl<'c> Group<'c> {
     }
 }
 
-fn is_of_wire(cause: &Cause) -> bool {
+fn is_of_wire(cause: &NamedCause) -> bool {
     matches!(cause.kind, "wire" | "arbitration")
 }
 
 /// Returns the limit of a flow whose time has these `shares`, and whose requests these `engines` make; `None` without shares.
 pub(super) fn limit<'c>(
-    shares: impl Iterator<Item = (&'c Cause, f64)>,
+    shares: impl Iterator<Item = (&'c NamedCause, f64)>,
     engines: &[&str],
-) -> Option<&'c Cause> {
+) -> Option<&'c NamedCause> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for (cause, share) in shares {
         let is_with = |group: &&mut Group<'c>| {
@@ -107,8 +107,8 @@ pub(super) fn limit<'c>(
 mod tests {
     use super::*;
 
-    fn cause(kind: &'static str, place: &str) -> Cause {
-        Cause {
+    fn cause(kind: &'static str, place: &str) -> NamedCause {
+        NamedCause {
             kind,
             place: place.to_owned(),
             direction: None,
@@ -118,7 +118,7 @@ mod tests {
 
     /// The kind and the place of the limit of a flow of engine "a".
     fn limit_of(shares: &[(&'static str, &str, f64)]) -> (&'static str, String) {
-        let causes: Vec<(Cause, f64)> = shares
+        let causes: Vec<(NamedCause, f64)> = shares
             .iter()
             .map(|(kind, place, share)| (cause(kind, place), *share))
             .collect();

@@ -1,14 +1,14 @@
 //! A probe that finds the causes for which flows wait, by asking the components at times between events.
 //!
-//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe looks where the packets of a flow are and
-//! what keeps its engine from the next request, and adds the length of the slot to what it finds. Slots are longer the longer the flows
+//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe asks where the packets of a flow are and
+//! what keeps its engine from the next request, and adds the length of the slot to that cause. Slots are longer the longer the flows
 //! have lasted, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
 //! depend on nothing but the slot's number.
 
 mod cause;
 mod limit;
 mod path;
-mod told;
+mod result;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,12 +30,12 @@ use crate::meters::meter::Meter;
 use cause::{Cause, Moment, Route};
 use path::{RootEntries, Station, Wire, Wires};
 
-pub use told::FlowWaits;
+pub use result::FlowWaits;
 
 /// The shortest slot of long flows, of which there are not [`MANY`]: about a packet on a fast link.
 const LEAST_SLOT: Span = Span::from_ns(100);
 
-/// The number of ways of flows from which on slots are longer the more there are.
+/// The number of parts of flows from which on slots are longer the more there are.
 const MANY: u64 = 16;
 
 /// The first slot after a flow has begun, and the part of the time since then that slots are until they have the length of
@@ -51,9 +51,8 @@ const PART: u64 = 2048;
 pub struct Waits {
     wires: Wires,
     entries: RootEntries,
-    ways: Vec<Way>,
-    /// The number of the first way of each flow.
-    first_ways: BTreeMap<FlowId, usize>,
+    /// All parts of flows, by their numbers.
+    parts: Vec<Part>,
     number: u64,
     /// The times at which flows begin, earliest first: slots are short again from each of them on.
     starts: VecDeque<Time>,
@@ -62,13 +61,13 @@ pub struct Waits {
     begin: Time,
     slot: Span,
     least_slot: Span,
-    /// The time of the next look.
+    /// The time of the next sample.
     due: Time,
 }
 
-/// One way of a flow, with the time that it waited for each cause: until its first byte arrived, and after.
+/// A part of a workload, with the time that it waited for each cause: until its first byte arrived, and after.
 #[derive(Debug)]
-struct Way {
+struct Part {
     workload: usize,
     /// The clock of the flow's rate. It tells which time counts for a flow without a requester.
     clock: Clock,
@@ -80,24 +79,19 @@ struct Way {
 }
 
 impl Waits {
-    /// A probe that looks at the flows of `plan`, whose components are `models`.
+    /// A probe of the flows of `plan`, whose components are `models`.
     pub fn new(plan: &Plan, models: &[Model]) -> Self {
         let wires = Wires::of(plan);
         let workloads = plan.workloads.iter().enumerate();
         let flows = workloads.filter_map(|(number, one)| Some((number, one, one.workload.flow()?)));
-        let ways: Vec<Way> = flows
-            .flat_map(|(number, one, flow)| ways_of(&wires, plan, models, (number, one), flow))
+        let parts: Vec<Part> = flows
+            .flat_map(|(number, one, flow)| parts_of(&wires, plan, models, (number, one), flow))
             .collect();
-        let least_slot = LEAST_SLOT * (ways.len() as u64).div_ceil(MANY).max(1);
-        let mut first_ways = BTreeMap::new();
-        for (number, way) in ways.iter().enumerate() {
-            first_ways.entry(way.route.part).or_insert(number);
-        }
+        let least_slot = LEAST_SLOT * (parts.len() as u64).div_ceil(MANY).max(1);
         let mut waits = Waits {
             wires,
-            entries: entries(&ways),
-            ways,
-            first_ways,
+            entries: entries(&parts),
+            parts,
             number: 0,
             starts: VecDeque::new(),
             origin: Time::ZERO,
@@ -110,12 +104,12 @@ impl Waits {
         waits
     }
 
-    /// Whether there is a flow to look at.
+    /// Whether there is a flow.
     pub fn has_flows(&self) -> bool {
-        !self.ways.is_empty()
+        !self.parts.is_empty()
     }
 
-    /// The time of the next look, or [`Time::NEVER`] if there is no flow.
+    /// The time of the next sample, or [`Time::NEVER`] if there is no flow.
     pub fn next(&self) -> Time {
         if self.has_flows() {
             self.due
@@ -124,9 +118,9 @@ impl Waits {
         }
     }
 
-    /// Looks at the flows at the time that is due. All events before it have happened, and none of it.
-    pub fn look(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
-        self.look_once(models, stores, meter);
+    /// Takes the sample that is due. All events before its time have happened, and none of that time.
+    pub fn sample(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
+        self.take(models, stores, meter);
         self.begin += self.slot;
         self.number += 1;
         self.set_slot();
@@ -153,14 +147,14 @@ impl Waits {
         self.slot = left.map_or(slot, |left| left.min(slot));
     }
 
-    /// Sets the time of the look within the slot, by mixed bits of the slot's number. Multiples of an irrational number would be spread
+    /// Sets the time of the sample within the slot, by mixed bits of the slot's number. Multiples of an irrational number would be spread
     /// more evenly, and meet some rhythms of packets at a few of their phases alone.
     fn set_due(&mut self) {
         let within = u128::from(mixed(self.number)) * u128::from(self.slot.as_fs());
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
     }
 
-    fn look_once(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
+    fn take(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
         let moment = Moment {
             wires: &self.wires,
             entries: &self.entries,
@@ -168,52 +162,54 @@ impl Waits {
             stores,
             now: self.due,
         };
-        let cause = |way: &Way| {
-            let meter = meter.flow(way.route.part);
+        let cause = |part: &Part| {
+            let meter = meter.flow(part.route.part);
             if meter.is_complete() {
                 return None;
             }
-            let is_open = match way.clock {
+            let is_open = match part.clock {
                 Clock::Application => meter.called.is_some() && meter.returned.is_none(),
                 Clock::Arrival | Clock::Sender => {
-                    let is_there = way.size.is_some_and(|size| meter.delivered >= size);
+                    let is_there = part.size.is_some_and(|size| meter.delivered >= size);
                     meter.sent.is_some() && !is_there
                 }
             };
             let leader = |flow: FlowId| {
-                let first = self.first_ways.get(&flow)?;
-                Some(&self.ways[*first].route)
+                let place = self
+                    .parts
+                    .binary_search_by_key(&flow, |part| part.route.part);
+                Some(&self.parts[place.ok()?].route)
             };
-            moment.cause(&way.route, is_open, &leader)
+            moment.cause(&part.route, is_open, &leader)
         };
-        let causes: Vec<Option<Cause>> = self.ways.iter().map(cause).collect();
-        for (way, cause) in self.ways.iter_mut().zip(causes) {
+        let causes: Vec<Option<Cause>> = self.parts.iter().map(cause).collect();
+        for (part, cause) in self.parts.iter_mut().zip(causes) {
             let Some(cause) = cause else { continue };
-            let is_filling = meter.flow(way.route.part).arrived.is_none();
-            if way.filling.is_empty() && way.running.is_empty() {
+            let is_filling = meter.flow(part.route.part).arrived.is_none();
+            if part.filling.is_empty() && part.running.is_empty() {
                 self.origin = self.begin;
             }
             let times = if is_filling {
-                &mut way.filling
+                &mut part.filling
             } else {
-                &mut way.running
+                &mut part.running
             };
             *times.entry(cause).or_default() += self.slot;
         }
     }
 }
 
-/// The ways of one flow, whose workload has this number.
-fn ways_of(
+/// The parts of one flow, whose workload has this number.
+fn parts_of(
     wires: &Wires,
     plan: &FabricPlan,
     models: &[Model],
     (workload, one): (usize, &PlannedWorkload),
     flow: &FlowPlan,
-) -> Vec<Way> {
+) -> Vec<Part> {
     let node = &plan.nodes[flow.from];
     let parts = (0..).zip(one.own.flows());
-    let way = |(number, part): (u32, FlowId)| {
+    let part = |(number, part): (u32, FlowId)| {
         let is_read = flow.is_read(number);
         let stations = path::stations(wires, plan, flow, is_read);
         let slowest = slowest(&stations, models, is_read);
@@ -222,7 +218,7 @@ fn ways_of(
         } else {
             node.max_payload
         };
-        Way {
+        Part {
             workload,
             clock: flow.parameters.clock,
             size: match flow.amount {
@@ -243,13 +239,13 @@ fn ways_of(
             running: BTreeMap::new(),
         }
     };
-    parts.map(way).collect()
+    parts.map(part).collect()
 }
 
 /// The ways through hosts of all flows, by the root ports where they come in.
-fn entries(ways: &[Way]) -> RootEntries {
+fn entries(parts: &[Part]) -> RootEntries {
     let mut entries = RootEntries::new();
-    for station in ways.iter().flat_map(|way| &way.route.stations) {
+    for station in parts.iter().flat_map(|part| &part.route.stations) {
         if let Station::Root(host, way) = station
             && let RootEnd::Port(port) = way.from
         {

@@ -1,4 +1,4 @@
-//! The way of a flow's packets: the transmitters and the other places where they may wait, in the order in which they come to them.
+//! The stations of a flow's packets: the transmitters and the other places where they may wait, in the order in which they come to them.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,17 @@ use fabric::{RootEnd, RootWay};
 use kernel::Port;
 
 use crate::plan::FabricPlan;
-use crate::plan::ports;
+use crate::plan::ports::{self, Medium};
 use crate::scenario::NodeKind;
 use crate::workload::flow::FlowPlan;
 use crate::workload::flow::section::Direction;
 
 /// The number of a component and of its port.
 pub(super) type End = (usize, usize);
+
+pub(super) fn number_of((component, port): ports::End) -> End {
+    (component.0 as usize, port as usize)
+}
 
 /// The transmitter of one direction of a link.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +57,9 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn of(plan: &FabricPlan) -> Self {
-        let ends = |(id, port): (kernel::ComponentId, u32)| (id.0 as usize, port as usize);
-        let links = plan.links.iter().map(|link| ports::ends(plan, link));
-        let cables = plan.cables.iter().map(|cable| {
-            let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
-            (one, other)
-        });
-        let both = links.chain(cables).flat_map(|(one, other)| {
-            let (one, other) = (ends(one), ends(other));
+        let wires = ports::wires(plan).filter(|wire| !matches!(wire.medium, Medium::Fibre(_)));
+        let both = wires.flat_map(|wire| {
+            let [one, other] = wire.ends.map(number_of);
             let wire = |end, far| (end, Wire { end, far });
             [wire(one, other), wire(other, one)]
         });
@@ -99,9 +98,9 @@ impl Wires {
     fn up(&self, plan: &FabricPlan, mut node: usize) -> Vec<Wire> {
         let mut all = Vec::new();
         while let Some(link) = plan.nodes[node].upstream {
-            let (above, below) = ports::ends(plan, &plan.links[link]);
-            all.extend(self.at((below.0.0 as usize, below.1 as usize)));
-            node = above.0.0 as usize;
+            let [above, below] = ports::ends(plan, &plan.links[link]).map(number_of);
+            all.extend(self.at(below));
+            node = above.0;
         }
         all
     }
@@ -134,17 +133,22 @@ pub(super) fn stations(
             }
         }
     };
-    let mut all = way(wires, plan, (flow.from, target), &ends(RootEnd::Cpu));
+    let mut all = between(wires, plan, (flow.from, target), &ends(RootEnd::Cpu));
     if is_read {
         let answers = plan.nodes[target].memory.is_none();
         all.extend(answers.then_some(Station::Answers(target)));
-        all.extend(way(wires, plan, (target, flow.from), &ends(RootEnd::Cpu)));
+        all.extend(between(
+            wires,
+            plan,
+            (target, flow.from),
+            &ends(RootEnd::Cpu),
+        ));
     } else if flow.direction == Direction::RoundTrip {
         let base = plan.nodes[flow.from].memory.map_or(0, |memory| memory.base);
         let of_reply = flow.reply.map_or(RootEnd::Memory(None), |reply| {
             memory(plan, flow.from, reply - base, flow.write_size)
         });
-        all.extend(way(wires, plan, (target, flow.from), &ends(of_reply)));
+        all.extend(between(wires, plan, (target, flow.from), &ends(of_reply)));
     }
     all
 }
@@ -162,16 +166,16 @@ fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
 
 /// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` tells
 /// the end of the way at a host.
-fn way(
+fn between(
     wires: &Wires,
     plan: &FabricPlan,
     (from, to): (usize, usize),
     end_at: &dyn Fn(usize) -> RootEnd,
 ) -> Vec<Station> {
     let root = |node: usize| plan.nodes[node].root;
-    let one_way = |from, to| one_way(wires, plan, (from, to), end_at);
+    let in_tree = |from, to| in_tree(wires, plan, (from, to), end_at);
     if root(from) == root(to) {
-        return one_way(from, to);
+        return in_tree(from, to);
     }
     let networks = plan.networks.iter().zip(&wires.routers);
     let mut gates = networks.filter_map(|(network, routers)| {
@@ -179,31 +183,31 @@ fn way(
         Some((*exit, *entry, &network.routers))
     });
     if let Some((exit, entry, members)) = gates.next() {
-        let mut all = one_way(from, exit);
-        // Only those at both ends in a large network, where a look at every router would cost too much.
-        let looked_at = if members.len() <= MOST_ROUTERS {
+        let mut all = in_tree(from, exit);
+        // Only those at both ends in a large network, because to ask every router would cost too much.
+        let asked = if members.len() <= MOST_ROUTERS {
             members.clone()
         } else {
             vec![exit, entry]
         };
-        all.extend(looked_at.into_iter().map(Station::Router));
-        all.extend(one_way(entry, to));
+        all.extend(asked.into_iter().map(Station::Router));
+        all.extend(in_tree(entry, to));
         return all;
     }
     let attached = |node: usize| wires.nics.get(&root(node)).copied();
-    let mut all = attached(from).map_or_else(Vec::new, |exit| one_way(from, exit));
+    let mut all = attached(from).map_or_else(Vec::new, |exit| in_tree(from, exit));
     all.extend(
         attached(to)
             .into_iter()
-            .flat_map(|entry| one_way(entry, to)),
+            .flat_map(|entry| in_tree(entry, to)),
     );
     all
 }
 
-/// Most routers of a network that are all looked at.
+/// Most routers of a network that are all asked.
 const MOST_ROUTERS: usize = 64;
 
-fn one_way(
+fn in_tree(
     wires: &Wires,
     plan: &FabricPlan,
     (from, to): (usize, usize),

@@ -88,7 +88,6 @@ impl Engine {
         }
     }
 
-    /// Changes all worlds.
     fn each_world(&mut self, change: impl Fn(&mut World<Pcie>)) {
         change(&mut self.world);
         if let Some(regions) = &self.regions {
@@ -131,11 +130,11 @@ impl Engine {
         self.count_of(|packet| was_made(made, packet.number()) && which(packet))
     }
 
-    /// Lets `look` look at the packets of all components.
-    pub(super) fn with_stores(&self, look: impl FnOnce(&[Model], &Stores<'_>)) {
+    /// Lets `read` read the packets of all components.
+    pub(super) fn with_stores(&self, read: impl FnOnce(&[Model], &Stores<'_>)) {
         match &self.regions {
-            None => look(&self.models, &Stores::one(&self.world.store)),
-            Some(regions) => regions.with_stores(|stores| look(&self.models, stores)),
+            None => read(&self.models, &Stores::one(&self.world.store)),
+            Some(regions) => regions.with_stores(|stores| read(&self.models, stores)),
         }
     }
 
@@ -230,11 +229,11 @@ impl Engine {
             }
             if let Some(watch) = &mut probes.watch {
                 let (now, events) = (self.world.now(), self.world.events());
-                watch.look((plan, &self.models), now, events);
+                watch.check((plan, &self.models), now, events);
             }
             // After the flows, a run may end without an observation: when a program of an incident ends.
-            let is_looked_at = is_told || probes.meter.open() == 0;
-            if is_looked_at || !self.world.has_events() || !self.world.is_due(limit) {
+            let is_left = is_told || probes.meter.open() == 0;
+            if is_left || !self.world.has_events() || !self.world.is_due(limit) {
                 break;
             }
         }

@@ -16,14 +16,13 @@ pub(in crate::run) struct InFlight {
 #[derive(Debug, Default)]
 pub(in crate::run) struct Accesses {
     all: Vec<InFlight>,
-    /// The number of ends of flows when all accesses were last looked at.
-    looked_at: u64,
+    /// The number of ends of flows when all accesses were last checked.
+    checked_at: u64,
     /// The number of ends of flows when accesses were last taken.
     taken_at: u64,
 }
 
 impl Accesses {
-    /// Adds an access.
     pub(in crate::run) fn add(&mut self, access: InFlight) {
         self.all.push(access);
     }
@@ -41,9 +40,9 @@ impl Accesses {
         ended
     }
 
-    /// Whether an access has ended and was not taken. All of them are looked at only after an end of some flow.
+    /// Whether an access has ended and was not taken. All of them are checked only after an end of some flow.
     pub(in crate::run) fn any_has_ended(&mut self, meter: &Meter) -> bool {
-        if std::mem::replace(&mut self.looked_at, meter.ends()) == meter.ends() {
+        if std::mem::replace(&mut self.checked_at, meter.ends()) == meter.ends() {
             return false;
         }
         let mut all = self.all.iter();

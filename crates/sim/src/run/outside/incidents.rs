@@ -66,7 +66,7 @@ impl Incidents {
                 continue;
             };
             let link = &plan.links[link];
-            let ((upper, port), (lower, _)) = ports::ends(plan, link);
+            let [(upper, port), (lower, _)] = ports::ends(plan, link);
             let [_, upwards] = build::delays(plan, link);
             let cut = Time::ZERO + up + one.at;
             models[lower.0 as usize].expect_cut(0, cut);

@@ -1,4 +1,4 @@
-//! Readings of the measured interval, samples of the series, and looks at what flows wait for: what is taken while time passes.
+//! Readings of the measured interval, samples of the series, and samples of what flows wait for: what is taken while time passes.
 
 use kernel::Time;
 
@@ -37,7 +37,7 @@ impl Probes {
         if let Some(waits) = &mut self.waits
             && waits.next() == due
         {
-            waits.look(models, stores, &self.meter);
+            waits.sample(models, stores, &self.meter);
         }
     }
 

@@ -9,7 +9,6 @@ mod results;
 mod standstill;
 
 use kernel::{ComponentId, Time, World};
-use link::LinkEnd;
 use packet::Pcie;
 
 use super::engine::{CHUNK, Engine, Shares};
@@ -18,8 +17,9 @@ use super::probes::Probes;
 use super::progress;
 use crate::build;
 use crate::model::Model;
+use crate::observe::reading::link_ends;
 use crate::result::wires::wires;
-use crate::result::{IncidentResult, Wires, noticeable};
+use crate::result::{IncidentResult, noticeable};
 use crate::scenario::{Models, ScenarioError};
 use crate::setup::{Plan, Scenario};
 use crate::workload;
@@ -145,14 +145,12 @@ impl Simulation {
 
     /// Header credits and data credits of packets in the receive buffers of all links: zero when every packet has left.
     pub fn credits_held(&self) -> u32 {
-        let ends = self.plan.links.iter();
-        let ends = ends.flat_map(|link| [link.upstream, link.downstream]);
-        let links = ends.filter_map(|(node, port)| self.model(node).link(port as usize));
-        links.map(LinkEnd::credits_held).sum()
+        let ends = link_ends(&self.plan, self.engine.models());
+        ends.map(|one| one.end.credits_held()).sum()
     }
 
-    /// The counters of all wires since the beginning of the run.
-    pub fn wires(&self) -> Wires {
+    /// The counters of all wires since the beginning of the run, as a JSON object.
+    pub fn wires(&self) -> serde_json::Value {
         wires(&self.plan.fabric, self.engine.models(), self.now())
     }
 
@@ -161,7 +159,7 @@ impl Simulation {
         noticeable(&self.plan.fabric, &self.probes.log)
     }
 
-    /// The mean of the shares that are done of the workloads, 0 to 1. It is found by a look at all of them.
+    /// The mean of the shares that are done of the workloads, 0 to 1. It is found by reading all of them.
     pub fn share_done(&self) -> f64 {
         progress::share_done(&self.plan, &self.probes.meter, self.now())
     }

@@ -33,7 +33,7 @@ impl Simulation {
         if self.has_stopped() {
             result.stopped_circuits = self.stopped_circuits();
         }
-        result.waits = probes.waits.as_ref().map(|waits| waits.told(&self.plan));
+        result.waits = probes.waits.as_ref().map(|waits| waits.results(&self.plan));
         let series = probes.series.as_ref();
         result.series = series.map(|all| {
             let sampled = probes.sampled(&self.plan, models);

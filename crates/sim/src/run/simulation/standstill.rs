@@ -4,7 +4,7 @@
 //! on, and, after the workloads, when a packet is made that is not of a [service](is_service). A run without progress for some time ends.
 //! Events alone are not progress: links with errors update their credit for ever.
 
-use host::{Course, Standing, ThreadId};
+use host::{Course, ThreadId, Wait};
 use kernel::{Span, Time};
 use packet::Packet;
 use protocol::{FunctionId, Header, Kind, Message};
@@ -159,8 +159,8 @@ impl Simulation {
             let awaited = match host.cpu().course(one.thread, now) {
                 _ if host.cpu().steps(one.thread) > MOST_STEPS => continue,
                 Course::Ended => continue,
-                Course::GoesOn(due) => due + PATIENCE,
-                Course::Stands(standing) => standing.since + PATIENCE,
+                Course::Continues(due) => due + PATIENCE,
+                Course::Waits(wait) => wait.since + PATIENCE,
             };
             until = until.max(awaited);
         }
@@ -244,11 +244,11 @@ impl Simulation {
             );
             match host.cpu().course(one.thread, now) {
                 Course::Ended => {}
-                Course::GoesOn(_) => {
+                Course::Continues(_) => {
                     let steps = host.cpu().steps(one.thread);
                     lines.push(format!("{who} has not ended after {steps} steps"));
                 }
-                Course::Stands(standing) => lines.push(waiting(&who, &standing)),
+                Course::Waits(wait) => lines.push(waiting(&who, &wait)),
             }
         }
         for (node, host) in self.engine.models().iter().enumerate() {
@@ -259,11 +259,11 @@ impl Simulation {
                 .map(|one| one.thread)
                 .collect();
             // A program whose wait has only begun does not stand still.
-            let all = host.cpu().standing(now);
-            let all = all.filter(|(_, standing)| standing.since + PASSAGE <= now);
-            for (thread, standing) in all.filter(|(thread, _)| !known.contains(thread)) {
+            let all = host.cpu().waits(now);
+            let all = all.filter(|(_, wait)| wait.since + PASSAGE <= now);
+            for (thread, wait) in all.filter(|(thread, _)| !known.contains(thread)) {
                 let who = format!("program {} on {}", thread.0, self.name(node));
-                lines.push(waiting(&who, &standing));
+                lines.push(waiting(&who, &wait));
             }
         }
         lines
@@ -274,7 +274,7 @@ impl Simulation {
     }
 }
 
-fn waiting(who: &str, standing: &Standing) -> String {
-    let since = standing.since.as_ns();
-    format!("{who} waits for {} since {since} ns", standing.what)
+fn waiting(who: &str, wait: &Wait) -> String {
+    let since = wait.since.as_ns();
+    format!("{who} waits for {} since {since} ns", wait.what)
 }

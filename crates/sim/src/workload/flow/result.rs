@@ -1,5 +1,7 @@
 //! Results of flows.
 
+use std::ops::Deref;
+
 use kernel::Time;
 use serde::Serialize;
 
@@ -20,20 +22,11 @@ pub struct FlowResult {
     pub from: String,
     /// The target of the requests.
     pub to: String,
-    /// Direction: "write", "read", "both" or "round-trip"; for messages, their primitive.
-    pub direction: &'static str,
+    /// Both directions together.
+    #[serde(flatten)]
+    pub all: DirectionResult,
     /// Clock of the rate: "arrival", "sender" or "application".
     pub clock: &'static str,
-    /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
-    pub bytes: u64,
-    /// The clock's first reading: the first bit of the first request, or of the first doorbell of messages, on the wire.
-    pub first_byte_ns: Option<f64>,
-    /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
-    pub last_byte_ns: Option<f64>,
-    /// Bytes per second between the two readings.
-    pub bytes_per_second: Option<f64>,
-    /// Bytes per second in the measured window, if the flow was under way all that time.
-    pub steady_bytes_per_second: Option<f64>,
     /// Time of the first bit of the first request, or of the first doorbell of messages, on the wire.
     pub sent_first_ns: Option<f64>,
     /// Time of the last bit of the last request on the wire.
@@ -42,14 +35,8 @@ pub struct FlowResult {
     pub called_ns: Option<f64>,
     /// Time when the system call returned.
     pub returned_ns: Option<f64>,
-    /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
-    pub latency_ns: Option<Latency>,
     /// The writes and the reads of direction "both"; empty for other directions.
     pub directions: Vec<DirectionResult>,
-    /// Whether every requested byte arrived or ended with an error.
-    pub completed: bool,
-    /// Whether every byte arrived exactly once, unchanged as far as it was compared.
-    pub intact: bool,
     /// Ranges of the flow's region that were lost with an error, as offset and length in bytes, in the order of their offsets; ranges of
     /// writes come before ranges of reads. A range that was lost several times is listed as many times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,22 +55,29 @@ pub struct FlowResult {
     pub compared: bool,
 }
 
-/// The writes or the reads of a flow in both directions.
+impl Deref for FlowResult {
+    type Target = DirectionResult;
+    fn deref(&self) -> &DirectionResult {
+        &self.all
+    }
+}
+
+/// The writes, the reads, or both directions of a flow together.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionResult {
-    /// Direction: "write" or "read".
+    /// Direction: "write", "read", "both" or "round-trip"; for messages, their primitive.
     pub direction: &'static str,
     /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
     pub bytes: u64,
-    /// The clock's first reading.
+    /// The clock's first reading: the first bit of the first request, or of the first doorbell of messages, on the wire.
     pub first_byte_ns: Option<f64>,
-    /// The clock's last reading.
+    /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
     pub last_byte_ns: Option<f64>,
     /// Bytes per second between the two readings.
     pub bytes_per_second: Option<f64>,
-    /// Bytes per second in the measured window, if this direction was under way all that time.
+    /// Bytes per second in the measured window, if the flow was under way all that time.
     pub steady_bytes_per_second: Option<f64>,
-    /// Latency of its requests.
+    /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
     pub latency_ns: Option<Latency>,
     /// Whether every requested byte arrived or ended with an error.
     pub completed: bool,
@@ -91,7 +85,6 @@ pub struct DirectionResult {
     pub intact: bool,
 }
 
-/// The result of `flow`.
 pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
     let plan = seen.plan;
     let parts: Vec<Part<'_>> = (0..).zip(seen.meters(own)).collect();
@@ -123,21 +116,13 @@ pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
             || format!("{:#x}", flow.address),
             |to| plan.nodes[to].name.clone(),
         ),
-        direction,
+        all,
         clock: flow.parameters.clock.name(),
-        bytes: all.bytes,
-        first_byte_ns: all.first_byte_ns,
-        last_byte_ns: all.last_byte_ns,
-        bytes_per_second: all.bytes_per_second,
-        steady_bytes_per_second: all.steady_bytes_per_second,
         sent_first_ns: sent.map(|(first, _)| first.as_ns()),
         sent_last_ns: sent.map(|(_, last)| last.as_ns()),
         called_ns: call.map(|(called, _)| called.as_ns()),
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
-        latency_ns: all.latency_ns,
         directions,
-        completed: all.completed,
-        intact: all.intact,
         wrong: parts
             .iter()
             .any(|(part, meter)| !(meter.intact || flow.is_disturbed && flow.is_read(*part))),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use kernel::{Span, Time};
 use protocol::QueuePairId;
+use serde_json::Value;
 use transaction::Arrivals;
 
 use crate::model::Model;
@@ -23,7 +24,6 @@ use offer::OfferSource;
 use section::TrafficParameters;
 
 pub use result::TrafficResult;
-pub use tree::TreeTraffic;
 
 /// One open-loop workload.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl Kind for TrafficPlan {
         }
     }
 
-    fn tree(&self) -> Option<TreeTraffic> {
+    fn tree(&self) -> Option<Value> {
         Some(tree::of(self))
     }
 

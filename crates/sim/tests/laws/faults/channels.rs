@@ -82,7 +82,7 @@ fn ends(simulation: &Simulation, node: &str) -> [FunctionId; 2] {
     let lower = &plan.nodes[lower.expect("a node")];
     let link = lower.upstream.expect("a node below another");
     let upper = &plan.nodes[plan.links[link].upstream.0];
-    let port = upper.downstream.iter().position(|port| port.link == link);
+    let port = upper.downstream.iter().position(|below| *below == link);
     let port = FunctionPlace::Port(port.expect("a port"));
     [
         upper.functions.id_of(port),

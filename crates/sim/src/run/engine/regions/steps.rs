@@ -31,11 +31,11 @@ impl Regions {
         next.filter(|time| *time <= limit && *time < Time::NEVER)
     }
 
-    /// Lets `look` look at the packets of all components.
-    pub(in crate::run::engine) fn with_stores(&self, look: impl FnOnce(&Stores<'_>)) {
+    /// Lets `read` read the packets of all components.
+    pub(in crate::run::engine) fn with_stores(&self, read: impl FnOnce(&Stores<'_>)) {
         let all = self.lock();
         let stores = all.iter().map(|region| &region.world.store);
-        look(&Stores::of_regions(stores.collect(), &self.of));
+        read(&Stores::of_regions(stores.collect(), &self.of));
     }
 }
 
@@ -63,7 +63,7 @@ impl Engine {
         self.deliver_of_regions(probes);
         let events = self.events();
         if let Some(watch) = &mut probes.watch {
-            watch.look((plan, &self.models), time, events);
+            watch.check((plan, &self.models), time, events);
         }
         true
     }

@@ -6,20 +6,20 @@ use super::Processor;
 
 /// A watched range of memory, and whether a device has written to it.
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct WatchedRange {
     range: Range<u64>,
     is_changed: bool,
 }
 
-impl Look {
+impl WatchedRange {
     /// Whether `bytes` overlap the watched range.
-    pub(super) fn is_at(&self, bytes: &Range<u64>) -> bool {
+    pub(super) fn overlaps(&self, bytes: &Range<u64>) -> bool {
         bytes.start < self.range.end && self.range.start < bytes.end
     }
 
     /// Records that a device has written `bytes`.
     pub(super) fn written(&mut self, bytes: &Range<u64>) {
-        self.is_changed |= self.is_at(bytes);
+        self.is_changed |= self.overlaps(bytes);
     }
 }
 
@@ -30,15 +30,15 @@ impl Processor {
     }
 
     /// Watches `range`, and no other range, for [changes](Self::is_changed) by devices.
-    pub fn look_at(&mut self, range: Range<u64>) {
-        self.look = Look {
+    pub fn watch_range(&mut self, range: Range<u64>) {
+        self.watched_range = WatchedRange {
             range,
             is_changed: false,
         };
     }
 
-    /// Whether a device has written to the [watched range](Self::look_at).
+    /// Whether a device has written to the [watched range](Self::watch_range).
     pub fn is_changed(&self) -> bool {
-        self.look.is_changed
+        self.watched_range.is_changed
     }
 }

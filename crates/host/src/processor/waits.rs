@@ -7,7 +7,7 @@ use crate::ThreadId;
 
 /// The wait of a thread that does not continue at a known time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Wait {
     /// The event that the thread waits for, directly or through the threads that hold its locks.
     pub what: String,
     /// The time from which all these threads have waited.
@@ -20,9 +20,9 @@ pub enum Course {
     /// The program has ended.
     Ended,
     /// The program continues without an event from outside, at this time at the latest.
-    GoesOn(Time),
+    Continues(Time),
     /// The program waits for an event.
-    Stands(Standing),
+    Waits(Wait),
 }
 
 impl Processor {
@@ -38,7 +38,7 @@ impl Processor {
                     let mut timed = self.timed.iter().map(|entry| entry.0);
                     let due = timed.find(|(_, other)| *other == at);
                     match due {
-                        Some((due, _)) if due >= now => return Course::GoesOn(due),
+                        Some((due, _)) if due >= now => return Course::Continues(due),
                         // The requests of the thread wait for credit at a root port, and the thread cannot run before they leave.
                         _ => "credit for requests of the host".to_owned(),
                     }
@@ -74,10 +74,10 @@ impl Processor {
                     format!("a write to {first:#x} or {second:#x}")
                 }
             };
-            return Course::Stands(Standing { what, since });
+            return Course::Waits(Wait { what, since });
         }
         let what = "locks that wait for each other".to_owned();
-        Course::Stands(Standing { what, since })
+        Course::Waits(Wait { what, since })
     }
 
     /// The number of times that `thread` has run so far.
@@ -86,7 +86,7 @@ impl Processor {
     }
 
     /// The threads that wait for an event of the fabric, except services that wait for their next interrupt, and host threads.
-    pub fn standing(&self, now: Time) -> impl Iterator<Item = (ThreadId, Standing)> {
+    pub fn waits(&self, now: Time) -> impl Iterator<Item = (ThreadId, Wait)> {
         let idle = |state| {
             matches!(
                 state,
@@ -95,7 +95,7 @@ impl Processor {
         };
         let busy = (0..self.threads.len()).filter(move |number| !idle(self.threads[*number].state));
         busy.filter_map(move |number| match self.course(ThreadId(number), now) {
-            Course::Stands(standing) => Some((ThreadId(number), standing)),
+            Course::Waits(wait) => Some((ThreadId(number), wait)),
             _ => None,
         })
     }

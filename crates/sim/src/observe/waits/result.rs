@@ -1,4 +1,4 @@
-//! The time of flows by what they waited for, as results tell it.
+//! The time of flows by what they waited for, as results have it.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::plan::ports;
 use crate::setup::Plan;
 use crate::workload::flow::section::Clock;
 
-use super::cause;
-use super::limit::{Cause, limit};
-use super::path::End;
-use super::{Waits, Way};
+use super::cause::Cause;
+use super::limit::{NamedCause, limit};
+use super::path::{End, number_of};
+use super::{Part, Waits};
 
 /// The time of a flow by the causes for which it waited.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +23,7 @@ pub struct FlowWaits {
     /// The flow's name.
     pub id: String,
     /// The limit of its rate; `None` if it was never seen to wait.
-    pub limit: Option<Cause>,
+    pub limit: Option<NamedCause>,
     /// Its time by causes, longest first; the shares add up to 1.
     pub shares: Vec<Share>,
 }
@@ -33,37 +33,37 @@ pub struct FlowWaits {
 pub struct Share {
     /// The cause.
     #[serde(flatten)]
-    pub cause: Cause,
+    pub cause: NamedCause,
     /// The share, 0 to 1.
     pub share: f64,
 }
 
 impl Waits {
     /// Returns the time of each flow so far, by causes.
-    pub fn told(&self, plan: &Plan) -> Vec<FlowWaits> {
+    pub fn results(&self, plan: &Plan) -> Vec<FlowWaits> {
         let transmitters = Transmitters::of(plan);
         let mut all: Vec<FlowWaits> = Vec::new();
-        let mut ways = self.ways.iter().peekable();
-        while let Some(first) = ways.next() {
+        let mut all_parts = self.parts.iter().peekable();
+        while let Some(first) = all_parts.next() {
             let mut parts = vec![first];
-            while let Some(next) = ways.next_if(|next| next.workload == first.workload) {
+            while let Some(next) = all_parts.next_if(|next| next.workload == first.workload) {
                 parts.push(next);
             }
             let id = plan.workloads[first.workload].id().to_owned();
-            all.push(told(id, &parts, (plan, &transmitters)));
+            all.push(result_of(id, &parts, (plan, &transmitters)));
         }
         all
     }
 }
 
-fn told(id: String, parts: &[&Way], names: (&Plan, &Transmitters)) -> FlowWaits {
+fn result_of(id: String, parts: &[&Part], names: (&Plan, &Transmitters)) -> FlowWaits {
     let plan = names.0;
-    let mut times: BTreeMap<Cause, (Span, Span)> = BTreeMap::new();
-    for way in parts {
-        for (cause, time) in &way.filling {
+    let mut times: BTreeMap<NamedCause, (Span, Span)> = BTreeMap::new();
+    for part in parts {
+        for (cause, time) in &part.filling {
             times.entry(named(*cause, names)).or_default().0 += *time;
         }
-        for (cause, time) in &way.running {
+        for (cause, time) in &part.running {
             times.entry(named(*cause, names)).or_default().1 += *time;
         }
     }
@@ -73,14 +73,14 @@ fn told(id: String, parts: &[&Way], names: (&Plan, &Transmitters)) -> FlowWaits 
     };
     let (all, running) = (sum(|(a, b)| *a + *b), sum(|(_, b)| *b));
     // Until its first byte arrives, a flow waits for latencies, not for what limits its rate. The rate of an application has both.
-    let is_whole = running == 0.0 || parts.iter().any(|way| way.clock == Clock::Application);
+    let is_whole = running == 0.0 || parts.iter().any(|part| part.clock == Clock::Application);
     let counted = times.iter().map(|(cause, (filling, time))| {
         let time = if is_whole { *filling + *time } else { *time };
         (cause, time.as_ns() / if is_whole { all } else { running })
     });
     let engines = parts
         .iter()
-        .map(|way| plan.nodes[way.route.from].name.as_str());
+        .map(|part| plan.nodes[part.route.from].name.as_str());
     let engines: Vec<&str> = engines.collect();
     let limit = limit(counted, &engines).cloned();
     let mut shares: Vec<Share> = times
@@ -94,8 +94,8 @@ fn told(id: String, parts: &[&Way], names: (&Plan, &Transmitters)) -> FlowWaits 
     FlowWaits { id, limit, shares }
 }
 
-fn named(cause: cause::Cause, (plan, transmitters): (&Plan, &Transmitters)) -> Cause {
-    let cause::Cause { why, node, port } = cause;
+fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCause {
+    let Cause { why, node, port } = cause;
     let (kind, detail) = match why {
         Why::Wire(None) => ("wire", None),
         Why::Wire(Some(other)) => ("arbitration", workload_of(other, plan)),
@@ -135,7 +135,7 @@ fn named(cause: cause::Cause, (plan, transmitters): (&Plan, &Transmitters)) -> C
         None if why == Why::Other => (String::new(), None),
         None => (name.clone(), None),
     };
-    Cause {
+    NamedCause {
         kind,
         place,
         direction,
@@ -164,29 +164,11 @@ struct Transmitters(BTreeMap<End, (String, &'static str)>);
 
 impl Transmitters {
     fn of(plan: &Plan) -> Self {
-        let mut all = BTreeMap::new();
-        let mut name = |end: End, id: &str, direction| {
-            all.entry(end).or_insert_with(|| (id.to_owned(), direction));
-        };
-        let end = |(id, number): (kernel::ComponentId, u32)| (id.0 as usize, number as usize);
-        for link in &plan.links {
-            let (above, below) = ports::ends(plan, link);
-            name(end(above), &link.id, "down");
-            name(end(below), &link.id, "up");
-        }
-        for fibre in &plan.fibres {
-            let [one, other] = fibre
-                .ends
-                .map(|(node, number)| (node, ports::fibre_port(number) as usize));
-            name(one, &fibre.id, "forth");
-            name(other, &fibre.id, "back");
-        }
-        for cable in &plan.cables {
-            let [one, other] = cable.ends.map(|end| ports::cable_end(plan, end));
-            name(end(one), &cable.id, "forth");
-            name(end(other), &cable.id, "back");
-        }
-        Self(all)
+        let all = ports::wires(plan).flat_map(|wire| {
+            let both = wire.ends.into_iter().zip(wire.medium.directions());
+            both.map(move |(end, direction)| (number_of(end), (wire.id.to_owned(), direction)))
+        });
+        Self(all.collect())
     }
 
     fn name(&self, end: End) -> (String, &'static str) {
