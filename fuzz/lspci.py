@@ -14,7 +14,7 @@ with atheris.instrument_imports(include=["peerlane.importing"]):
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from test_import import tree_or_refusal
+from importing.test_import import tree_or_refusal
 
 if __name__ == "__main__":
     atheris.enabled_hooks.add("RegEx")

@@ -121,7 +121,7 @@ pub fn words(names: &Names) -> impl Iterator<Item = &str> {
 
 /// The word for a class.
 pub fn class(class: Class) -> &'static str {
-    WORDS[class.index()]
+    WORDS[class]
 }
 
 fn class_word(class: Class) -> Value<'static> {

@@ -187,9 +187,7 @@ impl Dma {
             self.turn = if number + 1 == count { 0 } else { number + 1 };
             return true;
         }
-        if earliest < Time::NEVER {
-            self.endpoint.wake_engine(earliest, fx);
-        }
+        self.endpoint.wake_engine(earliest, fx);
         self.endpoint.wake_engine_in_background(deadline, fx);
         false
     }

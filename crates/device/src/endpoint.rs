@@ -22,7 +22,7 @@ use std::sync::Arc;
 use kernel::{Action, Component, Effects, Port, Span, Time};
 use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
 use packet::{Charge, Frame, PacketId, Packets, Pcie};
-use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
+use protocol::{Bar, Class, FunctionId, Header, Kind, MemoryRequest, Status, TrafficClass};
 use transaction::{
     Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl,
 };
@@ -386,6 +386,13 @@ impl Endpoint {
         self.bars[bar]
     }
 
+    /// The offset of a request in a BAR, if all of it is in the first `size` bytes there.
+    pub(crate) fn offset_in(&self, bar: u8, size: u64, request: &MemoryRequest) -> Option<u64> {
+        let base = self.bars[usize::from(bar)];
+        let at = request.first_byte().checked_sub(base)?;
+        (at.checked_add(request.byte_len().into())? <= size).then_some(at)
+    }
+
     /// Whether the send path can take a request of the engine now. If not, the engine is run again when it can.
     ///
     /// Completions have no limit here, because the requests that they answer have one. Requests and completions share the datapath by their
@@ -533,7 +540,7 @@ impl Endpoint {
         self.outbound.len()
     }
 
-    /// Schedules a wake-up of the engine at `time`.
+    /// Schedules a wake-up of the engine at `time`; none if that is never.
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
             self.engine_wake = time;

@@ -221,11 +221,7 @@ pub(crate) fn forget<C: Device>(requester: &mut Requester, fx: &mut Effects<'_, 
 pub(crate) fn abandon<C: Device>(accesses: &mut AccessLoop, fx: &mut Effects<'_, C>) {
     let (flow, bytes) = (accesses.what.flow, accesses.what.size as u32);
     for _ in 0..accesses.abandon() {
-        fx.observe(Observation::Failed {
-            flow,
-            bytes,
-            offset: None,
-        });
+        fx.observe(Observation::failed(flow, bytes, None));
     }
 }
 

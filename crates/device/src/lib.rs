@@ -13,6 +13,7 @@ mod endpoint_parameters;
 mod foreign;
 pub mod fpga_card;
 mod leaf;
+mod named;
 pub mod nic;
 mod place;
 mod reflector;

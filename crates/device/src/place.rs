@@ -16,3 +16,17 @@ pub(crate) fn place_of(number: usize) -> FunctionPlace {
         .checked_sub(1)
         .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_functions_are_numbered_behind_the_physical_one() {
+        assert_eq!(place_of(0), FunctionPlace::Own);
+        assert_eq!(place_of(1), FunctionPlace::Virtual(0));
+        for number in 0..256 {
+            assert_eq!(number_of(place_of(number)), number);
+        }
+    }
+}

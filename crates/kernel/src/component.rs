@@ -370,12 +370,8 @@ impl<T: Traffic> World<T> {
     }
 
     fn push(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
-        self.foreground += 1;
+        self.foreground += u32::from(!rank.is_in_background());
         self.queue.push(time, rank.0, frame);
-    }
-
-    fn push_in_background(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
-        self.queue.push(time, rank.in_background().0, frame);
     }
 
     /// Moves time to `time`. All events before `time` must have been taken.
@@ -401,6 +397,11 @@ pub struct Effects<'w, C: Component> {
 }
 
 impl<C: Component> Effects<'_, C> {
+    /// These effects again, for a part of the component.
+    pub fn reborrow(&mut self) -> Effects<'_, C> {
+        self.world.effects(self.me)
+    }
+
     /// The time of this input.
     pub fn now(&self) -> Time {
         self.world.now
@@ -438,9 +439,8 @@ impl<C: Component> Effects<'_, C> {
 
     /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
     pub fn wake_in_background(&mut self, timer: C::Timer, after: Span) {
-        let rank = Rank::timer(self.me, timer.number());
-        self.world
-            .push_in_background(self.world.now + after, rank, None);
+        let rank = Rank::timer(self.me, timer.number()).in_background();
+        self.world.push(self.world.now + after, rank, None);
     }
 
     /// Reports `what` to the probes. It does not change the simulation.
@@ -486,30 +486,26 @@ impl<T: Traffic> PortEffects<'_, T> {
     /// Sends `frame` after the delay `after`. It arrives after the wire's own delay.
     #[inline(always)]
     pub fn send(&mut self, frame: T::Frame, after: Span) {
-        let (arrival, rank, leaves) = self.arrival(after);
-        if leaves {
-            return self.world.depart(arrival, rank, frame);
-        }
-        self.world.push(arrival, rank, Some(frame));
+        self.transmit(frame, after, |rank| rank);
     }
 
     /// Sends a frame of the background: it has nothing new for the far end, so that a run need not wait for it.
     pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
-        let (arrival, rank, leaves) = self.arrival(after);
-        if leaves {
-            return self.world.depart(arrival, rank.in_background(), frame);
-        }
-        self.world.push_in_background(arrival, rank, Some(frame));
+        self.transmit(frame, after, Rank::in_background);
     }
 
-    /// The time and the rank of the arrival of a frame that is sent now, and whether it leaves this region.
-    fn arrival(&mut self, after: Span) -> (Time, Rank, bool) {
+    #[inline(always)]
+    fn transmit(&mut self, frame: T::Frame, after: Span, ranked: impl FnOnce(Rank) -> Rank) {
         let world = &mut *self.world;
         let wire = world.wires[self.me.0 as usize]
             .at_mut(self.port)
             .expect("a port that sends has a wire");
         let arrival = world.now + after + wire.delay;
-        (arrival, wire.rank(world.now, arrival), wire.leaves)
+        let rank = ranked(wire.rank(world.now, arrival));
+        if wire.leaves {
+            return world.depart(arrival, rank, frame);
+        }
+        world.push(arrival, rank, Some(frame));
     }
 
     /// Sets the component's timer with this number, which expires `after` from now.
@@ -525,9 +521,8 @@ impl<T: Traffic> PortEffects<'_, T> {
 
     /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
     pub fn wake_in_background(&mut self, timer: u32, after: Span) {
-        let rank = Rank::timer(self.me, timer);
-        self.world
-            .push_in_background(self.world.now + after, rank, None);
+        let rank = Rank::timer(self.me, timer).in_background();
+        self.world.push(self.world.now + after, rank, None);
     }
 
     /// Reports `what` to the probes. It does not change the simulation.

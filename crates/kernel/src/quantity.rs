@@ -48,55 +48,35 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// The kind of value that a key of a scenario has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A number of bytes.
-    Size,
-    /// A time.
-    Time,
-    /// Bytes per second.
-    Bandwidth,
-    /// Bits per second.
-    BitRate,
-    /// Cycles per second.
-    Frequency,
-    /// The length of a cable.
-    Length,
-    /// A whole number.
-    Count,
-    /// A number that may have a fraction.
-    Ratio,
-    /// True or false.
-    Flag,
-    /// A choice among the names that the key permits.
-    Choice,
-    /// A text.
-    Text,
-    /// A list of texts.
-    List,
-    /// A table of keys.
-    Table,
-}
-
-impl Kind {
-    /// The name of the kind in the catalogue.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Size => "size",
-            Kind::Time => "time",
-            Kind::Bandwidth => "bandwidth",
-            Kind::BitRate => "bit rate",
-            Kind::Frequency => "frequency",
-            Kind::Length => "length",
-            Kind::Count => "count",
-            Kind::Ratio => "ratio",
-            Kind::Flag => "flag",
-            Kind::Choice => "choice",
-            Kind::Text => "text",
-            Kind::List => "list",
-            Kind::Table => "table",
-        }
+crate::choices! {
+    /// The kind of value that a key of a scenario has.
+    pub enum Kind {
+        /// A number of bytes.
+        Size = "size",
+        /// A time.
+        Time = "time",
+        /// Bytes per second.
+        Bandwidth = "bandwidth",
+        /// Bits per second.
+        BitRate = "bit rate",
+        /// Cycles per second.
+        Frequency = "frequency",
+        /// The length of a cable.
+        Length = "length",
+        /// A whole number.
+        Count = "count",
+        /// A number that may have a fraction.
+        Ratio = "ratio",
+        /// True or false.
+        Flag = "flag",
+        /// A choice among the names that the key permits.
+        Choice = "choice",
+        /// A text.
+        Text = "text",
+        /// A list of texts.
+        List = "list",
+        /// A table of keys.
+        Table = "table",
     }
 }
 

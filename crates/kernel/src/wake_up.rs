@@ -31,3 +31,23 @@ impl WakeUp {
         is_earlier
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    #[test]
+    fn an_earlier_wake_up_replaces_a_later_one_whose_timer_is_then_not_due() {
+        let mut wake = WakeUp::default();
+        assert!(wake.schedule(at(20)) && wake.schedule(at(10)));
+        assert!(!wake.schedule(at(10)) && !wake.schedule(at(15)));
+        assert!(wake.expire(at(10)));
+        assert!(!wake.expire(at(20)));
+        assert!(wake.schedule(at(30)) && !wake.expire(at(29)) && wake.expire(at(30)));
+    }
+}

@@ -59,4 +59,31 @@ impl LinkConfig {
             self.channels
         }
     }
+
+    /// The configuration of an end with one source and without any option.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        LinkConfig {
+            generation: Generation::Gen3,
+            lanes: 4,
+            max_payload: 128,
+            channels: 1,
+            has_channel_capability: false,
+            sources: 1,
+            weights: Vec::new(),
+            cut_through: false,
+            far_cut_through: false,
+            infinite_completions: false,
+            report_finished: false,
+            own: None,
+            transmit_pipeline: Span::ZERO,
+            round_trip: Span::ZERO,
+            has_separate_clocks: false,
+            far_l0s_exit: Span::ZERO,
+            far_l0s_entry: Span::ZERO,
+            is_upstream: false,
+            errors: None,
+            fails_at: Time::NEVER,
+        }
+    }
 }

@@ -40,8 +40,8 @@ pub struct LinkEnd {
     commands: VecDeque<LinkCommand>,
 
     receiver: Receiver,
-    /// The time from which on the link is not in L0: it has failed, or, at zero, has left it.
-    leaves_l0_at: Time,
+    /// The time from which on the link is not in L0, as the LTSSM has it: kept here, beside the fields that packets need.
+    outside_l0_from: Time,
     map: ChannelMap,
     acknowledge_now: bool,
     refuse_now: bool,
@@ -66,11 +66,9 @@ pub struct LinkEnd {
     update_delay: Span,
 
     replay_alarm: Alarm,
-    /// The time from which on the link is down: it has failed, or, at zero, has gone down and is not up again.
-    down_from: Time,
+    replay_limit: Span,
     transmitter: Transmitter,
 
-    replay_limit: Span,
     /// The end of a bad packet that is still arriving, when its Nak becomes due.
     refuse_at: Time,
     /// The timers that packets do not set.
@@ -81,7 +79,6 @@ pub struct LinkEnd {
     is_scalable: bool,
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
-    fails_at: Time,
     /// The times at which incidents will take the signal from this end.
     cuts: Vec<Time>,
     /// The way into L0s and out of it, where software enables it.
@@ -166,9 +163,7 @@ impl LinkEnd {
             l1_exit: parameters.l1_exit_latency.unwrap_or(Span::ZERO),
         };
         LinkEnd {
-            leaves_l0_at: config.fails_at,
-            down_from: config.fails_at,
-            fails_at: config.fails_at,
+            outside_l0_from: config.fails_at,
             cuts: Vec::new(),
             may_truncate: config.cut_through && config.fails_at < Time::NEVER,
             l0s: L0s {
@@ -185,7 +180,7 @@ impl LinkEnd {
             map: ChannelMap::in_order(config.channels),
             enabled: 0,
             has_channel_capability: config.has_channel_capability,
-            ltssm: Ltssm::new(full, times),
+            ltssm: Ltssm::new(full, times, config.fails_at),
             has_been_up: false,
             replay_left: None,
             is_asked_to_retrain: false,
@@ -219,17 +214,17 @@ impl LinkEnd {
 
     /// Whether the link is down at `now`: it has failed, or has gone down and is not up again.
     pub fn has_failed(&self, now: Time) -> bool {
-        now >= self.down_from
+        now >= self.ltssm.down_from()
     }
 
     /// Whether the link is not in L0 at `now`.
     fn is_outside_l0(&self, now: Time) -> bool {
-        now >= self.leaves_l0_at
+        now >= self.outside_l0_from
     }
 
     /// The time at which the link fails, or [`Time::NEVER`].
     pub fn fails_at(&self) -> Time {
-        self.fails_at
+        self.ltssm.fails_at()
     }
 
     /// Expects that an incident takes the signal from this end at `time`. A cut-through port knows then, as with bit errors, which packets
@@ -242,7 +237,7 @@ impl LinkEnd {
     /// Whether the link goes down between `now` and `complete`.
     fn is_truncated(&self, now: Time, complete: Time) -> bool {
         let mut cuts = self.cuts.iter();
-        complete >= self.fails_at || cuts.any(|cut| (now..complete).contains(cut))
+        complete >= self.fails_at() || cuts.any(|cut| (now..complete).contains(cut))
     }
 
     /// Starts flow-control initialisation.
@@ -250,8 +245,8 @@ impl LinkEnd {
         if !self.is_scalable {
             self.receiver.fix_limits(false);
         }
-        if self.fails_at < Time::NEVER {
-            let after = self.fails_at.since(cx.now());
+        if self.fails_at() < Time::NEVER {
+            let after = self.fails_at().since(cx.now());
             cx.wake_in_background(LinkTimer::Errors, after);
         }
         self.begin_round(cx);
@@ -369,7 +364,7 @@ impl LinkEnd {
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.transmitter.replay_buffer.clear(cx);
         let now = cx.now();
-        if now >= self.fails_at && self.transmitter.is_streaming() {
+        if now >= self.fails_at() && self.transmitter.is_streaming() {
             self.end_at_failure();
         }
         let free = self.transmitter.busy_until.max(now);

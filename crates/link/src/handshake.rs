@@ -3,7 +3,7 @@
 
 use protocol::{Class, Credit, Dllp};
 
-use crate::channels::Negotiation;
+use crate::channels::{Negotiation, channel_and_class, number_of};
 
 /// The state of flow-control initialisation at one end. Each packet needs the first two fields.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Handshake {
 enum Phase {
     /// `DL_Feature`, the exchange of features.
     Feature,
-    /// `FC_INIT1`, with a bit for each class whose limits have been received.
+    /// `FC_INIT1`, with a bit for the [number](number_of) of each class whose limits have been received.
     First(u32),
     /// The state `FC_INIT2`.
     Second,
@@ -178,10 +178,8 @@ impl Handshake {
                 scaled_flow_control: true,
             });
         }
-        let credit = grant(
-            index / Class::ALL.len(),
-            Class::ALL[index % Class::ALL.len()],
-        );
+        let (channel, class) = channel_and_class(index);
+        let credit = grant(channel, class);
         Some(match self.phase {
             Phase::First(_) | Phase::Feature => Dllp::InitFc1(credit),
             Phase::Second | Phase::Done => Dllp::InitFc2(credit),
@@ -218,8 +216,7 @@ impl Handshake {
         let classes = self.classes();
         match &mut self.phase {
             Phase::First(received) => {
-                *received |=
-                    1 << (usize::from(credit.channel) * Class::ALL.len() + credit.class.index());
+                *received |= 1 << number_of(credit.channel.into(), credit.class);
                 if received.count_ones() == classes {
                     self.phase = Phase::Second;
                     InitFcEffect::LastLimit

@@ -110,6 +110,10 @@ pub struct LinkStatus {
 #[derive(Clone, Debug)]
 pub(crate) struct Ltssm {
     state: LinkState,
+    /// The time at which the link fails, or [`Time::NEVER`].
+    fails_at: Time,
+    /// Whether the data link layer is active: `DL_Active`.
+    is_active: bool,
     /// Whether the far end holds the link in hot reset, or has disabled it; otherwise this end has.
     is_held: bool,
     /// The exchange in training and Recovery.
@@ -215,9 +219,11 @@ pub(crate) enum Transition {
 
 impl Ltssm {
     /// A state machine in L0, as runs begin.
-    pub(crate) fn new(full: Offer, times: TrainingTimes) -> Self {
+    pub(crate) fn new(full: Offer, times: TrainingTimes, fails_at: Time) -> Self {
         Ltssm {
             state: LinkState::L0,
+            fails_at,
+            is_active: true,
             is_held: false,
             exchange: Exchange::BEGUN,
             far: None,
@@ -235,9 +241,34 @@ impl Ltssm {
         self.agreed
     }
 
-    /// Whether the link trains: Configuration or Recovery. An end that has not received TS1 is in Detect or Polling.
-    pub(crate) fn is_training(&self) -> bool {
-        match self.state {
+    /// The time at which the link fails, or [`Time::NEVER`].
+    pub(crate) fn fails_at(&self) -> Time {
+        self.fails_at
+    }
+
+    /// The time from which on the link is not in L0: that of its failure, or zero once it has left L0 or begun to leave it for L1.
+    pub(crate) fn outside_l0_from(&self, is_leaving: bool) -> Time {
+        let is_in_l0 = self.state == LinkState::L0 && !is_leaving;
+        if is_in_l0 { self.fails_at } else { Time::ZERO }
+    }
+
+    /// The time from which on the link is down: that of its failure, or zero from `DL_Down` until `DL_Up`.
+    pub(crate) fn down_from(&self) -> Time {
+        if self.is_active {
+            self.fails_at
+        } else {
+            Time::ZERO
+        }
+    }
+
+    /// Records that flow control is initialised. Returns whether the link was down: `DL_Up`.
+    pub(crate) fn activate(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_active, true)
+    }
+
+    /// Whether the link trains at `now`: Configuration or Recovery. An end that has not received TS1 is in Detect or Polling.
+    pub(crate) fn is_training(&self, now: Time) -> bool {
+        match self.state_at(now) {
             LinkState::Recovery => true,
             LinkState::Training => self.far.is_some(),
             _ => false,
@@ -261,6 +292,15 @@ impl Ltssm {
 
     pub(crate) fn state(&self) -> LinkState {
         self.state
+    }
+
+    /// The state at `now`: a link that has failed is down.
+    pub(crate) fn state_at(&self, now: Time) -> LinkState {
+        if now < self.fails_at {
+            self.state
+        } else {
+            LinkState::Down
+        }
     }
 
     /// Obeys a command.
@@ -314,13 +354,13 @@ impl Ltssm {
 
     /// Leaves for a state without a link, and tells the far end by ordered sets of `kind`.
     fn leave(&mut self, state: LinkState, kind: OrderedSetKind) -> Step {
-        let was_up = self.is_link_up();
+        let transition = self.end_link(DownCause::Command);
         (self.state, self.is_held) = (state, false);
         self.retrains_again = false;
         // The far end answers whatever it learns by ordered sets of its own.
         self.far = None;
         Step {
-            transition: was_up.then_some(Transition::Down(DownCause::Command)),
+            transition,
             send: Some(self.set(kind)),
             wake_at: None,
         }
@@ -332,6 +372,13 @@ impl Ltssm {
             self.state,
             LinkState::L0 | LinkState::L1 | LinkState::Recovery
         )
+    }
+
+    /// Ends the link, if there is one, because of `cause`.
+    fn end_link(&mut self, cause: DownCause) -> Option<Transition> {
+        let is_up = self.is_link_up();
+        self.is_active &= !is_up;
+        is_up.then_some(Transition::Down(cause))
     }
 
     fn train(&mut self) -> Step {
@@ -403,7 +450,7 @@ impl Ltssm {
     fn look_again(&mut self) -> Step {
         match self.state {
             LinkState::L0 | LinkState::L1 | LinkState::Recovery => Step {
-                transition: Some(Transition::Down(DownCause::LossOfSignal)),
+                transition: self.end_link(DownCause::LossOfSignal),
                 ..self.train()
             },
             LinkState::HotReset | LinkState::Disabled if self.is_held => self.train(),
@@ -418,11 +465,11 @@ impl Ltssm {
             LinkState::HotReset | LinkState::Disabled if !self.is_held => return Step::default(),
             _ => {}
         }
-        let was_up = self.is_link_up();
+        let transition = self.end_link(cause);
         (self.state, self.is_held) = (state, true);
         self.far = None;
         Step {
-            transition: was_up.then_some(Transition::Down(cause)),
+            transition,
             ..Step::default()
         }
     }
@@ -505,7 +552,7 @@ mod tests {
             speed_change: Span::from_us(1),
             l1_exit: Span::from_us(1),
         };
-        Ltssm::new(FULL, times)
+        Ltssm::new(FULL, times, Time::NEVER)
     }
 
     fn set(kind: OrderedSetKind) -> OrderedSet {

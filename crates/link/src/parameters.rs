@@ -1,7 +1,7 @@
 //! Parameters of PCI Express ports, and named profiles of them.
 
 use kernel::{Bytes, Parameters, Span, Value};
-use protocol::Generation;
+use protocol::{Generation, PerClass};
 
 kernel::parameters! {
     /// A port: its buffers, acknowledgement and flow control.
@@ -82,9 +82,9 @@ kernel::parameters! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Header credits by class; 0 is infinite.
-    pub headers: [u32; 3],
+    pub headers: PerClass<u32>,
     /// Bytes of data by class; 0 is infinite.
-    pub data: [Bytes; 3],
+    pub data: PerClass<Bytes>,
     /// The replay buffer.
     pub replay: Bytes,
 }
@@ -170,225 +170,70 @@ pub fn builtin(name: &str) -> Option<PortParameters> {
     Some(parameters)
 }
 
-const PROFILES: &[Profile] = &[
-    Profile {
-        name: "generic",
-        help: "The defaults of every port parameter.",
-        settings: &[],
-    },
-    Profile {
-        name: "xilinx-7-series",
-        help: "Integrated block for PCI Express of Xilinx 7-series FPGAs.",
-        settings: &[
-            (
-                "max_payload_supported",
-                "512 B",
-                "the authors of rosta state 512 B; the core goes to 1024 B",
-            ),
-            (
-                "update_fc_share",
-                "0",
-                "Xilinx UG197 1.5, Flow Control: UpdateFC normally after each packet is received; of the Virtex-5 block, which the 7 series descends from",
-            ),
-            (
-                "posted_headers",
-                "32",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_PH 32",
-            ),
-            (
-                "posted_data",
-                "6992 B",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_PD 437",
-            ),
-            (
-                "nonposted_headers",
-                "12",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_NPH 12",
-            ),
-            (
-                "nonposted_data",
-                "384 B",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_NPD 24",
-            ),
-            (
-                "completion_headers",
-                "36",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_CH 36",
-            ),
-            (
-                "completion_data",
-                "7376 B",
-                "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_CD 461",
-            ),
-            (
-                "replay_buffer",
-                "16080 B",
-                "the core as generated for 512-byte payloads: VC0_TX_LASTPACKET 29, so 30 packets of 512 bytes and their frames",
-            ),
-        ],
-    },
-    Profile {
-        name: "xilinx-ultrascale-plus",
-        help: "Integrated block for PCI Express of AMD UltraScale+ FPGAs, up to 16 GT/s.",
-        settings: &[
-            (
-                "max_payload_supported",
-                "1024 B",
-                "AMD PG213, Completion Space: capability max payload sizes to 1024 bytes",
-            ),
-            (
-                "completion_headers",
-                "128",
-                "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPH 128",
-            ),
-            (
-                "completion_data",
-                "32768 B",
-                "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPD 32,768 B",
-            ),
-        ],
-    },
-    Profile {
-        name: "intel-h-tile",
-        help: "L- and H-tile hard IP for PCI Express of Intel Stratix 10 FPGAs, up to 8 GT/s.",
-        settings: &[
-            (
-                "posted_headers",
-                "127",
-                "Intel 683111, table Flow Control Credit Allocation: posted headers 127 credits",
-            ),
-            (
-                "posted_data",
-                "12000 B",
-                "Intel 683111, table Flow Control Credit Allocation: posted data 750 credits",
-            ),
-            (
-                "nonposted_headers",
-                "115",
-                "Intel 683111, table Flow Control Credit Allocation: non-posted headers 115 credits",
-            ),
-            (
-                "nonposted_data",
-                "3680 B",
-                "Intel 683111, table Flow Control Credit Allocation: non-posted data 230 credits",
-            ),
-            (
-                "completion_headers",
-                "770",
-                "Intel 683111, table Flow Control Credit Allocation: completion headers 770 credits",
-            ),
-            (
-                "completion_data",
-                "40000 B",
-                "Intel 683111, table Flow Control Credit Allocation: completion data 2500 credits",
-            ),
-        ],
-    },
-    Profile {
-        name: "intel-p-tile",
-        help: "P-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 16 GT/s; its completion buffer.",
-        settings: &[
-            (
-                "completion_headers",
-                "1144",
-                "Intel 790711, P-Tile Completion Buffer Size: port 0 header depth 1144",
-            ),
-            (
-                "completion_data",
-                "46208 B",
-                "Intel 790711, P-Tile Completion Buffer Size: port 0 data depth 1444 of 256 bits",
-            ),
-        ],
-    },
-    Profile {
-        name: "intel-gts",
-        help: "GTS hard IP for PCI Express of Intel Agilex 5 FPGAs, 16 GT/s x4.",
-        settings: &[
-            (
-                "posted_headers",
-                "224",
-                "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4",
-            ),
-            (
-                "posted_data",
-                "7104 B",
-                "Intel 813754, table Credit Advertised: posted data 444",
-            ),
-            (
-                "nonposted_headers",
-                "224",
-                "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4",
-            ),
-            (
-                "nonposted_data",
-                "1792 B",
-                "Intel 813754, table Credit Advertised: non-posted data 112",
-            ),
-            (
-                "completion_headers",
-                "286",
-                "Intel 813754, table Completion Buffer Size: port 0 header depth 286",
-            ),
-            (
-                "completion_data",
-                "13840 B",
-                "Intel 813754, table Completion Buffer Size: port 0 data depth 1730 of 64 bits",
-            ),
-        ],
-    },
-    Profile {
-        name: "intel-r-tile",
-        help: "R-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 32 GT/s.",
-        settings: &[
-            (
-                "posted_headers",
-                "784",
-                "Intel 683501, table Credits Advertised: port 0 posted headers 784",
-            ),
-            (
-                "posted_data",
-                "23296 B",
-                "Intel 683501, table Credits Advertised: port 0 posted data 1456",
-            ),
-            (
-                "nonposted_headers",
-                "784",
-                "Intel 683501, table Credits Advertised: port 0 non-posted headers 784",
-            ),
-            (
-                "nonposted_data",
-                "6272 B",
-                "Intel 683501, table Credits Advertised: port 0 non-posted data 392",
-            ),
-            (
-                "completion_headers",
-                "1024",
-                "Intel 790711, R-Tile Completion Buffer Size: port 0 header depth 1024",
-            ),
-            (
-                "completion_data",
-                "65536 B",
-                "Intel 790711, R-Tile Completion Buffer Size: port 0 data depth 2048 of 256 bits",
-            ),
-        ],
-    },
-    Profile {
-        name: "plx",
-        help: "PCI Express Gen3 switches of PLX Technology.",
-        settings: &[
-            (
-                "max_payload_supported",
-                "512 B",
-                "the authors of rosta state 512 B",
-            ),
-            (
-                "update_fc_share",
-                "0.25",
-                "our choice: a quarter of the buffer",
-            ),
-        ],
-    },
-];
+/// Declares built-in profiles, as `PROFILES`: the name of each, the devices that it describes, and its settings, each with its value as in a
+/// scenario and the source of the value.
+#[macro_export]
+macro_rules! profiles {
+    ($($name:literal: $help:literal { $($key:ident = $value:literal, from $source:literal;)* })+) => {
+        const PROFILES: &[$crate::Profile] = &[$($crate::Profile {
+            name: $name,
+            help: $help,
+            settings: &[$((stringify!($key), $value, $source)),*],
+        }),+];
+    };
+}
+
+profiles! {
+    "generic": "The defaults of every port parameter." {}
+    "xilinx-7-series": "Integrated block for PCI Express of Xilinx 7-series FPGAs." {
+        max_payload_supported = "512 B", from "the authors of rosta state 512 B; the core goes to 1024 B";
+        update_fc_share = "0", from "Xilinx UG197 1.5, Flow Control: UpdateFC normally after each packet is received; of the Virtex-5 block, which the 7 series descends from";
+        posted_headers = "32", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_PH 32";
+        posted_data = "6992 B", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_PD 437";
+        nonposted_headers = "12", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_NPH 12";
+        nonposted_data = "384 B", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_NPD 24";
+        completion_headers = "36", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_CH 36";
+        completion_data = "7376 B", from "the core as generated for 512-byte payloads: VC0_TOTAL_CREDITS_CD 461";
+        replay_buffer = "16080 B", from "the core as generated for 512-byte payloads: VC0_TX_LASTPACKET 29, so 30 packets of 512 bytes and their frames";
+    }
+    "xilinx-ultrascale-plus": "Integrated block for PCI Express of AMD UltraScale+ FPGAs, up to 16 GT/s." {
+        max_payload_supported = "1024 B", from "AMD PG213, Completion Space: capability max payload sizes to 1024 bytes";
+        completion_headers = "128", from "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPH 128";
+        completion_data = "32768 B", from "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPD 32,768 B";
+    }
+    "intel-h-tile": "L- and H-tile hard IP for PCI Express of Intel Stratix 10 FPGAs, up to 8 GT/s." {
+        posted_headers = "127", from "Intel 683111, table Flow Control Credit Allocation: posted headers 127 credits";
+        posted_data = "12000 B", from "Intel 683111, table Flow Control Credit Allocation: posted data 750 credits";
+        nonposted_headers = "115", from "Intel 683111, table Flow Control Credit Allocation: non-posted headers 115 credits";
+        nonposted_data = "3680 B", from "Intel 683111, table Flow Control Credit Allocation: non-posted data 230 credits";
+        completion_headers = "770", from "Intel 683111, table Flow Control Credit Allocation: completion headers 770 credits";
+        completion_data = "40000 B", from "Intel 683111, table Flow Control Credit Allocation: completion data 2500 credits";
+    }
+    "intel-p-tile": "P-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 16 GT/s; its completion buffer." {
+        completion_headers = "1144", from "Intel 790711, P-Tile Completion Buffer Size: port 0 header depth 1144";
+        completion_data = "46208 B", from "Intel 790711, P-Tile Completion Buffer Size: port 0 data depth 1444 of 256 bits";
+    }
+    "intel-gts": "GTS hard IP for PCI Express of Intel Agilex 5 FPGAs, 16 GT/s x4." {
+        posted_headers = "224", from "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4";
+        posted_data = "7104 B", from "Intel 813754, table Credit Advertised: posted data 444";
+        nonposted_headers = "224", from "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4";
+        nonposted_data = "1792 B", from "Intel 813754, table Credit Advertised: non-posted data 112";
+        completion_headers = "286", from "Intel 813754, table Completion Buffer Size: port 0 header depth 286";
+        completion_data = "13840 B", from "Intel 813754, table Completion Buffer Size: port 0 data depth 1730 of 64 bits";
+    }
+    "intel-r-tile": "R-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 32 GT/s." {
+        posted_headers = "784", from "Intel 683501, table Credits Advertised: port 0 posted headers 784";
+        posted_data = "23296 B", from "Intel 683501, table Credits Advertised: port 0 posted data 1456";
+        nonposted_headers = "784", from "Intel 683501, table Credits Advertised: port 0 non-posted headers 784";
+        nonposted_data = "6272 B", from "Intel 683501, table Credits Advertised: port 0 non-posted data 392";
+        completion_headers = "1024", from "Intel 790711, R-Tile Completion Buffer Size: port 0 header depth 1024";
+        completion_data = "65536 B", from "Intel 790711, R-Tile Completion Buffer Size: port 0 data depth 2048 of 256 bits";
+    }
+    "plx": "PCI Express Gen3 switches of PLX Technology." {
+        max_payload_supported = "512 B", from "the authors of rosta state 512 B";
+        update_fc_share = "0.25", from "our choice: a quarter of the buffer";
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, Generation, lcrc};
+use protocol::{Class, Credit, Generation, PerClass, lcrc};
 
-use crate::channels::{Ledger, PerChannel};
+use crate::channels::{Ledger, PerChannel, number_of};
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
@@ -41,10 +41,10 @@ pub struct Delivery {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
-    channels: PerChannel<[ClassBuffers; 3]>,
+    channels: PerChannel<PerClass<ClassBuffers>>,
 
     /// The buffers of a channel that software enables. Boxed, because few links have such channels.
-    unopened: Option<Box<[ClassBuffers; 3]>>,
+    unopened: Option<Box<PerClass<ClassBuffers>>>,
     /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
     silent_after: Option<Span>,
     policy: UpdatePolicy,
@@ -63,7 +63,7 @@ pub(crate) struct Receiver {
     errors: Option<Box<BitErrors>>,
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
-    /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
+    /// Classes with a pending UpdateFC, as bits by their [number](number_of).
     pending_updates: u32,
     expected: u16,
     nak_scheduled: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A byte of the line with the buffers of posted packets.
     pub(crate) const POSTED: usize = offset_of!(Receiver, channels)
-        + PerChannel::<[ClassBuffers; 3]>::FIRST
+        + PerChannel::<PerClass<ClassBuffers>>::FIRST
         + size_of::<ClassBuffers>() / 2;
     /// The beginning of the fields that each packet needs besides its buffers.
     pub(crate) const PACKETS: usize = offset_of!(Receiver, errors);
@@ -95,7 +95,7 @@ impl Receiver {
         let buffer = |class: Class| {
             let (headers, data) = match class {
                 Class::Completion if infinite_completions => (0, 0),
-                _ => (sizes.headers[class.index()], sizes.data[class.index()].0),
+                _ => (sizes.headers[class], sizes.data[class].0),
             };
             let packet = if class == Class::NonPosted {
                 1
@@ -216,7 +216,7 @@ impl Receiver {
 
     /// Whether the packets in the buffers of a channel hold at least the credits of a packet with `charge`.
     pub(crate) fn holds(&self, channel: usize, charge: Charge) -> bool {
-        self.channels[channel][charge.class.index()].holds(charge.data)
+        self.channels[channel][charge.class].holds(charge.data)
     }
 
     /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
@@ -249,7 +249,7 @@ impl Receiver {
                 buffer.fix_limits(is_scaled, self.policy);
             }
         }
-        self.pending_updates &= !(0b111 << (id * 3));
+        self.pending_updates &= !(0b111 << number_of(id, Class::ALL[0]));
         self.leaving
             .retain(|leaving| usize::from(leaving.channel) != id);
         if let Some(ledger) = &mut self.ledger {
@@ -274,7 +274,7 @@ impl Receiver {
         now: Time,
     ) -> Option<Time> {
         let buffers = self.channels.get(usize::from(channel));
-        let is_open = buffers.is_some_and(|buffers| buffers[charge.class.index()].is_open);
+        let is_open = buffers.is_some_and(|buffers| buffers[charge.class].is_open);
         if let Some(ledger) = &mut self.ledger {
             ledger.record(charge, is_open.then_some(channel));
         }
@@ -296,7 +296,7 @@ impl Receiver {
 
     /// The initial limits of a class, to be sent at `at`.
     pub(crate) fn grant(&mut self, channel: usize, class: Class, at: Time) -> Credit {
-        self.channels[channel][class.index()].announce(channel as u8, class, at)
+        self.channels[channel][class].announce(channel as u8, class, at)
     }
 
     /// Whether `sequence` is the expected sequence number.
@@ -380,7 +380,7 @@ impl Receiver {
         self.expected = (self.expected + 1) % SEQUENCES;
         self.nak_scheduled = false;
         self.newest_complete = complete;
-        let buffer = &mut self.channels[channel][charge.class.index()];
+        let buffer = &mut self.channels[channel][charge.class];
         if buffer.starves_without(charge.data) {
             return self.accept_last(channel, charge, now);
         }
@@ -393,7 +393,7 @@ impl Receiver {
     fn accept_last(&mut self, channel: usize, charge: Charge, now: Time) -> Option<Time> {
         // Releases before this packet's arrival did not make an UpdateFC due, so they are counted first.
         self.settle(now);
-        self.channels[channel][charge.class.index()].take(charge.data);
+        self.channels[channel][charge.class].take(charge.data);
         let mut leaving = self.leaving.iter();
         let first = leaving.find(|leaving| {
             usize::from(leaving.channel) == channel && leaving.charge.class == charge.class
@@ -449,28 +449,7 @@ mod tests {
     use super::*;
 
     fn receiver(expected: u16) -> Receiver {
-        let config = LinkConfig {
-            generation: Generation::Gen3,
-            lanes: 4,
-            max_payload: 128,
-            channels: 1,
-            has_channel_capability: false,
-            sources: 1,
-            weights: Vec::new(),
-            cut_through: false,
-            far_cut_through: false,
-            infinite_completions: false,
-            report_finished: false,
-            own: None,
-            transmit_pipeline: Span::ZERO,
-            round_trip: Span::ZERO,
-            has_separate_clocks: false,
-            far_l0s_exit: Span::ZERO,
-            far_l0s_entry: Span::ZERO,
-            is_upstream: false,
-            errors: None,
-            fails_at: Time::NEVER,
-        };
+        let config = LinkConfig::plain();
         let mut receiver = Receiver::new(&PortParameters::default(), config);
         receiver.expected = expected;
         receiver

@@ -8,7 +8,9 @@ mod replay_buffer;
 use std::mem::offset_of;
 
 use kernel::{Span, Time};
-use protocol::{Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp, TLP_FRAMING};
+use protocol::{
+    Arbitration, ChannelsControl, Class, Credit, DLLP_BYTES, Dllp, PerClass, TLP_FRAMING,
+};
 
 use crate::balance::Side;
 use crate::channels::{Arbiter, ChannelCount, ChannelCounters, ChannelMap, PerChannel};
@@ -82,7 +84,7 @@ pub(crate) struct L0s {
 #[repr(C)]
 struct Channel {
     queue: Queue,
-    budgets: [Budget; 3],
+    budgets: PerClass<Budget>,
     /// Counted only where there are several channels, and therefore boxed.
     count: Box<ChannelCount>,
 }
@@ -112,7 +114,7 @@ impl Transmitter {
         let queue = Queue::new(config.sources, &config.weights);
         let channel = Channel {
             queue,
-            budgets: [Budget::CLOSED; 3],
+            budgets: [Budget::CLOSED; _],
             count: Box::default(),
         };
         let others = vec![channel.clone(); config.channel_ids() - 1];
@@ -215,7 +217,7 @@ impl Transmitter {
 
     /// Takes all credit from a channel that is not initialised. Packets that were sent by it may be sent again, but no longer count.
     pub(crate) fn close_channel(&mut self, id: usize) {
-        self.channels[id].budgets = [Budget::CLOSED; 3];
+        self.channels[id].budgets = [Budget::CLOSED; _];
         self.replay_buffer.uncharge(id);
     }
 
@@ -265,9 +267,8 @@ impl Transmitter {
             .iter()
             .enumerate()
             .filter(|(id, _)| channels >> id & 1 != 0);
-        let mut budgets = channels.flat_map(|(_, channel)| {
-            Class::ALL.map(|class| (class, &channel.budgets[class.index()]))
-        });
+        let mut budgets = channels
+            .flat_map(|(_, channel)| Class::ALL.map(|class| (class, &channel.budgets[class])));
         budgets.all(|(class, budget)| {
             budget.allows(match class {
                 Class::NonPosted => 1,
@@ -277,7 +278,7 @@ impl Transmitter {
     }
 
     /// The queue of each channel, with its credit.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (&Queue, &[Budget; 3])> {
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (&Queue, &PerClass<Budget>)> {
         let channels = self.channels.iter();
         channels.map(|channel| (&channel.queue, &channel.budgets))
     }
@@ -303,7 +304,7 @@ impl Transmitter {
 
     fn budget(&mut self, credit: &Credit) -> Option<&mut Budget> {
         let channel = self.channels.get_mut(usize::from(credit.channel))?;
-        Some(&mut channel.budgets[credit.class.index()])
+        Some(&mut channel.budgets[credit.class])
     }
 
     /// Sends a DLLP; in the background, if it tells the far end nothing new.
@@ -335,7 +336,7 @@ impl Transmitter {
 
     /// Whether a packet of the link itself can take the wire, which is free.
     pub(crate) fn can_send_own(&self) -> bool {
-        let posted = &self.channels[0].budgets[Class::Posted.index()];
+        let posted = &self.channels[0].budgets[Class::Posted];
         !self.replay_buffer.is_replaying() && self.can_keep(OWN_BYTES) && posted.allows(0)
     }
 
@@ -343,7 +344,7 @@ impl Transmitter {
     /// [can be sent](Self::can_send_own).
     pub(crate) fn send_own(&mut self, at: Time, packet: PacketId, cx: &mut impl LinkContext) {
         let waiting = Waiting::new(packet, cx.packets(), at);
-        self.channels[0].budgets[Class::Posted.index()].consume(0);
+        self.channels[0].budgets[Class::Posted].consume(0);
         if self.channels.len() > 1 {
             let wire_len = cx.packets()[packet].wire_len().into();
             self.channels[0].count.send(at, at, 0, wire_len);
@@ -362,16 +363,17 @@ impl Transmitter {
         if !self.replay_buffer.fits_any() && !self.can_keep_next(at, cx.packets()) {
             return Turn::Nothing;
         }
-        let (channel, source, waiting) = match self.take_only(at) {
-            Some((source, waiting)) => (0, source, waiting),
+        let (channel, sender, waiting) = match self.take_only(at) {
+            Some((source, waiting)) => (0, (source, 0), waiting),
             None => match self.pick(at, cx.packets()) {
-                (channel, Pick::Packet(source, class)) => {
-                    let waiting = self.channels[channel].queue.take(source, class);
-                    (channel, source, waiting)
-                }
-                (channel, Pick::Passing(source, class, place)) => {
-                    self.send_passing(at, channel, (source, class, place), cx);
-                    return Turn::Sent;
+                (channel, Pick::Packet(source, class, place)) => {
+                    let queue = &mut self.channels[channel].queue;
+                    let passed = if place > 0 {
+                        queue.ahead(source, class, place)
+                    } else {
+                        0
+                    };
+                    (channel, (source, passed), queue.take(source, class, place))
                 }
                 (_, Pick::NotBefore(time)) => return Turn::NotBefore(time),
                 (_, Pick::NoCredit) => {
@@ -381,7 +383,7 @@ impl Transmitter {
                 (_, Pick::Empty) => return Turn::Nothing,
             },
         };
-        self.send_taken(at, (channel, waiting), (source, 0), cx);
+        self.send_taken(at, (channel, waiting), sender, cx);
         Turn::Sent
     }
 
@@ -396,20 +398,6 @@ impl Transmitter {
     pub(crate) fn channel_counters(&self, now: Time) -> impl Iterator<Item = ChannelCounters> {
         let channels = self.channels.iter();
         channels.map(move |channel| channel.count.at(now))
-    }
-
-    /// Sends the packet at `place` of its source and class, which passes older ones.
-    fn send_passing(
-        &mut self,
-        at: Time,
-        channel: usize,
-        (source, class, place): (u16, Class, usize),
-        cx: &mut impl LinkContext,
-    ) {
-        let queue = &mut self.channels[channel].queue;
-        let passed = queue.ahead(source, class, place);
-        let waiting = queue.take_passing(source, class, place);
-        self.send_taken(at, (channel, waiting), (source, passed), cx);
     }
 
     /// Sends a packet that was taken from its queue, and spends its credit.
@@ -434,7 +422,7 @@ impl Transmitter {
             ..
         } = waiting;
         if !corrupt {
-            self.channels[channel].budgets[charge.class.index()].consume(charge.data);
+            self.channels[channel].budgets[charge.class].consume(charge.data);
         }
         if self.channels.len() > 1 {
             let packet = (!corrupt).then_some(packet);
@@ -606,7 +594,7 @@ impl Transmitter {
         self.replay_buffer.clear(cx);
         self.next_sequence = 0;
         for channel in self.channels.iter_mut() {
-            channel.budgets = [Budget::CLOSED; 3];
+            channel.budgets = [Budget::CLOSED; _];
         }
     }
 }

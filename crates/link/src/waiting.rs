@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use kernel::Time;
-use protocol::{Arbitration, Class, Passing, TrafficClass};
+use protocol::{Arbitration, Class, Passing, PerClass, TrafficClass};
 
 use crate::balance::{Balance, Side};
-use crate::channels::{OTHERS, Phases};
+use crate::channels::Phases;
 use crate::credit::Budget;
 use claims::Claims;
 use packet::{Charge, FlowId, Packet, PacketId, Packets};
@@ -75,7 +75,7 @@ struct Source {
     balance: Balance,
     /// The number of packets that the source may send in a row while others wait.
     weight: u32,
-    classes: [VecDeque<Queued>; 3],
+    classes: PerClass<VecDeque<Queued>>,
 }
 
 /// The largest number of younger packets of the same source, with relaxed or ID-based ordering, that pass a packet that has claimed credit.
@@ -124,10 +124,8 @@ impl Marked {
 /// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The oldest packet of this class of this source.
-    Packet(u16, Class),
-    /// The packet at this place, 0 for the oldest, among those of this class of this source, which passes older ones.
-    Passing(u16, Class, usize),
+    /// The packet at this place among those of this class of this source: 0 for the oldest, and otherwise one that passes older ones.
+    Packet(u16, Class, usize),
     /// Packets wait, but none may leave before this time.
     NotBefore(Time),
     /// Packets wait, but lack credit.
@@ -174,7 +172,7 @@ impl Queue {
     /// The oldest posted packet of a source.
     pub(crate) fn first(&self, source: u16) -> Option<PacketId> {
         let source = self.sources.get(usize::from(source))?;
-        let first = source.classes[Class::Posted.index()].front()?;
+        let first = source.classes[Class::Posted].front()?;
         Some(first.waiting.packet)
     }
 
@@ -190,11 +188,7 @@ impl Queue {
 
     /// Applies the arbitration among sources that control registers select.
     pub(crate) fn arbitrate(&mut self, arbitration: &Arbitration) {
-        match (arbitration, &mut self.phases) {
-            (Arbitration::Fixed, phases) => *phases = None,
-            (Arbitration::Phases(table), Some(phases)) => phases.replace(table),
-            (Arbitration::Phases(table), phases) => *phases = Some(Box::new(Phases::new(table))),
-        }
+        Phases::select(&mut self.phases, arbitration);
     }
 
     #[inline(always)]
@@ -220,7 +214,11 @@ impl Queue {
     /// Takes the packet that leaves at `now`, where packets of only one class of one source wait, and the oldest of them may leave. The
     /// source is returned with it. Otherwise [`pick`](Self::pick) says more.
     #[inline(always)]
-    pub(crate) fn take_only(&mut self, now: Time, budgets: &[Budget; 3]) -> Option<(u16, Waiting)> {
+    pub(crate) fn take_only(
+        &mut self,
+        now: Time,
+        budgets: &PerClass<Budget>,
+    ) -> Option<(u16, Waiting)> {
         let [low, 0] = self.occupied else {
             return None;
         };
@@ -272,7 +270,7 @@ impl Queue {
         &mut self,
         number: usize,
         now: Time,
-        budgets: &[Budget; 3],
+        budgets: &PerClass<Budget>,
         packets: &Packets,
     ) -> Pick {
         let left;
@@ -284,7 +282,7 @@ impl Queue {
         };
         let source = &self.sources[number];
         let mut why = match source.choose(now, within, packets, self.marked) {
-            Ok(class) => return Pick::Packet(number as u16, class),
+            Ok(class) => return Pick::Packet(number as u16, class, 0),
             Err(why) => why,
         };
         // A packet of another class that is not ready may hide the lack of credit of a class.
@@ -310,14 +308,14 @@ impl Queue {
     }
 
     /// Lets a source claim each class whose oldest packet lacks nothing but credit, if the far end's whole buffer can hold the packet.
-    fn claim(&mut self, number: usize, now: Time, budgets: &[Budget; 3], packets: &Packets) {
+    fn claim(&mut self, number: usize, now: Time, budgets: &PerClass<Budget>, packets: &Packets) {
         let source = &mut self.sources[number];
         for queued in source.classes.iter().filter_map(VecDeque::front) {
             let Charge { class, data, .. } = queued.waiting.charge;
             let obstacle = queued.waiting.obstacle(now, budgets);
             if matches!(obstacle, Some(Pick::NoCredit))
                 && !self.claims.is_claimed(class)
-                && budgets[class.index()].holds(data)
+                && budgets[class].holds(data)
                 && source.is_in_order(queued, packets, self.marked.classed > 0)
             {
                 self.claims.begin(number, class);
@@ -328,16 +326,21 @@ impl Queue {
 
     /// Ends the claims of sources that have no more packets of the class, or whose first one does not fit into the far end's buffer any
     /// more.
-    fn check_claims(&mut self, budgets: &[Budget; 3]) {
+    fn check_claims(&mut self, budgets: &PerClass<Budget>) {
         let sources = &self.sources;
         self.claims.retain(|source, class| {
-            let first = sources[source].classes[class.index()].front();
-            first.is_some_and(|first| budgets[class.index()].holds(first.waiting.charge.data))
+            let first = sources[source].classes[class].front();
+            first.is_some_and(|first| budgets[class].holds(first.waiting.charge.data))
         });
     }
 
     /// Chooses the next packet at `now` within `budgets`.
-    pub(crate) fn pick(&mut self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+    pub(crate) fn pick(
+        &mut self,
+        now: Time,
+        budgets: &PerClass<Budget>,
+        packets: &Packets,
+    ) -> Pick {
         if self.claims.any() {
             self.check_claims(budgets);
         }
@@ -352,7 +355,7 @@ impl Queue {
                 let number = first + left.trailing_zeros() as usize;
                 left &= left - 1;
                 match self.choose(number, now, budgets, packets) {
-                    picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
+                    picked @ Pick::Packet(..) => return picked,
                     why => otherwise = otherwise.or(why),
                 }
             }
@@ -365,24 +368,14 @@ impl Queue {
         &mut self,
         phases: &Phases,
         now: Time,
-        budgets: &[Budget; 3],
+        budgets: &PerClass<Budget>,
         packets: &Packets,
     ) -> Pick {
         let mut otherwise = Pick::Empty;
-        let mut left = self.occupied();
-        for phase in phases.order() {
-            let mut now_asked = match phase {
-                OTHERS => left & !phases.members(),
-                source => left & 1_u128.checked_shl(source.into()).unwrap_or(0),
-            };
-            left &= !now_asked;
-            while now_asked != 0 {
-                let source = now_asked.trailing_zeros() as usize;
-                now_asked &= now_asked - 1;
-                match self.choose(source, now, budgets, packets) {
-                    picked @ (Pick::Packet(..) | Pick::Passing(..)) => return picked,
-                    why => otherwise = otherwise.or(why),
-                }
+        for source in phases.in_turn(self.occupied()) {
+            match self.choose(source, now, budgets, packets) {
+                picked @ Pick::Packet(..) => return picked,
+                why => otherwise = otherwise.or(why),
             }
         }
         otherwise
@@ -393,7 +386,7 @@ impl Queue {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;
         let class = Class::ALL[class];
-        Some((source as u16, self.take(source as u16, class)))
+        Some((source as u16, self.take(source as u16, class, 0)))
     }
 
     /// The oldest packet of a source and class in which a packet waits that `concern` describes, and the source.
@@ -412,7 +405,7 @@ impl Queue {
         });
         sources.find_map(|(number, source)| {
             Class::ALL.into_iter().find_map(|class| {
-                let mut queued = source.classes[class.index()].iter();
+                let mut queued = source.classes[class].iter();
                 let head = queued.clone().next()?;
                 let is_concerned =
                     |queued: &Queued| concern.is(class, &packets[queued.waiting.packet]);
@@ -462,13 +455,13 @@ impl Queue {
 
     /// The number of waiting packets of one class of one source.
     pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
-        self.sources[usize::from(source)].classes[class.index()].len()
+        self.sources[usize::from(source)].classes[class].len()
     }
 
     /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: those of its
     /// source, class and traffic class. Corrupt packets are in no buffer.
     pub(crate) fn ahead(&self, source: u16, class: Class, place: usize) -> usize {
-        let packets = &self.sources[usize::from(source)].classes[class.index()];
+        let packets = &self.sources[usize::from(source)].classes[class];
         let of = |queued: &Queued| queued.waiting.charge.traffic_class;
         let passed = packets.iter().take(place);
         let own = of(&packets[place]);
@@ -479,38 +472,26 @@ impl Queue {
 
     /// The bytes on the wire of the packet at `place` of a class of a source.
     pub(crate) fn wire_len(&self, source: u16, class: Class, place: usize) -> u16 {
-        let packets = &self.sources[usize::from(source)].classes[class.index()];
+        let packets = &self.sources[usize::from(source)].classes[class];
         packets[place].waiting.wire_len
     }
 
-    /// Takes the oldest packet of a class of a source.
+    /// Takes the packet at `place` of a class of a source, which passes those before it.
     #[inline(always)]
-    pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
-        self.claims.end(source.into(), class);
-        self.take_by(source, class, VecDeque::pop_front)
-    }
-
-    /// Takes the packet at `place` of a class of a source.
-    pub(crate) fn take_passing(&mut self, source: u16, class: Class, place: usize) -> Waiting {
-        let passed = &mut self.sources[usize::from(source)].passed;
-        *passed = passed.saturating_add(1);
-        self.take_by(source, class, |packets| packets.remove(place))
-    }
-
-    /// Takes a chosen packet.
-    #[inline(always)]
-    fn take_by(
-        &mut self,
-        number: u16,
-        class: Class,
-        take: impl FnOnce(&mut VecDeque<Queued>) -> Option<Queued>,
-    ) -> Waiting {
-        let number = usize::from(number);
+    pub(crate) fn take(&mut self, source: u16, class: Class, place: usize) -> Waiting {
+        let number = usize::from(source);
         let source = &mut self.sources[number];
-        let packets = &mut source.classes[class.index()];
-        let queued = take(packets).expect("the chosen class has a packet");
+        let packets = &mut source.classes[class];
+        let queued = if place == 0 {
+            self.claims.end(number, class);
+            packets.pop_front()
+        } else {
+            source.passed = source.passed.saturating_add(1);
+            packets.remove(place)
+        };
+        let queued = queued.expect("the chosen class has a packet");
         source.count(&queued.waiting);
-        let packets = &mut source.classes[class.index()];
+        let packets = &mut source.classes[class];
         if packets.is_empty() {
             packets.clear();
             source.occupied &= !(1 << class.index());
@@ -587,7 +568,7 @@ impl Source {
     fn choose(
         &self,
         now: Time,
-        budgets: &[Budget; 3],
+        budgets: &PerClass<Budget>,
         packets: &Packets,
         marked: Marked,
     ) -> Result<Class, Pick> {
@@ -601,7 +582,7 @@ impl Source {
     fn choose_class(
         &self,
         now: Time,
-        budgets: &[Budget; 3],
+        budgets: &PerClass<Budget>,
         packets: &Packets,
         is_classed: bool,
     ) -> Result<Class, Pick> {
@@ -650,12 +631,12 @@ impl Source {
         &self,
         number: u16,
         now: Time,
-        (budgets, packets): (&[Budget; 3], &Packets),
+        (budgets, packets): (&PerClass<Budget>, &Packets),
         mut otherwise: Pick,
     ) -> Pick {
         let mut found: Option<(u64, Class, usize)> = None;
         for class in Class::ALL {
-            let queued = self.classes[class.index()].iter().enumerate();
+            let queued = self.classes[class].iter().enumerate();
             for (place, queued) in queued.filter(|(_, queued)| queued.waiting.relaxed) {
                 if found.is_some_and(|(oldest, ..)| oldest < queued.arrival) {
                     break;
@@ -670,7 +651,7 @@ impl Source {
             }
         }
         found.map_or(otherwise, |(_, class, place)| {
-            Pick::Passing(number, class, place)
+            Pick::Packet(number, class, place)
         })
     }
 
@@ -726,14 +707,14 @@ impl Waiting {
 
     /// The reason why the packet cannot be sent, apart from ordering.
     #[inline]
-    fn obstacle(&self, now: Time, budgets: &[Budget; 3]) -> Option<Pick> {
+    fn obstacle(&self, now: Time, budgets: &PerClass<Budget>) -> Option<Pick> {
         if self.ready > now {
             return Some(Pick::NotBefore(self.ready));
         }
         if self.corrupt {
             return None;
         }
-        let has_credit = budgets[self.charge.class.index()].allows(self.charge.data);
+        let has_credit = budgets[self.charge.class].allows(self.charge.data);
         (!has_credit).then_some(Pick::NoCredit)
     }
 

@@ -39,7 +39,7 @@ impl Transmitter {
         })?;
         let on_wire = self.on_wire(now, packets);
         let class = waiting.charge.class;
-        let budget = &budgets[class.index()];
+        let budget = &budgets[class];
         Some(if waiting.ready > now {
             Why::Latency(waiting.ready)
         } else if let Some(on_wire) = on_wire {
@@ -59,5 +59,48 @@ impl Transmitter {
         let last = || self.replay_buffer.last_sent();
         let flow = || last().and_then(|last| packets[last].stamp.flow);
         (self.busy_until > now).then(|| Why::Wire(flow()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Class, Credit, Generation, Scale};
+
+    use super::*;
+    use crate::config::LinkConfig;
+    use crate::waiting::Waiting;
+    use crate::wire::WireTiming;
+
+    /// Each reason holds only once those before it have gone.
+    #[test]
+    fn a_packet_waits_for_its_latency_then_for_the_wire_then_for_credit() {
+        let mut packets = Packets::default();
+        let packet = packets.claim();
+        let header = protocol::Header::memory_write(protocol::FunctionId(0), 0, 64);
+        packets[packet].write(header.expect("a legal write"), packet::Stamp::default());
+        let timing = WireTiming::new(Generation::Gen3, 4, 0.5);
+        let mut transmitter = Transmitter::new(timing, &LinkConfig::plain(), 0);
+        let ready = Time::ZERO + kernel::Span::from_ns(2);
+        transmitter.push(0, 0, Waiting::new(packet, &packets, ready));
+        transmitter.busy_until = ready + kernel::Span::from_ns(1);
+        let busy_until = transmitter.busy_until;
+        let why = |transmitter: &Transmitter, at| transmitter.why(Concern::Any, at, &packets);
+        assert_eq!(why(&transmitter, Time::ZERO), Some(Why::Latency(ready)));
+        assert_eq!(why(&transmitter, ready), Some(Why::Wire(None)));
+        let mut open = |headers, data| {
+            transmitter.open(&Credit {
+                channel: 0,
+                class: Class::Posted,
+                headers,
+                data,
+                header_scale: Scale::One,
+                data_scale: Scale::One,
+            });
+            why(&transmitter, busy_until)
+        };
+        assert_eq!(open(1, 3), Some(Why::Credit(Class::Posted, false)));
+        assert_eq!(open(1, 4), Some(Why::Wire(None)));
+        let other = Concern::Source(0, Class::Completion);
+        assert_eq!(transmitter.why(other, busy_until, &packets), None);
     }
 }

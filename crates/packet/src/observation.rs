@@ -219,9 +219,20 @@ pub enum Verdict {
 impl Observation {
     /// A line about the component itself in the log of incidents.
     pub const fn event(what: &'static str) -> Self {
-        Observation::Incident {
-            site: Site::Node,
-            what: Incident::Event(what),
+        Self::incident(Site::Node, Incident::Event(what))
+    }
+
+    /// A line about the function or port `site` in the log of incidents.
+    pub const fn incident(site: Site, what: Incident) -> Self {
+        Observation::Incident { site, what }
+    }
+
+    /// Reports that `bytes` bytes of `flow` will not arrive, at this offset in the flow's region if it is known.
+    pub const fn failed(flow: FlowId, bytes: u32, offset: Option<u64>) -> Self {
+        Observation::Failed {
+            flow,
+            bytes,
+            offset,
         }
     }
 

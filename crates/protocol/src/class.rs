@@ -1,5 +1,7 @@
 //! Flow-control classes, traffic classes and attributes of a TLP.
 
+use std::ops::{Index, IndexMut};
+
 /// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
@@ -18,6 +20,25 @@ impl Class {
     /// Index in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
     pub const fn index(self) -> usize {
         self as usize
+    }
+}
+
+/// A value for each class, indexed by the class.
+pub type PerClass<T> = [T; Class::ALL.len()];
+
+impl<T> Index<Class> for [T] {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, class: Class) -> &T {
+        &self[class.index()]
+    }
+}
+
+impl<T> IndexMut<Class> for [T] {
+    #[inline(always)]
+    fn index_mut(&mut self, class: Class) -> &mut T {
+        &mut self[class.index()]
     }
 }
 

@@ -26,7 +26,7 @@ mod translation;
 mod wire;
 
 pub use atomic::{AtomicOperation, AtomicRequest};
-pub use class::{Attributes, Class, TrafficClass};
+pub use class::{Attributes, Class, PerClass, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
     AccessService, AddressSpaces, AddressTranslation, Arbitration, Ats, Bar, BridgeFunction,

@@ -249,11 +249,7 @@ impl AccessLoop {
     /// Ends an access that has failed at time `at`. Returns its observation if it is measured.
     pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
         let counts = self.count_end(one, at);
-        counts.then_some(Observation::Failed {
-            flow: self.what.flow,
-            bytes: one.size as u32,
-            offset: None,
-        })
+        counts.then_some(Observation::failed(self.what.flow, one.size as u32, None))
     }
 
     /// Counts the end of an access at time `at`. Returns whether it is measured, and was not given up before.

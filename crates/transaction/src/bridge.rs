@@ -186,10 +186,10 @@ impl Bridge {
         packets: &mut Packets,
     ) -> Option<(BusFrame, Option<Charge>)> {
         let asked = &self.asked;
-        let may = |class| class != Class::NonPosted.index() || asked.is_open(now);
+        let may = |class| class != Class::NonPosted || asked.is_open(now);
         let class = self.outgoing.next(now, packets, may)?;
         let waiting = self.outgoing.take(class)?;
-        let packet = if class == Class::NonPosted.index() {
+        let packet = if class == Class::NonPosted {
             self.assign_tag(&waiting, now, packets)
         } else {
             waiting.packet

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use kernel::{Component, Effects};
 use packet::{Incident, Observation, Packet, PacketId, Packets, Pcie, Refusal, Site, Stamp};
 use protocol::{
-    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, CorrectableError, EndpointFunction,
-    ErrorControl, ErrorRecord, FunctionId, Header, Kind, Message, Pasid, Severity, Status,
-    TriggerReason, UncorrectableError,
+    Class, Completion, ConfigKind, ConfigRequest, ConfigSpace, CorrectableError, Detected,
+    EndpointFunction, ErrorControl, ErrorRecord, FunctionId, Header, Kind, Message, Pasid,
+    Severity, Status, TriggerReason, UncorrectableError,
 };
 
 use crate::{Action, refuse};
@@ -482,10 +482,19 @@ impl Functions {
             advisory,
         };
         let detected = self.space_mut(place).record(&record, control);
-        fx.observe(Observation::Incident {
-            site: self.site(place),
-            what: Incident::Uncorrectable(error, detected),
-        });
+        self.report_detected(place, error, detected, fx);
+    }
+
+    /// Reports an error that was recorded at `place`, to the log and, if the registers ask for it and no port contains it, by a message.
+    fn report_detected<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: FunctionPlace,
+        error: UncorrectableError,
+        detected: Detected,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let what = Incident::Uncorrectable(error, detected);
+        fx.observe(Observation::incident(self.site(place), what));
         if !self.contain_error(place, error, detected.severity) && detected.is_reported {
             self.report(place, detected.severity);
         }

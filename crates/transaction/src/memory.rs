@@ -246,6 +246,20 @@ impl Memory {
             rest = later;
         }
     }
+
+    /// The little-endian word of 32 bits at `address`.
+    pub fn word(&self, address: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    /// The little-endian word of 64 bits at `address`.
+    pub fn long(&self, address: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes);
+        u64::from_le_bytes(bytes)
+    }
 }
 
 const WHOLE: &str = "the slice has the length of a page";

@@ -37,11 +37,11 @@ pub fn deliver_poisoned(
     let (offset, len) = (request.first_byte() - base, request.byte_len());
     memory.write(offset, written(packet, request));
     memory.poison(offset, len.into());
-    Some(Observation::Failed {
-        flow: packet.stamp.flow?,
-        bytes: len,
-        offset: Some(packet.stamp.offset),
-    })
+    Some(Observation::failed(
+        packet.stamp.flow?,
+        len,
+        Some(packet.stamp.offset),
+    ))
 }
 
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
@@ -96,11 +96,7 @@ impl Taken {
                 intact,
             }
         } else {
-            Observation::Failed {
-                flow,
-                bytes,
-                offset: Some(offset),
-            }
+            Observation::failed(flow, bytes, Some(offset))
         }
     }
 }

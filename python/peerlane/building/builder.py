@@ -180,7 +180,7 @@ class Fabric(Workloads):
             model: str | type[Device] | Device | Library | None = None,
             **settings: Setting,
         ) -> Self:
-            """Adds a device below `to`; `settings` as for `switch`, and those of its model.
+            """Adds a device below `to`; `settings` as for `switch`, and the keys of its model.
 
             Args:
                 name: Of the new device.

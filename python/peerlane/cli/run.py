@@ -29,10 +29,10 @@ def run(request: RunRequest) -> None:
 
     The exit status is 1 when the fabric answered with an error, when the bytes of a flow or a
     workload did not all arrive as they were sent, or when a number is not within the bounds that an
-    [[expect]] of the scenario has; each such number is printed. --junit has the expectations as
-    test cases. After an interrupt (Ctrl-C) or a SIGTERM, such as
-    batch systems send, the numbers of what had happened until then are printed, marked as partial
-    (JSON: `partial`); the status is 130 or 143.
+    [[expect]] of the scenario has; each of these numbers is printed. --junit has the expectations
+    as test cases. After an interrupt (Ctrl-C) or a SIGTERM, such as batch systems send, the numbers
+    of what had happened until then are printed, marked as partial (JSON: `partial`); the status is
+    130 or 143.
 
     Of a flow:
 

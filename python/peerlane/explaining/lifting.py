@@ -64,7 +64,7 @@ def liftings(present: Present, flow: str, limit: Cause) -> list[Lifting]:
 def shortcuts(present: Present, flow: str) -> list[Lifting]:
     """What may shorten the way of a flow's packets, such as no redirection to the root.
 
-    The nodes above both ends may have such keys; where several have, all are lifted together, too.
+    The nodes above both ends may have these keys; where several have, all are lifted together, too.
     """
     tables = (present.table(node) for node in present.above_ends(flow))
     found = [one for table in tables for one in _switched(present, "way", table) if one.values]

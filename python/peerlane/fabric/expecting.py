@@ -58,7 +58,7 @@ def _expected(row: Row, document: dict[str, Any]) -> Expectation:
 
 
 def judged(result: RunResult, expectations: Sequence[Expectation]) -> RunResult:
-    """The result, with the expectations that it meets, and those that it does not meet."""
+    """The result, with the measured value of each expectation."""
     if not expectations:
         return result
     document = result.to_json()

@@ -9,8 +9,6 @@ from peerlane._core import read_value
 if TYPE_CHECKING:
     from peerlane.fabric.settings import Setting
 
-__all__ = ["read_setting", "read_value"]
-
 
 def read_setting(text: str) -> tuple[str, Setting]:
     """Splits `PATH=VALUE`.

@@ -95,7 +95,7 @@ class Port(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Count
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Count
@@ -147,8 +147,8 @@ class Port(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -317,8 +317,8 @@ class Host(Node, total=False):
     Violation. (default false)"""
     acs_translation_blocking: Flag
     """Whether root ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Flag
     """P2P Request Redirect in ACS Control of root ports. Requests between root ports always
     pass the IOMMU and peer_to_peer, so it changes only what egress control does: a request
@@ -333,8 +333,8 @@ class Host(Node, total=False):
     ari_forwarding: Flag
     """Whether root ports pass on configuration requests for all 256 functions of a device with
     ARI: ARI Forwarding Supported in Device Capabilities 2. Firmware then enables it above
-    such devices; without it, more than 7 virtual functions take a bus number of their own.
-    (default true)"""
+    devices with ARI; without it, more than 7 virtual functions take a bus number of their
+    own. (default true)"""
     tlp_prefixes: Flag
     """Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP
     Prefix Supported in Device Capabilities 2. Without it such a packet is malformed.
@@ -378,7 +378,8 @@ class Host(Node, total=False):
     served the device. Interrupts meanwhile come as one. (default false)"""
     interrupt_timeout: Quantity
     """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
+    without one: an interrupt may have come before the data for which it was sent. (ns;
+    default 30 s)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -509,9 +510,9 @@ class Host(Node, total=False):
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
     invalidation_scope: Literal["pages", "function"] | None
-    """Translations that go after so many bytes: 'pages', those of the pages that the function
-    has used since the last time, or 'function', all of it, with the tables in the walk
-    cache. (default pages)"""
+    """Translations that go after so many bytes: 'pages', translations of the pages that the
+    function has used since the last time, or 'function', all of it, with the tables in the
+    walk cache. (default pages)"""
     invalidation_interval: Quantity
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
@@ -560,8 +561,8 @@ class Switch(Node, Upstream, total=False):
     ACS Violation. (default false)"""
     acs_translation_blocking: Flag
     """Whether downstream ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Flag
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
@@ -678,7 +679,7 @@ class Device(Node, Upstream, total=False):
     implementation: Literal["model", "rtl"] | None
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
-    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
@@ -782,7 +783,7 @@ class Profile(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Count
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Count
@@ -834,8 +835,8 @@ class Profile(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -994,8 +995,8 @@ class Profile(Repeated, total=False):
     ACS Violation. (default false)"""
     acs_translation_blocking: Flag
     """Whether downstream ports block memory requests from below with translated addresses, and
-    translation requests: Translation Blocking in ACS Control. Such requests are ACS
-    Violations. (default false)"""
+    translation requests: Translation Blocking in ACS Control. A request that is blocked is
+    an ACS Violation. (default false)"""
     acs_redirect: Flag
     """Whether requests from one downstream port to another are redirected to the root: P2P
     Request Redirect in ACS Control of the downstream ports. A switch above needs
@@ -1058,7 +1059,8 @@ class Profile(Repeated, total=False):
     served the device. Interrupts meanwhile come as one. (default false)"""
     interrupt_timeout: Quantity
     """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before what it tells of. (ns; default 30 s)"""
+    without one: an interrupt may have come before the data for which it was sent. (ns;
+    default 30 s)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -1189,9 +1191,9 @@ class Profile(Repeated, total=False):
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
     as many as are unmapped together. (B; default none)"""
     invalidation_scope: Literal["pages", "function"] | None
-    """Translations that go after so many bytes: 'pages', those of the pages that the function
-    has used since the last time, or 'function', all of it, with the tables in the walk
-    cache. (default pages)"""
+    """Translations that go after so many bytes: 'pages', translations of the pages that the
+    function has used since the last time, or 'function', all of it, with the tables in the
+    walk cache. (default pages)"""
     invalidation_interval: Quantity
     """Time from the first use of a translation to an invalidation of all translations of all
     functions, again and again. (ns; default none)"""
@@ -1295,7 +1297,7 @@ class Profile(Repeated, total=False):
     implementation: Literal["model", "rtl"] | None
     """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
     the place of the model, where the model has one and the build has circuits. The
-    circuit's beats are those of `datapath`, and its clock is `clock`. (default model)"""
+    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
     model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
@@ -1398,7 +1400,7 @@ class Controller(Repeated, total=False):
     own, of the sizes below. With one at least, the port has the Virtual Channel capability.
     (default 0)"""
     low_priority_vcs: Count
-    """Those of them that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
+    """Channels that share the wire with VC0 by vc_arbitration (Low Priority Extended VC
     Count); the others have strict priority, the highest VC first. None for all. (default
     none)"""
     posted_headers: Count
@@ -1450,8 +1452,8 @@ class Controller(Repeated, total=False):
     """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
     Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
-    """Time without packets after which the upstream port of a device or switch asks to enter
-    L1, where software has enabled it. (ns; default 10 us)"""
+    """Time without packets after which the upstream port of a device or switch requests L1,
+    where software has enabled it. (ns; default 10 us)"""
     speed_change_time: Quantity
     """Time that a change of rate adds to Recovery, besides a second search for the bits of the
     far end: electrical idle, and equalisation. (ns; default 800 ns)"""
@@ -1537,7 +1539,7 @@ class Incident(Repeated, total=False):
     """Whether the host then writes the registers below again that its firmware has set.
     (default true)"""
     drivers: Flag
-    """Whether the drivers of the devices below are told of the reset, and begin again.
+    """Whether the drivers of the devices below are notified of the reset, and begin again.
     (default false)"""
     generation: Text
     """The highest rate that still works, as a generation or as a speed; none for the highest
@@ -1630,7 +1632,7 @@ class Flow(Repeated, total=False):
     the IOMMU of the host translates the addresses by the page table of the process.
     (default none)"""
     execute_requested: Flag
-    """Whether the PASID prefix of reads asks for permission to execute: Execute Requested.
+    """Whether the PASID prefix of reads requests permission to execute: Execute Requested.
     (default false)"""
     privileged_requested: Flag
     """Whether the PASID prefix says that privileged software makes the requests: Privileged
@@ -1692,7 +1694,7 @@ class Buffer(Repeated, total=False):
     """Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
     (default 4 KiB)"""
     present: Flag
-    """Whether the pages are present before a device with virtual addresses asks for them
+    """Whether the pages are present before a device with virtual addresses requests them
     (PRI). (default true)"""
     in_system_cache: Flag
     """Whether the host's software wrote the buffer before the run: the system cache of the

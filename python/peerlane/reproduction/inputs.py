@@ -81,6 +81,14 @@ class Parameter:
     source: str
 
 
+@cache
+def choices(key: str) -> tuple[str, ...]:
+    """The values that a key may have, if they have names."""
+    rows = json.loads(_core.catalogue())["parameters"]
+    named = (row["choices"] for row in rows if row["key"] == key and row["kind"] == "choice")
+    return tuple(dict.fromkeys(choice for found in named for choice in found))
+
+
 _EACH = "each"
 """Says how many tables there are: no default that a fabric could depend on."""
 

@@ -172,8 +172,9 @@ class RunResult(Document):
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     `standstill` has the programs and flows that had not ended when the run ended because it made no
     progress, each with the event that it waits for and since when; the run has failed then.
-    `expectations` has those of the scenario, each with the measured value and whether it is met.
-    `waits` has what each flow waited for, if that was watched; the JSON leaves it out otherwise.
+    `expectations` has the expectations of the scenario, each with the measured value and whether it
+    is met. `waits` has what each flow waited for, if that was watched; the JSON leaves it out
+    otherwise.
     """
 
     name: str

@@ -16,7 +16,9 @@ pub(super) struct Lines {
     /// The lines in the first of two levels; it contains only lines that the cache has.
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
-    latencies: Latencies,
+    parameters: Box<AcceleratorParameters>,
+    /// The latency of messages to the link.
+    send_latency: Span,
     /// The permission that a write of a whole line needs.
     whole: Need,
     /// The time at which the port can take the next line.
@@ -27,19 +29,6 @@ pub(super) struct Lines {
     begun: u64,
     out: Vec<Message<LineData>>,
     counters: CacheCounters,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Latencies {
-    cache: Span,
-    second: Span,
-    read: Span,
-    miss: Span,
-    snoop: Span,
-    send: Span,
-    interval: Span,
-    /// Number of requests at the port for an atomic operation that returns a value.
-    atomic: u64,
 }
 
 /// Counters of a cache.
@@ -124,16 +113,7 @@ impl Lines {
             agent: Agent::new(id, cache, parameters.outstanding as usize),
             first: first.map(SetAssociative::new),
             outbox: Outbox::new(packing),
-            latencies: Latencies {
-                cache: parameters.cache_latency,
-                second: parameters.second_latency,
-                read: parameters.data_latency,
-                miss: parameters.miss_latency,
-                snoop: parameters.snoop_latency,
-                send: send_latency,
-                interval: parameters.line_interval(),
-                atomic: parameters.atomic_accesses.into(),
-            },
+            send_latency,
             whole: match parameters.whole_line_request {
                 WholeLineRequest::MakeUnique => Need::WriteAll,
                 WholeLineRequest::ReadUnique => Need::Write,
@@ -143,6 +123,7 @@ impl Lines {
             begun: 0,
             out: Vec::new(),
             counters: CacheCounters::default(),
+            parameters: Box::new(parameters.clone()),
         }
     }
 
@@ -197,11 +178,11 @@ impl Lines {
             }
         };
         let requests = match part.operation {
-            Operation::Atomic(atomic) if atomic.returns() => self.latencies.atomic,
+            Operation::Atomic(atomic) if atomic.returns() => self.parameters.atomic_accesses.into(),
             Operation::Read | Operation::Write | Operation::Atomic(_) => 1,
         };
-        let lookup = self.latencies.cache * requests + self.second_level(line);
-        let ready = at + lookup + self.latencies.miss + self.latencies.send;
+        let lookup = self.parameters.cache_latency * requests + self.second_level(line);
+        let ready = at + lookup + self.parameters.miss_latency + self.send_latency;
         for message in self.out.drain(..) {
             self.outbox.push(ready, message);
         }
@@ -210,7 +191,7 @@ impl Lines {
             Access::Hit => self.counters.hits += 1,
             Access::Begun(_) => self.counters.misses += 1,
         }
-        self.free = at + self.latencies.interval * requests;
+        self.free = at + self.parameters.line_interval() * requests;
         if let Some(first) = &mut self.first {
             first.admit(line, ());
         }
@@ -227,7 +208,7 @@ impl Lines {
     /// Additional latency of a line that is not in the first level.
     fn second_level(&self, line: Line) -> Span {
         match &self.first {
-            Some(first) if first.get(line).is_none() => self.latencies.second,
+            Some(first) if first.get(line).is_none() => self.parameters.second_latency,
             _ => Span::ZERO,
         }
     }
@@ -237,7 +218,7 @@ impl Lines {
         match operation {
             Operation::Write => Span::ZERO,
             Operation::Atomic(atomic) if !atomic.returns() => Span::ZERO,
-            Operation::Read | Operation::Atomic(_) => self.latencies.read,
+            Operation::Read | Operation::Atomic(_) => self.parameters.data_latency,
         }
     }
 
@@ -245,10 +226,10 @@ impl Lines {
     pub(super) fn receive(&mut self, message: Message<LineData>, now: Time) -> Outcome {
         let snoops = matches!(message.content, protocol::coherence::Content::Snoop(..));
         let event = self.agent.receive(message, &mut self.out);
-        let mut ready = now + self.latencies.send;
+        let mut ready = now + self.send_latency;
         if snoops {
             self.counters.snoops += 1;
-            ready += self.latencies.snoop;
+            ready += self.parameters.snoop_latency;
         }
         for message in self.out.drain(..) {
             self.outbox.push(ready, message);

@@ -11,7 +11,7 @@ mod translations;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
-use packet::{Frame, Incident, Observation, PacketId, Pcie, Refusal, Site};
+use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{
     AddressTranslation, Ats, Bar, Invalidation, Kind, Message, PageRange, PageRequests,
@@ -162,8 +162,7 @@ impl Leaf for Accelerator {
         if let Some(translations) = &mut self.translations {
             translations.give_up(&mut self.endpoint, fx);
             while let Some(error) = translations.next_error() {
-                let (site, what) = (Site::Node, Incident::Event(error));
-                fx.observe(Observation::Incident { site, what });
+                fx.observe(Observation::event(error));
             }
         }
         self.works.announce(fx);
@@ -513,7 +512,7 @@ impl Accelerator {
             .chain(outbox)
             .chain(translations)
             .chain(ended);
-        if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
+        if let Some(next) = all.filter(|time| *time > now).min() {
             self.endpoint.wake_engine(next, fx);
         }
     }
@@ -533,10 +532,7 @@ fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
 const PAGE: u64 = 4096;
 
 /// An access finds poisoned data in the cache, or at the home agent, and fails.
-const POISON_READ: Observation = Observation::Incident {
-    site: Site::Node,
-    what: Incident::Event("an access finds poisoned data"),
-};
+const POISON_READ: Observation = Observation::event("an access finds poisoned data");
 
 /// Most packets of coherence messages that wait for the wire: one behind the packet in transmission, so that later messages share
 /// the next packet.

@@ -38,9 +38,7 @@ kernel::parameters! {
 pub struct BlockDma {
     endpoint: Endpoint,
     requests: Requests<(), ()>,
-    start_latency: Span,
-    end_latency: Span,
-    request_interval: Span,
+    parameters: BlockDmaParameters,
     commands: Commands,
     /// The access that software has started, until its transfer begins.
     commanded: Option<Command>,
@@ -124,9 +122,7 @@ impl BlockDma {
             commanded: None,
             requests: Requests::new(limits, &endpoint),
             endpoint,
-            start_latency: parameters.start_latency,
-            end_latency: parameters.end_latency,
-            request_interval: parameters.request_interval,
+            parameters: parameters.clone(),
             works: Works::default(),
             turn: 0,
             transfer: None,
@@ -217,7 +213,7 @@ impl BlockDma {
             (number, works[number].accesses.begin(now), None)
         };
         self.transfer = Some(Transfer::new(number, one, card));
-        self.next_request = now + self.start_latency;
+        self.next_request = now + self.parameters.start_latency;
         true
     }
 
@@ -249,7 +245,7 @@ impl BlockDma {
         if let Sent::Nothing = self.requests.send(&mut self.endpoint, fx, fill) {
             return false;
         }
-        self.next_request = fx.now() + self.request_interval;
+        self.next_request = fx.now() + self.parameters.request_interval;
         true
     }
 
@@ -261,7 +257,7 @@ impl BlockDma {
         let Some(transfer) = self.transfer.take() else {
             return false;
         };
-        self.free = done + self.end_latency;
+        self.free = done + self.parameters.end_latency;
         let work = &mut self.works.all[transfer.work].accesses;
         if work.what.driven {
             self.commands.end(self.free, transfer.failed);
@@ -297,9 +293,8 @@ impl BlockDma {
             let first = left.map(AccessLoop::next_start).min();
             first.map(|start| start.max(self.free))
         };
-        let ended = self.commands.next_time();
-        let next = Some(next.map_or(ended, |time| time.min(ended)));
-        if let Some(next) = next.filter(|time| *time > now && *time < Time::NEVER) {
+        let next = self.commands.next_time().min(next.unwrap_or(Time::NEVER));
+        if next > now {
             self.endpoint.wake_engine(next, fx);
         }
         let deadline = self.requests.deadline(now);

@@ -7,51 +7,20 @@ use transaction::FunctionPlace;
 
 use super::{Arrivals, Circuit, Labels};
 use crate::Endpoint;
+use crate::named::named;
 
 /// The errors that a circuit can detect, in the order of their codes from 0 on (`err_kind_o`): the name in the package of constants, the
 /// meaning, and the reason why a packet was dropped, or the severity of an error in the circuit itself.
-pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = [
-    (
-        "UNSUPPORTED_REQUEST",
-        "no part of the circuit serves the request",
-        Ok(Refusal::UnsupportedRequest),
-    ),
-    (
-        "COMPLETER_ABORT",
-        "the circuit could not carry the request out, or has dropped it",
-        Ok(Refusal::CompleterAbort),
-    ),
-    (
-        "UNEXPECTED_COMPLETION",
-        "a completion that belongs to no request, or does not fit it",
-        Ok(Refusal::UnexpectedCompletion),
-    ),
-    (
-        "COMPLETION_TIMEOUT",
-        "no completion came in time for the request with this tag",
-        Ok(Refusal::CompletionTimeout),
-    ),
-    (
-        "POISONED_TLP",
-        "a packet with poisoned data",
-        Ok(Refusal::PoisonedTlp),
-    ),
-    (
-        "MALFORMED_TLP",
-        "a packet that breaks a rule of its form",
-        Ok(Refusal::MalformedTlp),
-    ),
-    (
-        "CORRECTED_INTERNAL",
-        "an error in the circuit itself that it has corrected",
-        Err(Severity::Correctable),
-    ),
-    (
-        "UNCORRECTED_INTERNAL",
-        "an error in the circuit itself that it could not correct",
-        Err(Severity::Fatal),
-    ),
-];
+pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = named! {
+    UNSUPPORTED_REQUEST: "no part of the circuit serves the request" => Ok(Refusal::UnsupportedRequest);
+    COMPLETER_ABORT: "the circuit could not carry the request out, or has dropped it" => Ok(Refusal::CompleterAbort);
+    UNEXPECTED_COMPLETION: "a completion that belongs to no request, or does not fit it" => Ok(Refusal::UnexpectedCompletion);
+    COMPLETION_TIMEOUT: "no completion came in time for the request with this tag" => Ok(Refusal::CompletionTimeout);
+    POISONED_TLP: "a packet with poisoned data" => Ok(Refusal::PoisonedTlp);
+    MALFORMED_TLP: "a packet that breaks a rule of its form" => Ok(Refusal::MalformedTlp);
+    CORRECTED_INTERNAL: "an error in the circuit itself that it has corrected" => Err(Severity::Correctable);
+    UNCORRECTED_INTERNAL: "an error in the circuit itself that it could not correct" => Err(Severity::Fatal);
+};
 
 /// Records an error of the kind `code` that the circuit has reported with the header of a packet.
 pub(super) fn record(
@@ -80,11 +49,7 @@ pub(super) fn record(
             let Some(flow) = read.flow else {
                 return;
             };
-            return fx.observe(Observation::Failed {
-                flow,
-                bytes: read.left,
-                offset: Some(read.offset),
-            });
+            return fx.observe(Observation::failed(flow, read.left, Some(read.offset)));
         }
         Ok(why) => why,
     };

@@ -291,12 +291,9 @@ impl Circuit {
 
     /// The BAR that a request hits with all its bytes.
     fn bar_of(&self, request: &MemoryRequest) -> Option<u8> {
-        let hit = |bar: &&Bar| {
-            let base = self.endpoint.base_of(bar.index.into());
-            let at = request.first_byte().checked_sub(base);
-            at.is_some_and(|at| at + u64::from(request.byte_len()) <= bar.size)
-        };
-        self.bars.iter().find(hit).map(|bar| bar.index)
+        let offset = |bar: &Bar| self.endpoint.offset_in(bar.index, bar.size, request);
+        let mut bars = self.bars.iter();
+        bars.find_map(|bar| offset(bar).and(Some(bar.index)))
     }
 
     /// Reports that the circuit has stopped.

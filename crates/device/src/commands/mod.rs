@@ -7,7 +7,7 @@ mod works;
 
 use kernel::{Effects, Span, Time};
 use packet::PacketId;
-use protocol::{Bar, Kind, MemoryRequest};
+use protocol::{Bar, Kind};
 use transaction::{AccessKind, FunctionPlace, Memory, written};
 
 use crate::Endpoint;
@@ -112,7 +112,7 @@ impl Commands {
         let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
             return Served::Elsewhere;
         };
-        let Some(at) = Self::offset(endpoint, request) else {
+        let Some(at) = endpoint.offset_in(REGISTERS.index, REGISTERS.size, request) else {
             return Served::Elsewhere;
         };
         if let Err(why) = endpoint.check_size(&header) {
@@ -128,13 +128,6 @@ impl Commands {
         };
         fx.store().release(packet);
         command.map_or(Served::Here, Served::Start)
-    }
-
-    /// The offset of a request in the registers; none for other requests.
-    fn offset(endpoint: &Endpoint, request: &MemoryRequest) -> Option<u64> {
-        let base = endpoint.base_of(REGISTERS.index.into());
-        let at = request.first_byte().checked_sub(base)?;
-        (at + u64::from(request.byte_len()) <= registers::SIZE).then_some(at)
     }
 
     /// Handles a write to the registers; returns the access to start, if the write commands one.
@@ -197,7 +190,7 @@ impl Commands {
 
     /// Handles a write to `COMMAND`.
     fn command(&mut self, now: Time) -> Option<Command> {
-        let word = self.word(COMMAND);
+        let word = self.registers.word(COMMAND);
         if self.status() & BUSY != 0 {
             self.set_status(self.status() | OVERRUN);
             return None;
@@ -219,9 +212,9 @@ impl Commands {
         let kind = registers::operation(word)?;
         let command = Command {
             kind,
-            address: self.long(ADDRESS),
-            card: self.long(CARD),
-            len: self.long(LENGTH),
+            address: self.registers.long(ADDRESS),
+            card: self.registers.long(CARD),
+            len: self.registers.long(LENGTH),
             sequence: registers::sequence(word),
         };
         let Command {
@@ -258,23 +251,11 @@ impl Commands {
     }
 
     fn status(&self) -> u32 {
-        self.word(STATUS)
+        self.registers.word(STATUS)
     }
 
     fn set_status(&mut self, status: u32) {
         self.registers.write(STATUS, &status.to_le_bytes());
-    }
-
-    fn word(&self, at: u64) -> u32 {
-        let mut bytes = [0; 4];
-        self.registers.read(at, &mut bytes);
-        u32::from_le_bytes(bytes)
-    }
-
-    fn long(&self, at: u64) -> u64 {
-        let mut bytes = [0; 8];
-        self.registers.read(at, &mut bytes);
-        u64::from_le_bytes(bytes)
     }
 }
 

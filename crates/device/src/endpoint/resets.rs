@@ -63,10 +63,10 @@ impl Endpoint {
         resets.ends.retain(|(one, _)| *one != place);
         resets.ends.push((place, end));
         resets.pending.insert(0, place);
-        fx.observe(Observation::Incident {
-            site: self.functions.site(place),
-            what: Incident::Event("Function Level Reset"),
-        });
+        fx.observe(Observation::incident(
+            self.functions.site(place),
+            Incident::Event("Function Level Reset"),
+        ));
     }
 
     /// Resets the virtual functions that a write has ended, if fewer are left than the `before` that there were. They cease to exist at
@@ -108,10 +108,10 @@ impl Endpoint {
             self.functions.cold_reset();
         } else {
             self.functions.hot_reset();
-            fx.observe(Observation::Incident {
-                site: Site::Port(PORT.0),
-                what: Incident::Event("hot reset"),
-            });
+            fx.observe(Observation::incident(
+                Site::Port(PORT.0),
+                Incident::Event("hot reset"),
+            ));
         }
         self.reset_tables(FunctionPlace::Own);
         self.apply_registers();

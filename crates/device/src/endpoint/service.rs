@@ -264,7 +264,7 @@ impl Endpoint {
         self.answer_at(due, request, memory, base, fx);
     }
 
-    /// Answers a read as [`answer`](Self::answer) does, with data that is available at `due`.
+    /// Answers a read as [`answer`](Self::answer) does, with data that is available at `due`. Returns the first completion.
     pub(crate) fn answer_at<C: Device>(
         &mut self,
         due: Time,
@@ -272,23 +272,11 @@ impl Endpoint {
         memory: &Memory,
         base: u64,
         fx: &mut Effects<'_, C>,
-    ) {
+    ) -> Option<&mut PacketId> {
+        let first = self.answers.len();
         let answers = self.completions(request, memory, base, fx.store());
         self.answers.extend(answers.map(|answer| (due, answer)));
-    }
-
-    /// Answers a read as [`answer_at`](Self::answer_at) does, with `alter` of its first completion in the place of this completion.
-    pub(crate) fn answer_altered<C: Device>(
-        &mut self,
-        (due, request, memory, base): (Time, PacketId, &Memory, u64),
-        alter: impl FnOnce(PacketId, &mut Packets) -> PacketId,
-        fx: &mut Effects<'_, C>,
-    ) {
-        let first = self.answers.len();
-        self.answer_at(due, request, memory, base, fx);
-        if let Some((_, packet)) = self.answers.get_mut(first) {
-            *packet = alter(*packet, fx.store());
-        }
+        self.answers.get_mut(first).map(|(_, answer)| answer)
     }
 
     /// The completions of a read, with data from `memory`, which begins at address `base`.

@@ -167,8 +167,7 @@ impl Endpoint {
         {
             return behind.base_for(request).is_some();
         }
-        let start = first.checked_sub(self.bars[0]);
-        start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())))
+        self.offset_in(0, self.bar.size(), request).is_some()
     }
 
     /// Whether the physical function may serve a packet.

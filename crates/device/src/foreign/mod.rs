@@ -136,10 +136,7 @@ impl<M: Behaviour> Leaf for Foreign<M> {
             self.core.forget(|_| true, fx.store());
             fx.observe(Observation::Stopped);
         }
-        let due = self.core.next_timer();
-        if due < Time::NEVER {
-            self.endpoint.wake_engine(due, fx);
-        }
+        self.endpoint.wake_engine(self.core.next_timer(), fx);
         self.deadline = self.core.requests.deadline(fx.now());
         self.endpoint.wake_engine_in_background(self.deadline, fx);
     }

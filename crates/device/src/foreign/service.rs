@@ -64,12 +64,10 @@ impl<M: Behaviour> Foreign<M> {
             });
         }
         self.bars.iter().find_map(|bar| {
-            let offset = first.checked_sub(self.endpoint.base_of(bar.index.into()))?;
-            let is_inside = offset.checked_add(len)? <= bar.size;
-            is_inside.then_some(Target {
+            Some(Target {
                 place: FunctionPlace::Own,
                 bar: bar.index,
-                offset,
+                offset: self.endpoint.offset_in(bar.index, bar.size, request)?,
             })
         })
     }
@@ -187,14 +185,9 @@ impl<M: Behaviour> Foreign<M> {
                 let base = at & !(PAGE - 1);
                 self.page.write(at - base, &bytes);
                 let now = fx.now();
-                let (endpoint, page) = (&mut self.endpoint, &self.page);
-                match defect {
-                    None => endpoint.answer_at(now, packet, page, base, fx),
-                    Some(defect) => endpoint.answer_altered(
-                        (now, packet, page, base),
-                        |packet, packets| with_defect(packet, defect, packets),
-                        fx,
-                    ),
+                let first = self.endpoint.answer_at(now, packet, &self.page, base, fx);
+                if let (Some(defect), Some(first)) = (defect, first) {
+                    *first = with_defect(*first, defect, fx.store());
                 }
             }
             fx.store().release(packet);

@@ -312,10 +312,10 @@ impl FpgaCard {
         };
         let done = what(afu, &mut shell);
         for why in self.rejected.drain(..) {
-            fx.observe(Observation::Incident {
-                site: Site::Node,
-                what: Incident::Misuse(number as u8, why),
-            });
+            fx.observe(Observation::incident(
+                Site::Node,
+                Incident::Misuse(number as u8, why),
+            ));
         }
         Some(done)
     }
@@ -457,9 +457,7 @@ impl FpgaCard {
         let alarms = self.slots.iter().map(|slot| slot.host.next_alarm());
         let alarm = alarms.min().unwrap_or(Time::NEVER);
         let deadline = self.tags.next_change(fx.now());
-        if alarm < Time::NEVER {
-            self.endpoint.wake_engine(alarm, fx);
-        }
+        self.endpoint.wake_engine(alarm, fx);
         self.endpoint.wake_engine_in_background(deadline, fx);
         let has_more =
             || self.management.errors.is_alerting || self.slots.iter().any(Slot::has_work);

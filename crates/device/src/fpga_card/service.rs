@@ -83,12 +83,9 @@ impl FpgaCard {
 
     /// The registers that a request accesses; none if it is for other addresses.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
-        let len = u64::from(request.byte_len());
         let within = |bar: usize, from: u64, to: u64| {
-            let at = request
-                .first_byte()
-                .checked_sub(self.endpoint.base_of(bar))?;
-            (at >= from && at.checked_add(len)? <= to).then_some(at)
+            let at = self.endpoint.offset_in(bar as u8, to, request)?;
+            (at >= from).then_some(at)
         };
         if let Some(at) = within(0, 0, management::SIZE) {
             return Some(Target {

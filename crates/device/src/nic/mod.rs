@@ -24,11 +24,11 @@ mod window;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Why};
+use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, Why};
 use protocol::{Bar, FunctionId, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, FunctionPlace, written};
 
-use crate::place::place_of;
+use crate::place::{number_of, place_of};
 use crate::{
     Endpoint, EndpointConfig, EndpointTimer, HasEndpoint, Leaf, LeafParameters, Properties, leaf,
 };
@@ -38,7 +38,7 @@ use reads::{Purpose, Reads};
 use receiver::Receiver;
 use registers::{Doorbell, FUNCTIONS, PAIRS, located, offset};
 use sending::{Read, Sender};
-use shared::Shared;
+use shared::{Context, Shared};
 use window::Window;
 
 pub use doorbells::Arbiter;
@@ -126,10 +126,13 @@ impl Component for Nic {
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
-            Frame::Bus(frame) => match frame.io() {
-                Some(_) => self.window.take_from_bus(frame, &mut self.shared, fx),
-                None => self.receiver.accept(frame, &self.shared, fx),
-            },
+            Frame::Bus(frame) => {
+                let cx = &mut Context::new(&mut self.shared, fx);
+                match frame.io() {
+                    Some(_) => self.window.take_from_bus(frame, cx),
+                    None => self.receiver.accept(frame, cx),
+                }
+            }
             Frame::ReturnedSpace(space) => match space.io() {
                 Some(class) => self.window.bridge.free(class, space),
                 None => self.shared.bus.free(space),
@@ -217,21 +220,20 @@ impl Leaf for Nic {
                 window,
                 ..
             } = self;
-            any |= sender.serve_doorbells(doorbells, shared, fx);
-            any |= sender.begin_messages(shared, fx);
-            any |= sender.pack(shared, fx);
-            any |= put_on_bus(shared, fx);
-            any |= window.put_on_bus(shared, fx);
-            any |= receiver.receive_packets(shared, sender, fx);
+            let cx = &mut Context::new(shared, fx);
+            any |= sender.serve_doorbells(doorbells, cx);
+            any |= sender.begin_messages(cx);
+            any |= sender.pack(cx);
+            any |= put_on_bus(cx);
+            any |= window.put_on_bus(cx);
+            any |= receiver.receive_packets(sender, cx);
             any |= self.send_one(fx);
             if !any {
                 break;
             }
         }
         let due = self.due_after(fx);
-        if due < Time::NEVER {
-            self.shared.endpoint.wake_engine(due, fx);
-        }
+        self.shared.endpoint.wake_engine(due, fx);
         let deadline = self.deadline(fx.now());
         let endpoint = &mut self.shared.endpoint;
         endpoint.wake_engine_in_background(deadline, fx);
@@ -361,8 +363,8 @@ impl Nic {
             any = true;
             let header = *fx.store()[packet].header();
             if let Some(address) = self.window.address_of(&header, &self.shared) {
-                self.window
-                    .enter((packet, charge), address, &mut self.shared, fx);
+                let cx = &mut Context::new(&mut self.shared, fx);
+                self.window.enter((packet, charge), address, cx);
                 continue;
             }
             let endpoint = &mut self.shared.endpoint;
@@ -414,34 +416,42 @@ impl Nic {
         let Some((place, at)) = self.shared.endpoint.function_of(request.first_byte()) else {
             return;
         };
-        let function = match place {
-            FunctionPlace::Virtual(number) => number as u8 + 1,
-            FunctionPlace::Own | FunctionPlace::Port(_) => 0,
-        };
-        let (Some(value), Some((pair, offset))) = (value, located(at)) else {
-            return self.shared.stop(function, Fault::Doorbell, None, fx);
-        };
+        if let Err(fault) = self.store((place, at), value, (born, fx.now())) {
+            let function = number_of(place) as u8;
+            Context::new(&mut self.shared, fx).stop(function, fault, None);
+        }
+    }
+
+    /// Stores `value` at `at` of the page of a function.
+    fn store(
+        &mut self,
+        (place, at): (FunctionPlace, u64),
+        value: Option<[u8; 8]>,
+        (born, now): (Time, Time),
+    ) -> Result<(), Fault> {
+        let function = number_of(place) as u8;
+        let bytes = value.ok_or(Fault::Doorbell)?;
+        let value = u64::from_le_bytes(bytes);
+        let (pair, offset) = located(at).ok_or(Fault::Doorbell)?;
         let owner = QueuePairId::new(self.shared.processor, function, pair);
         if offset != offset::DOORBELL {
-            if self.set_register(owner, offset, u64::from_le_bytes(value)) {
-                self.shared.endpoint.store(place, at, &value);
-            } else {
-                self.shared.stop(function, Fault::Doorbell, None, fx);
+            if !self.set_register(owner, offset, value) {
+                return Err(Fault::Doorbell);
             }
-            return;
+            self.shared.endpoint.store(place, at, &bytes);
+            return Ok(());
         }
         if !self.shared.pairs.get(owner).is_open() {
-            return self.shared.stop(function, Fault::ClosedPair, None, fx);
+            return Err(Fault::ClosedPair);
         }
         let bell = Bell {
             pair,
-            doorbell: Doorbell::parse(u64::from_le_bytes(value)),
+            doorbell: Doorbell::parse(value),
             born,
-            due: fx.now() + self.shared.cycles(self.shared.parameters.doorbell_cycles),
+            due: now + self.shared.cycles(self.shared.parameters.doorbell_cycles),
         };
-        if !self.doorbells.ring(function, bell) {
-            self.shared.stop(function, Fault::TooManyRequests, None, fx);
-        }
+        let has_room = self.doorbells.ring(function, bell);
+        has_room.then_some(()).ok_or(Fault::TooManyRequests)
     }
 
     /// Gives the completed reads to the parts that requested them.
@@ -449,21 +459,19 @@ impl Nic {
         let mut any = false;
         while let Some((part, bytes)) = self.reads.next(fx.now()) {
             any = true;
+            let cx = &mut Context::new(&mut self.shared, fx);
             let lost = part.len - bytes.len() as u32;
             match part.what {
                 Purpose::Stream { number, slot, .. } => {
                     self.sender.arrive(number, slot, &bytes, lost);
                 }
                 Purpose::Buffers { owner, epoch } => {
-                    let pairs = &mut self.shared.pairs;
+                    let pairs = &mut cx.shared.pairs;
                     if pairs.add_buffers((owner, epoch), &bytes, lost) && lost > 0 {
-                        let function = owner.function();
-                        self.shared.stop(function, Fault::Buffer, None, fx);
+                        cx.stop(owner.function(), Fault::Buffer, None);
                     }
                 }
-                Purpose::Load(number) => {
-                    self.window.answer(number, &part, &bytes, &self.shared, fx);
-                }
+                Purpose::Load(number) => self.window.answer(number, &part, &bytes, cx),
             }
         }
         any
@@ -503,18 +511,19 @@ impl Nic {
         may_read: bool,
         fx: &mut Effects<'_, Self>,
     ) -> Option<PacketId> {
+        let cx = &mut Context::new(&mut self.shared, fx);
         let Read {
             owner,
             range,
             purpose,
         } = match source {
-            Source::Stores => return self.window.next_store(fx),
-            Source::Uploads => return self.shared.next_upload(fx),
+            Source::Stores => return self.window.next_store(cx),
+            Source::Uploads => return cx.next_upload(),
             _ if !may_read => return None,
-            Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
+            Source::Loads => return self.window.next_load(&mut self.reads, cx),
             Source::Buffers => {
-                let most = u64::from(self.shared.parameters.buffer_prefetch);
-                let (owner, epoch, range) = self.shared.pairs.refill(most)?;
+                let most = u64::from(cx.shared.parameters.buffer_prefetch);
+                let (owner, epoch, range) = cx.shared.pairs.refill(most)?;
                 let purpose = Purpose::Buffers { owner, epoch };
                 Read {
                     owner,
@@ -522,8 +531,8 @@ impl Nic {
                     purpose,
                 }
             }
-            Source::Descriptors => self.sender.next_descriptor(self.shared.largest_read())?,
-            Source::Data => self.sender.next_data(self.shared.largest_read())?,
+            Source::Descriptors => self.sender.next_descriptor(cx.shared.largest_read())?,
+            Source::Data => self.sender.next_data(cx.shared.largest_read())?,
         };
         let (now, requester) = (fx.now(), self.shared.requester(owner));
         if self.shared.endpoint.has_resets() && !self.shared.is_master(owner.function()) {
@@ -551,7 +560,7 @@ impl Nic {
 }
 
 /// Sends packets to the crossbar.
-fn put_on_bus(shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+fn put_on_bus(Context { shared, fx }: &mut Context<'_>) -> bool {
     let mut any = false;
     while let Some((frame, end)) = shared.bus.next(fx.now()) {
         any = true;
@@ -562,9 +571,4 @@ fn put_on_bus(shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
         fx.send(BUS, Frame::Bus(frame), Span::ZERO);
     }
     any
-}
-
-/// Returns buffer space to the crossbar.
-fn return_space(space: ReturnedSpace, fx: &mut Effects<'_, Nic>) {
-    fx.send(BUS, Frame::ReturnedSpace(space), Span::ZERO);
 }

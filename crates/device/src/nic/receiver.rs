@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use kernel::{Effects, Time};
-use packet::{BusFrame, Fault, Observation};
+use kernel::Time;
+use packet::{BusFrame, Fault};
 use protocol::{Kind, NetworkHeader, PacketType, QueuePairId};
 
+use super::Sharing;
 use super::descriptor::{Body, Descriptor};
 use super::event::{Event, EventKind};
 use super::pairs::Buffer;
 use super::refusal::refusal_of;
 use super::registers::NAP_BUFFER;
 use super::sending::{Address, Sender};
-use super::shared::{Lost, Shared};
-use super::{Nic, Sharing, return_space};
+use super::shared::{Context, Shared};
 
 /// The receiving engine: packets from the crossbar, and messages without an address that are incomplete.
 #[derive(Clone, Debug, Default)]
@@ -46,32 +46,27 @@ enum Handled {
 
 impl Receiver {
     /// Accepts a packet: its data streams through, but a GET is handled when it is complete.
-    pub(super) fn accept(&mut self, frame: BusFrame, shared: &Shared, fx: &mut Effects<'_, Nic>) {
+    pub(super) fn accept(&mut self, frame: BusFrame, cx: &mut Context<'_>) {
         let is_get = matches!(
-            &fx.store()[frame.packet].header().kind,
+            &cx.fx.store()[frame.packet].header().kind,
             Kind::Network(header) if header.packet_type == PacketType::Get
         );
         let cycles = if is_get {
             frame.cycles.into()
         } else {
-            shared.parameters.receive_cycles
+            cx.shared.parameters.receive_cycles
         };
-        let due = fx.now() + shared.cycles(cycles);
+        let due = cx.after(cycles);
         self.arrived[usize::from(frame.channel)].push_back((due, frame));
     }
 
     /// Handles packets in the buffers, as far as there is space for their write requests. GETs become messages of `sender`.
-    pub(super) fn receive_packets(
-        &mut self,
-        shared: &mut Shared,
-        sender: &mut Sender,
-        fx: &mut Effects<'_, Nic>,
-    ) -> bool {
+    pub(super) fn receive_packets(&mut self, sender: &mut Sender, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         for channel in 0..self.arrived.len() {
-            while let Some(index) = self.next_arrived(channel, shared, sender, fx) {
+            while let Some(index) = self.next_arrived(channel, sender, cx) {
                 let (_, frame) = self.arrived[channel][index];
-                if self.receive_packet(frame, shared, sender, fx) == Handled::Wait {
+                if self.receive_packet(frame, sender, cx) == Handled::Wait {
                     break;
                 }
                 self.arrived[channel].remove(index);
@@ -83,23 +78,17 @@ impl Receiver {
 
     /// The next packet of a virtual channel to handle: the first one. In the channel of GETs, where functions do not wait for each
     /// other, it is the first one whose function can take another GET.
-    fn next_arrived(
-        &self,
-        channel: usize,
-        shared: &Shared,
-        sender: &Sender,
-        fx: &mut Effects<'_, Nic>,
-    ) -> Option<usize> {
-        let now = fx.now();
+    fn next_arrived(&self, channel: usize, sender: &Sender, cx: &mut Context<'_>) -> Option<usize> {
+        let now = cx.fx.now();
         let mut arrived = self.arrived[channel].iter();
-        if channel == 0 || shared.parameters.sharing == Sharing::Message {
+        if channel == 0 || cx.shared.parameters.sharing == Sharing::Message {
             return arrived
                 .next()
                 .is_some_and(|(due, _)| *due <= now)
                 .then_some(0);
         }
         arrived.position(|(due, frame)| {
-            let header = &fx.store()[frame.packet].header().kind;
+            let header = &cx.fx.store()[frame.packet].header().kind;
             let is_taken = match header {
                 Kind::Network(header) => sender.takes_get(header.destination.function()),
                 _ => true,
@@ -112,36 +101,35 @@ impl Receiver {
     fn receive_packet(
         &mut self,
         frame: BusFrame,
-        shared: &mut Shared,
         sender: &mut Sender,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) -> Handled {
         let packet = frame.packet;
-        let Kind::Network(header) = fx.store()[packet].header().kind else {
-            fx.store().release(packet);
+        let Kind::Network(header) = cx.fx.store()[packet].header().kind else {
+            cx.fx.store().release(packet);
             return Handled::Done;
         };
         if header.packet_type == PacketType::Get {
-            return receive_get(frame, &header, shared, sender, fx);
+            return receive_get(frame, &header, sender, cx);
         }
-        if shared.uploads.is_full() {
+        if cx.shared.uploads.is_full() {
             return Handled::Wait;
         }
         let is_put = header.packet_type == PacketType::Put;
-        let handled = match shared.admits(&header) {
+        let handled = match cx.shared.admits(&header) {
             Err(fault) => {
                 if !is_put {
-                    self.abandon(header.source, shared);
+                    self.abandon(header.source, cx.shared);
                 }
                 Err(fault)
             }
-            Ok(()) if is_put && header.poisoned => receive_refusal(frame, &header, shared, fx),
-            Ok(()) if is_put => receive_put(frame, &header, shared, fx),
-            Ok(()) => self.receive_nap(frame, &header, shared, fx),
+            Ok(()) if is_put && header.poisoned => receive_refusal(frame, &header, cx),
+            Ok(()) if is_put => receive_put(frame, &header, cx),
+            Ok(()) => self.receive_nap(frame, &header, cx),
         };
         handled.unwrap_or_else(|fault| {
-            shared.drop_packet(header.destination.function(), fault, packet, fx);
-            return_space(frame.space(), fx);
+            cx.drop_packet(header.destination.function(), fault, packet);
+            cx.return_space(frame.space());
             Handled::Done
         })
     }
@@ -151,21 +139,20 @@ impl Receiver {
         &mut self,
         frame: BusFrame,
         header: &NetworkHeader,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) -> Result<Handled, Fault> {
         if header.address() == 0 {
-            self.abandon(header.source, shared);
+            self.abandon(header.source, cx.shared);
             let owner = header.destination;
-            if !shared.pairs.get(owner).arrived.has_room() {
+            if !cx.shared.pairs.get(owner).arrived.has_room() {
                 return Err(Fault::RingFull);
             }
-            let buffer = match shared.pairs.take_buffer(owner) {
+            let buffer = match cx.shared.pairs.take_buffer(owner) {
                 Buffer::Later => return Ok(Handled::Wait),
                 Buffer::None(fault) => return Err(fault),
                 Buffer::At(address) => address,
             };
-            let pair = shared.pairs.get_mut(owner);
+            let pair = cx.shared.pairs.get_mut(owner);
             pair.arrived.keep();
             let message = Message {
                 owner,
@@ -173,7 +160,7 @@ impl Receiver {
                 buffer,
                 received: 0,
             };
-            self.upload_nap(frame, header, message, shared, fx);
+            self.upload_nap(frame, header, message, cx);
             return Ok(Handled::Done);
         }
         let message = self.messages.remove(&header.source.number());
@@ -182,15 +169,15 @@ impl Receiver {
             (message.owner, message.received) == there
         };
         match message {
-            Some(message) if goes_on(&message) && message.is_own(shared) => {
-                self.upload_nap(frame, header, message, shared, fx);
+            Some(message) if goes_on(&message) && message.is_own(cx.shared) => {
+                self.upload_nap(frame, header, message, cx);
             }
             // The fault of the earlier or unwanted packet was already counted.
             message => {
                 if let Some(message) = message {
-                    message.give_back(shared);
+                    message.give_back(cx.shared);
                 }
-                forget(frame, fx);
+                cx.forget(frame);
             }
         }
         Ok(Handled::Done)
@@ -209,19 +196,18 @@ impl Receiver {
         frame: BusFrame,
         header: &NetworkHeader,
         mut message: Message,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) {
         let end = header.address() + u64::from(header.len());
         if header.poisoned || end > NAP_BUFFER {
-            message.give_back(shared);
-            return forget(frame, fx);
+            message.give_back(cx.shared);
+            return cx.forget(frame);
         }
         let (owner, buffer) = (header.destination, message.buffer);
-        shared.upload(frame, (owner, buffer + header.address(), header.len()), fx);
+        cx.upload(frame, (owner, buffer + header.address(), header.len()));
         message.received = end;
         if header.event {
-            shared.pairs.get_mut(owner).arrived.give_back();
+            cx.shared.pairs.get_mut(owner).arrived.give_back();
             let event = Event {
                 kind: EventKind::Nap,
                 fault: None,
@@ -229,7 +215,7 @@ impl Receiver {
                 len: end as u32,
                 word: buffer,
             };
-            shared.tell_receiver(owner, &event, fx);
+            cx.tell_receiver(owner, &event);
         } else {
             self.messages.insert(header.source.number(), message);
         }
@@ -262,14 +248,13 @@ impl Message {
 fn receive_put(
     frame: BusFrame,
     header: &NetworkHeader,
-    shared: &mut Shared,
-    fx: &mut Effects<'_, Nic>,
+    cx: &mut Context<'_>,
 ) -> Result<Handled, Fault> {
     let owner = header.destination;
-    if header.event && !shared.pairs.get(owner).arrived.has_room() {
+    if header.event && !cx.shared.pairs.get(owner).arrived.has_room() {
         return Err(Fault::RingFull);
     }
-    shared.upload(frame, (owner, header.address(), header.len()), fx);
+    cx.upload(frame, (owner, header.address(), header.len()));
     if header.event {
         let event = Event {
             kind: EventKind::Put,
@@ -278,7 +263,7 @@ fn receive_put(
             len: header.len(),
             word: header.address() + u64::from(header.len()),
         };
-        shared.tell_receiver(owner, &event, fx);
+        cx.tell_receiver(owner, &event);
     }
     Ok(Handled::Done)
 }
@@ -287,12 +272,11 @@ fn receive_put(
 fn receive_refusal(
     frame: BusFrame,
     header: &NetworkHeader,
-    shared: &mut Shared,
-    fx: &mut Effects<'_, Nic>,
+    cx: &mut Context<'_>,
 ) -> Result<Handled, Fault> {
     let owner = header.destination;
     let (label, fault) = refusal_of(header.address());
-    if !shared.pairs.get(owner).arrived.has_room() {
+    if !cx.shared.pairs.get(owner).arrived.has_room() {
         return Err(Fault::RingFull);
     }
     let event = Event {
@@ -302,9 +286,9 @@ fn receive_refusal(
         len: 0,
         word: label.into(),
     };
-    shared.stop(owner.function(), fault, None, fx);
-    shared.tell_receiver(owner, &event, fx);
-    forget(frame, fx);
+    cx.stop(owner.function(), fault, None);
+    cx.tell_receiver(owner, &event);
+    cx.forget(frame);
     Ok(Handled::Done)
 }
 
@@ -312,20 +296,19 @@ fn receive_refusal(
 fn receive_get(
     frame: BusFrame,
     header: &NetworkHeader,
-    shared: &mut Shared,
     sender: &mut Sender,
-    fx: &mut Effects<'_, Nic>,
+    cx: &mut Context<'_>,
 ) -> Handled {
     let (from, to) = (header.destination, header.source);
     if !sender.takes_get(from.function()) {
         return Handled::Wait;
     }
-    let content = &fx.store()[frame.packet];
+    let content = &cx.fx.store()[frame.packet];
     let descriptor = Descriptor::parse(&content.payload()[..header.len() as usize]);
     let descriptor = descriptor.map_err(Fault::from);
     let label = descriptor.as_ref().map_or(0, |descriptor| descriptor.label);
     let born = content.stamp.born;
-    match shared.admits(header).and(descriptor) {
+    match cx.shared.admits(header).and(descriptor) {
         Ok(Descriptor {
             body: Body::Get { sources, targets },
             tell_sender,
@@ -335,7 +318,7 @@ fn receive_get(
         }) => {
             let address = Address {
                 source: from,
-                epoch: shared.pairs.get(from).epoch(),
+                epoch: cx.shared.pairs.get(from).epoch(),
                 destination: to,
                 key: header.magic,
                 tell_sender: false,
@@ -346,27 +329,14 @@ fn receive_get(
                 born,
             };
             sender.take_get(address, sources, targets);
-            fx.store().release(frame.packet);
+            cx.fx.store().release(frame.packet);
         }
         refused => {
             let fault = refused.err().unwrap_or(Fault::Descriptor);
-            shared.drop_packet(from.function(), fault, frame.packet, fx);
-            shared.refuse_get((from, to), header.magic, (label, fault), fx);
+            cx.drop_packet(from.function(), fault, frame.packet);
+            cx.refuse_get((from, to), header.magic, (label, fault));
         }
     }
-    return_space(frame.space(), fx);
+    cx.return_space(frame.space());
     Handled::Done
-}
-
-/// Releases a packet that is not wanted, and reports its loss; its fault was counted before.
-fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
-    if let Some(lost) = Lost::of(&fx.store()[frame.packet]) {
-        fx.observe(Observation::Failed {
-            flow: lost.flow,
-            bytes: lost.bytes,
-            offset: Some(lost.offset),
-        });
-    }
-    fx.store().release(frame.packet);
-    return_space(frame.space(), fx);
 }

@@ -2,7 +2,9 @@
 //! ways out to memory and to the crossbar.
 
 use kernel::{Effects, Span, Time};
-use packet::{BusFrame, Fault, FlowId, Observation, Packet, PacketId, Refusal};
+use packet::{
+    BusFrame, Fault, FlowId, Frame, Observation, Packet, PacketId, Refusal, ReturnedSpace,
+};
 use protocol::{FunctionId, NetworkHeader, QueuePairId};
 use transaction::BridgeSide;
 
@@ -13,7 +15,7 @@ use super::pairs::Pairs;
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::{Uploaded, Uploads};
-use super::{Nic, NicParameters, return_space};
+use super::{BUS, Nic, NicParameters};
 use crate::Endpoint;
 use crate::endpoint_parameters::class;
 use crate::place::place_of;
@@ -130,43 +132,6 @@ impl Shared {
         wanted.min(self.endpoint.max_read_request())
     }
 
-    /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that the fault
-    /// has lost.
-    pub(super) fn stop(
-        &mut self,
-        function: u8,
-        fault: Fault,
-        lost: Option<Lost>,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let count = &mut self.faults[usize::from(function)][fault.index()];
-        *count += 1;
-        let at = FAULTS + 8 * fault.index() as u64;
-        let bytes_of_count = count.to_le_bytes();
-        self.endpoint
-            .store(place_of(function.into()), at, &bytes_of_count);
-        fx.observe(Observation::Refused {
-            why: Refusal::Nic(fault),
-            flow: lost.map(|lost| lost.flow),
-            bytes: lost.map_or(0, |lost| lost.bytes),
-            offset: lost.map(|lost| lost.offset),
-        });
-    }
-
-    /// Drops a packet, with a fault.
-    pub(super) fn drop_packet(
-        &mut self,
-        function: u8,
-        fault: Fault,
-        packet: PacketId,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let content = &fx.store()[packet];
-        let lost = Lost::of(content);
-        fx.store().release(packet);
-        self.stop(function, fault, lost, fx);
-    }
-
     /// Whether a packet is for an open queue pair and has its key.
     pub(super) fn admits(&self, header: &NetworkHeader) -> Result<(), Fault> {
         if header.destination.processor() != self.processor {
@@ -178,46 +143,109 @@ impl Shared {
         self.pairs.get(header.destination).admits(header.magic)
     }
 
+    /// The time of the next event after `now`.
+    pub(super) fn due_after(&self, now: Time) -> Time {
+        self.bus.due_after(now).min(self.uploads.due_after(now))
+    }
+}
+
+/// The parts of the controller that both engines use, with the effects of an input.
+pub(super) struct Context<'c> {
+    pub(super) shared: &'c mut Shared,
+    pub(super) fx: Effects<'c, Nic>,
+}
+
+impl<'c> Context<'c> {
+    pub(super) fn new(shared: &'c mut Shared, fx: &'c mut Effects<'_, Nic>) -> Self {
+        Context {
+            shared,
+            fx: fx.reborrow(),
+        }
+    }
+
+    /// The time `cycles` cycles from now.
+    pub(super) fn after(&self, cycles: u32) -> Time {
+        self.fx.now() + self.shared.cycles(cycles)
+    }
+
+    /// Returns buffer space to the crossbar, if there is any to return.
+    pub(super) fn return_space(&mut self, space: impl Into<Option<ReturnedSpace>>) {
+        if let Some(space) = space.into() {
+            self.fx.send(BUS, Frame::ReturnedSpace(space), Span::ZERO);
+        }
+    }
+
+    /// Releases a packet that is not wanted, and reports its loss; its fault was counted before.
+    pub(super) fn forget(&mut self, frame: BusFrame) {
+        if let Some(Lost {
+            flow,
+            bytes,
+            offset,
+        }) = Lost::of(&self.fx.store()[frame.packet])
+        {
+            let lost = Observation::failed(flow, bytes, Some(offset));
+            self.fx.observe(lost);
+        }
+        self.fx.store().release(frame.packet);
+        self.return_space(frame.space());
+    }
+
+    /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that the fault
+    /// has lost.
+    pub(super) fn stop(&mut self, function: u8, fault: Fault, lost: Option<Lost>) {
+        let count = &mut self.shared.faults[usize::from(function)][fault.index()];
+        *count += 1;
+        let at = FAULTS + 8 * fault.index() as u64;
+        let bytes_of_count = count.to_le_bytes();
+        self.shared
+            .endpoint
+            .store(place_of(function.into()), at, &bytes_of_count);
+        self.fx.observe(Observation::Refused {
+            why: Refusal::Nic(fault),
+            flow: lost.map(|lost| lost.flow),
+            bytes: lost.map_or(0, |lost| lost.bytes),
+            offset: lost.map(|lost| lost.offset),
+        });
+    }
+
+    /// Drops a packet, with a fault.
+    pub(super) fn drop_packet(&mut self, function: u8, fault: Fault, packet: PacketId) {
+        let content = &self.fx.store()[packet];
+        let lost = Lost::of(content);
+        self.fx.store().release(packet);
+        self.stop(function, fault, lost);
+    }
+
     /// Reports to the owner of a queue pair that a message was sent; its ring has space for the event.
-    pub(super) fn tell_sender(
-        &mut self,
-        owner: QueuePairId,
-        event: &Event,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let next = self.pairs.get_mut(owner).sent.next();
-        self.tell(owner, next, event, fx);
+    pub(super) fn tell_sender(&mut self, owner: QueuePairId, event: &Event) {
+        let next = self.shared.pairs.get_mut(owner).sent.next();
+        self.tell(owner, next, event);
     }
 
     /// Reports to the owner of a queue pair that data has arrived; its ring has space for the event.
-    pub(super) fn tell_receiver(
-        &mut self,
-        owner: QueuePairId,
-        event: &Event,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let next = self.pairs.get_mut(owner).arrived.next();
-        self.tell(owner, next, event, fx);
-        if let Some(vector) = self.pairs.get(owner).interrupt() {
-            let due = fx.now() + self.cycles(self.parameters.event_cycles);
+    pub(super) fn tell_receiver(&mut self, owner: QueuePairId, event: &Event) {
+        let next = self.shared.pairs.get_mut(owner).arrived.next();
+        self.tell(owner, next, event);
+        if let Some(vector) = self.shared.pairs.get(owner).interrupt() {
+            let due = self.after(self.shared.parameters.event_cycles);
             let from = (owner.function(), vector);
-            self.uploads.add_interrupt(from, due);
+            self.shared.uploads.add_interrupt(from, due);
         }
     }
 
     /// Writes an event, after all earlier writes to memory.
-    fn tell(
-        &mut self,
-        owner: QueuePairId,
-        (address, phase): (u64, bool),
-        event: &Event,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let to = (self.requester(owner), address, self.endpoint.max_payload());
-        let due = fx.now() + self.cycles(self.parameters.event_cycles);
-        let class = class(self.parameters.descriptor_traffic_class);
+    fn tell(&mut self, owner: QueuePairId, (address, phase): (u64, bool), event: &Event) {
+        let to = (
+            self.shared.requester(owner),
+            address,
+            self.shared.endpoint.max_payload(),
+        );
+        let due = self.after(self.shared.parameters.event_cycles);
+        let class = class(self.shared.parameters.descriptor_traffic_class);
         let bytes = event.emit(phase);
-        self.uploads.add_event(&bytes, to, (due, class), fx.store());
+        self.shared
+            .uploads
+            .add_event(&bytes, to, (due, class), self.fx.store());
     }
 
     /// Writes the data of a packet from the crossbar to memory, with the function of queue pair `owner`.
@@ -225,35 +253,39 @@ impl Shared {
         &mut self,
         frame: BusFrame,
         (owner, address, len): (QueuePairId, u64, u32),
-        fx: &mut Effects<'_, Nic>,
     ) {
-        let to = (self.requester(owner), address, self.endpoint.max_payload());
-        let now = fx.now();
-        let content = &fx.store()[frame.packet];
+        let to = (
+            self.shared.requester(owner),
+            address,
+            self.shared.endpoint.max_payload(),
+        );
+        let now = self.fx.now();
+        let content = &self.fx.store()[frame.packet];
         let (stamp, bytes) = (content.stamp, content.payload()[..len as usize].to_vec());
         let any = self
+            .shared
             .uploads
-            .add(&bytes, stamp, to, (now, Some(frame)), fx.store());
-        fx.store().release(frame.packet);
+            .add(&bytes, stamp, to, (now, Some(frame)), self.fx.store());
+        self.fx.store().release(frame.packet);
         if !any {
-            return_space(frame.space(), fx);
+            self.return_space(frame.space());
         }
     }
 
     /// The next write request or message for PCI Express.
-    pub(super) fn next_upload(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
+    pub(super) fn next_upload(&mut self) -> Option<PacketId> {
         loop {
-            match self.uploads.next(fx.now())? {
+            match self.shared.uploads.next(self.fx.now())? {
                 Uploaded::Write { packet, space } => {
-                    if let Some(space) = space {
-                        return_space(space, fx);
-                    }
+                    self.return_space(space);
                     return Some(packet);
                 }
                 Uploaded::Interrupt { function, vector } => {
-                    let message = self
-                        .endpoint
-                        .interrupt(place_of(function.into()), vector, fx);
+                    let message = self.shared.endpoint.interrupt(
+                        place_of(function.into()),
+                        vector,
+                        &mut self.fx,
+                    );
                     if message.is_some() {
                         return message;
                     }
@@ -268,18 +300,14 @@ impl Shared {
         (from, to): (QueuePairId, QueuePairId),
         key: u16,
         reason: (u32, Fault),
-        fx: &mut Effects<'_, Nic>,
     ) {
-        let Some(channel) = self.bus.channel_to(to) else {
+        let Some(channel) = self.shared.bus.channel_to(to) else {
             return;
         };
-        let requester = self.requester(from);
-        let packet = refusal((from, to), key, reason, requester, fx.store());
-        self.bus.push(channel, packet, fx.now(), fx.store());
-    }
-
-    /// The time of the next event after `now`.
-    pub(super) fn due_after(&self, now: Time) -> Time {
-        self.bus.due_after(now).min(self.uploads.due_after(now))
+        let requester = self.shared.requester(from);
+        let packet = refusal((from, to), key, reason, requester, self.fx.store());
+        self.shared
+            .bus
+            .push(channel, packet, self.fx.now(), self.fx.store());
     }
 }

@@ -11,8 +11,8 @@ use protocol::{Bar, Header, Kind};
 use transaction::{AnsweredPart, Bridge, BridgeConfig};
 
 use super::reads::{Purpose, Reads};
-use super::shared::Shared;
-use super::{BUS, Nic, return_space};
+use super::shared::{Context, Shared};
+use super::{BUS, Nic};
 
 /// The window, with loads and stores in progress.
 #[derive(Clone, Debug)]
@@ -65,110 +65,100 @@ impl Window {
         &mut self,
         (packet, charge): (PacketId, Charge),
         address: u64,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) {
-        let header = *fx.store()[packet].header();
-        let refusal = if let Err(why) = shared.endpoint.check_size(&header) {
+        let header = *cx.fx.store()[packet].header();
+        let refusal = if let Err(why) = cx.shared.endpoint.check_size(&header) {
             Some(why)
         } else if !self.reaches(address) {
-            shared.stop(0, Fault::NoDestination, None, fx);
+            cx.stop(0, Fault::NoDestination, None);
             Some(Refusal::UnsupportedRequest)
         } else {
             None
         };
         if let Some(why) = refusal {
-            shared.endpoint.refuse(packet, why, fx);
-            return shared.endpoint.free(charge, fx);
+            cx.shared.endpoint.refuse(packet, why, &mut cx.fx);
+            return cx.shared.endpoint.free(charge, &mut cx.fx);
         }
-        let ready = fx.now() + shared.cycles(shared.parameters.window_cycles);
+        let ready = cx.after(cx.shared.parameters.window_cycles);
         self.is_used = true;
         self.bridge
-            .forward_request((packet, charge), address, ready, fx.store());
+            .forward_request((packet, charge), address, ready, cx.fx.store());
     }
 
     /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
-    pub(super) fn put_on_bus(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+    pub(super) fn put_on_bus(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.is_used {
             return false;
         }
         let mut any = false;
-        while let Some(answer) = self.bridge.next_completion(fx.now(), fx.store()) {
+        while let Some(answer) = self.bridge.next_completion(cx.fx.now(), cx.fx.store()) {
             any = true;
-            shared.endpoint.reply(fx.now(), answer);
+            cx.shared.endpoint.reply(cx.fx.now(), answer);
         }
-        while let Some((frame, charge)) = self.bridge.next_packet(fx.now(), fx.store()) {
+        while let Some((frame, charge)) = self.bridge.next_packet(cx.fx.now(), cx.fx.store()) {
             any = true;
-            fx.send(BUS, Frame::Bus(frame), Span::ZERO);
+            cx.fx.send(BUS, Frame::Bus(frame), Span::ZERO);
             if let Some(charge) = charge {
-                shared.endpoint.free(charge, fx);
+                cx.shared.endpoint.free(charge, &mut cx.fx);
             }
         }
         any
     }
 
     /// Handles a packet from the crossbar for loads and stores.
-    pub(super) fn take_from_bus(
-        &mut self,
-        frame: BusFrame,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let due = fx.now() + shared.cycles(shared.parameters.window_cycles);
-        let header = *fx.store()[frame.packet].header();
+    pub(super) fn take_from_bus(&mut self, frame: BusFrame, cx: &mut Context<'_>) {
+        let due = cx.after(cx.shared.parameters.window_cycles);
+        let header = *cx.fx.store()[frame.packet].header();
         self.is_used = true;
-        let (side, bridge) = (shared.side(), &mut self.bridge);
+        let (side, bridge) = (cx.shared.side(), &mut self.bridge);
         let is_over = match &header.kind {
-            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !shared.is_master(0) => {
-                shared.stop(0, Fault::NoDestination, None, fx);
-                bridge.reject(frame.packet, fx.now(), fx.store());
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !cx.shared.is_master(0) => {
+                cx.stop(0, Fault::NoDestination, None);
+                bridge.reject(frame.packet, cx.fx.now(), cx.fx.store());
                 true
             }
             _ => {
-                let received = bridge.receive(frame, (side, due), fx.store());
+                let received = bridge.receive(frame, (side, due), cx.fx.store());
                 received.unwrap_or_else(|why| {
-                    shared.endpoint.refuse(frame.packet, why, fx);
+                    cx.shared.endpoint.refuse(frame.packet, why, &mut cx.fx);
                     true
                 })
             }
         };
         if is_over {
-            return_space(frame.space(), fx);
+            cx.return_space(frame.space());
         }
     }
 
     /// The next write request of another processor.
-    pub(super) fn next_store(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
+    pub(super) fn next_store(&mut self, cx: &mut Context<'_>) -> Option<PacketId> {
         if !self.is_used {
             return None;
         }
-        let store = self.bridge.next_store(fx.now())?;
-        if let Some(space) = store.space {
-            return_space(space, fx);
-        }
+        let store = self.bridge.next_store(cx.fx.now())?;
+        cx.return_space(store.space);
         Some(store.packet)
     }
 
     /// The next read request for a load of another processor, under a tag of `reads`, which has one.
     pub(super) fn next_load(
         &mut self,
-        shared: &Shared,
+
         reads: &mut Reads,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) -> Option<PacketId> {
         if !self.is_used {
             return None;
         }
-        let largest = shared.endpoint.max_read_request();
-        let load = self.bridge.next_load(fx.now(), largest)?;
-        if let Some(space) = load.space {
-            return_space(space, fx);
-        }
-        let id = shared.side().id;
+        let largest = cx.shared.endpoint.max_read_request();
+        let load = self.bridge.next_load(cx.fx.now(), largest)?;
+        cx.return_space(load.space);
+        let id = cx.shared.side().id;
         let asked = (id, Purpose::Load(load.number));
         let range = (load.address, load.len);
-        let tag = reads.outstanding.begin(asked, range, fx.now());
-        Some(load.request(id, tag, fx.store()))
+        let tag = reads.outstanding.begin(asked, range, cx.fx.now());
+        Some(load.request(id, tag, cx.fx.store()))
     }
 
     /// Answers the load of another processor with this number.
@@ -177,11 +167,11 @@ impl Window {
         number: u64,
         part: &AnsweredPart<Purpose>,
         bytes: &[u8],
-        shared: &Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) {
-        let when = (fx.now(), shared.endpoint.max_payload());
-        self.bridge.complete(number, part, bytes, when, fx.store());
+        let when = (cx.fx.now(), cx.shared.endpoint.max_payload());
+        self.bridge
+            .complete(number, part, bytes, when, cx.fx.store());
     }
 
     /// Ends loads of this side that have timed out.

@@ -230,10 +230,7 @@ impl Router {
             }
             let now = fx.now();
             if now < self.local.source_due {
-                if self.local.source_due < Time::NEVER {
-                    self.endpoint.wake_engine(self.local.source_due, fx);
-                }
-                return;
+                return self.endpoint.wake_engine(self.local.source_due, fx);
             }
             match self.local.source.next(now, fx.store()) {
                 Next::Packet(packet) => {

@@ -138,11 +138,7 @@ impl Reader {
                 intact: pattern.is_none_or(|pattern| pattern.matches(offset, bytes)),
             }
         } else {
-            Observation::Failed {
-                flow,
-                bytes: part.len,
-                offset: Some(offset),
-            }
+            Observation::failed(flow, part.len, Some(offset))
         })
     }
 

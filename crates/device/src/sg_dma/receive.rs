@@ -62,10 +62,8 @@ impl SgDma {
 
     /// The offset in BAR 2 of a request; none for other requests.
     fn register(&self, request: &MemoryRequest) -> Option<u64> {
-        let at = request
-            .first_byte()
-            .checked_sub(self.endpoint.base_of(REGISTERS))?;
-        (at + u64::from(request.byte_len()) <= registers::SIZE).then_some(at)
+        let endpoint = &self.endpoint;
+        endpoint.offset_in(REGISTERS as u8, registers::SIZE, request)
     }
 
     fn take(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {

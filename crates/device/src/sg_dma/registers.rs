@@ -25,6 +25,8 @@
 use protocol::TrafficClass;
 use transaction::Memory;
 
+use crate::named::named;
+
 /// Size of BAR 2 in bytes.
 pub const SIZE: u64 = 256 << 10;
 /// The register that crosses the interconnect matrix, with bit 0.
@@ -76,42 +78,21 @@ impl Unit {
 
 /// The counters of a circuit, in the order of their registers: the name in the package of constants, and the meaning. The name is that of
 /// the value in a result: a value of a link, a kind of waiting, or an error. Counters begin with 0 at reset.
-pub const CIRCUIT_COUNTERS: [(&str, &str); 13] = [
-    ("TLPS", "TLPs sent"),
-    ("PAYLOAD_BYTES", "payload bytes sent, in whole dwords"),
-    ("RECEIVED_TLPS", "TLPs received"),
-    (
-        "RECEIVED_PAYLOAD_BYTES",
-        "payload bytes received, in whole dwords",
-    ),
-    ("WIRE", "cycles in which a beat waited for the link"),
-    ("TAGS", "cycles in which a read of data waited for a tag"),
-    (
-        "OUTSTANDING",
-        "cycles in which a read of data waited for space for its completions",
-    ),
-    (
-        "UNSUPPORTED_REQUEST",
-        "received requests that no part serves",
-    ),
-    (
-        "MALFORMED_TLP",
-        "received packets of another length than their header says, and completions that do not fit their request",
-    ),
-    ("POISONED_TLP", "received packets with poisoned data"),
-    (
-        "UNEXPECTED_COMPLETION",
-        "received completions of no request",
-    ),
-    (
-        "COMPLETION_TIMEOUT",
-        "reads whose completions did not come in time",
-    ),
-    (
-        "COMPLETER_ABORT",
-        "received writes of peers that were dropped, because there was no space for them in time",
-    ),
-];
+pub const CIRCUIT_COUNTERS: [(&str, &str); 13] = named! {
+    TLPS: "TLPs sent";
+    PAYLOAD_BYTES: "payload bytes sent, in whole dwords";
+    RECEIVED_TLPS: "TLPs received";
+    RECEIVED_PAYLOAD_BYTES: "payload bytes received, in whole dwords";
+    WIRE: "cycles in which a beat waited for the link";
+    TAGS: "cycles in which a read of data waited for a tag";
+    OUTSTANDING: "cycles in which a read of data waited for space for its completions";
+    UNSUPPORTED_REQUEST: "received requests that no part serves";
+    MALFORMED_TLP: "received packets of another length than their header says, and completions that do not fit their request";
+    POISONED_TLP: "received packets with poisoned data";
+    UNEXPECTED_COMPLETION: "received completions of no request";
+    COMPLETION_TIMEOUT: "reads whose completions did not come in time";
+    COMPLETER_ABORT: "received writes of peers that were dropped, because there was no space for them in time";
+};
 
 /// Registers of a unit, from its base.
 pub mod offset {
@@ -199,13 +180,11 @@ impl Registers {
     }
 
     pub(super) fn word(&self, at: u64) -> u32 {
-        let mut bytes = [0; 4];
-        self.0.read(at, &mut bytes);
-        u32::from_le_bytes(bytes)
+        self.0.word(at)
     }
 
     pub(super) fn long(&self, at: u64) -> u64 {
-        u64::from(self.word(at)) | u64::from(self.word(at + 4)) << 32
+        self.0.long(at)
     }
 
     /// The traffic class of the requests for a unit's data.

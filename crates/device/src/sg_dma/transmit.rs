@@ -70,7 +70,7 @@ impl SgDma {
                 Offer::Nothing => {}
             }
         }
-        self.wake_for(earliest, fx);
+        self.endpoint.wake_engine(earliest, fx);
         false
     }
 
@@ -83,7 +83,7 @@ impl SgDma {
             return true;
         }
         let deadline = self.tags.next_change(fx.now());
-        self.wake_for(deadline, fx);
+        self.endpoint.wake_engine(deadline, fx);
         false
     }
 
@@ -95,12 +95,6 @@ impl SgDma {
             Sends::Writes => self.registers.class(Unit::Write),
             Sends::PeerWrites => self.registers.class(Unit::Peer),
             Sends::Fetches(_) => class(self.parameters.descriptor_traffic_class),
-        }
-    }
-
-    fn wake_for(&mut self, time: Time, fx: &mut Effects<'_, Self>) {
-        if time < Time::NEVER {
-            self.endpoint.wake_engine(time, fx);
         }
     }
 

@@ -28,101 +28,29 @@ pub fn builtin_host(name: &str) -> Option<(PortParameters, RootComplexParameters
     Some((port, host))
 }
 
-const PROFILES: &[Profile] = &[
-    Profile {
-        name: "intel-xeon-c5500",
-        help: "Integrated I/O of Intel Xeon C5500 and C3500 processors, root port of 16 lanes, up to 5 GT/s; of 8 lanes, half of the credits and tags.",
-        settings: &[
-            (
-                "posted_headers",
-                "64",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRH 64 (x16)",
-            ),
-            (
-                "posted_data",
-                "5120 B",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRD 320 (x16)",
-            ),
-            (
-                "nonposted_headers",
-                "72",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRH 72 (x16)",
-            ),
-            (
-                "nonposted_data",
-                "64 B",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRD 4",
-            ),
-            (
-                "completion_headers",
-                "0",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPH infinite advertized",
-            ),
-            (
-                "completion_data",
-                "0 B",
-                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPD infinite advertized",
-            ),
-            (
-                "update_fc_refresh",
-                "28 us",
-                "Intel 323103, Flow Control Credit Return by IIO: Update_FCs if none was sent in the past say 28 usec",
-            ),
-            (
-                "writes_per_ownership",
-                "2",
-                "Intel 323103, Write Cache, Eviction Policy: only 2 writes may combine",
-            ),
-            (
-                "ten_bit_tag_completer",
-                "false",
-                "Intel 323103, of 2010: root ports of PCI Express Base 2.0; 10-bit tags came with 4.0",
-            ),
-            (
-                "tags",
-                "64",
-                "Intel 323103, Number of Outbound Non-posted Requests: x16 supports 64",
-            ),
-            (
-                "peer_to_peer",
-                "all",
-                "Intel 323103, Peer-to-Peer Ordering Rules: the IIO supports peer-to-peer read and write transactions",
-            ),
-        ],
-    },
-    Profile {
-        name: "ti-am69",
-        help: "Root port of Texas Instruments AM69 and TDA4VH processors, up to 8 GT/s x4.",
-        settings: &[
-            (
-                "max_payload_supported",
-                "256 B",
-                "TI SPRUJ52C, PCIe subsystem, main features: maximum payload size of 256 bytes",
-            ),
-            (
-                "tags",
-                "32",
-                "TI SPRUJ52C, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 32",
-            ),
-        ],
-    },
-    Profile {
-        name: "ti-am64x",
-        help: "Root port of Texas Instruments AM64x processors, up to 5 GT/s x1.",
-        settings: &[
-            (
-                "max_payload_supported",
-                "128 B",
-                "TI SPRUIM2H, PCIe subsystem, main features: maximum payload size of 128 bytes",
-            ),
-            (
-                "tags",
-                "8",
-                "TI SPRUIM2H, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 8",
-            ),
-        ],
-    },
-];
+link::profiles! {
+    "intel-xeon-c5500": "Integrated I/O of Intel Xeon C5500 and C3500 processors, root port of 16 lanes, up to 5 GT/s; of 8 lanes, half of the credits and tags." {
+        posted_headers = "64", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRH 64 (x16)";
+        posted_data = "5120 B", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRD 320 (x16)";
+        nonposted_headers = "72", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRH 72 (x16)";
+        nonposted_data = "64 B", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRD 4";
+        completion_headers = "0", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPH infinite advertized";
+        completion_data = "0 B", from "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPD infinite advertized";
+        update_fc_refresh = "28 us", from "Intel 323103, Flow Control Credit Return by IIO: Update_FCs if none was sent in the past say 28 usec";
+        writes_per_ownership = "2", from "Intel 323103, Write Cache, Eviction Policy: only 2 writes may combine";
+        ten_bit_tag_completer = "false", from "Intel 323103, of 2010: root ports of PCI Express Base 2.0; 10-bit tags came with 4.0";
+        tags = "64", from "Intel 323103, Number of Outbound Non-posted Requests: x16 supports 64";
+        peer_to_peer = "all", from "Intel 323103, Peer-to-Peer Ordering Rules: the IIO supports peer-to-peer read and write transactions";
+    }
+    "ti-am69": "Root port of Texas Instruments AM69 and TDA4VH processors, up to 8 GT/s x4." {
+        max_payload_supported = "256 B", from "TI SPRUJ52C, PCIe subsystem, main features: maximum payload size of 256 bytes";
+        tags = "32", from "TI SPRUJ52C, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 32";
+    }
+    "ti-am64x": "Root port of Texas Instruments AM64x processors, up to 5 GT/s x1." {
+        max_payload_supported = "128 B", from "TI SPRUIM2H, PCIe subsystem, main features: maximum payload size of 128 bytes";
+        tags = "8", from "TI SPRUIM2H, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 8";
+    }
+}
 
 #[cfg(test)]
 mod tests {

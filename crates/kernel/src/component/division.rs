@@ -141,11 +141,7 @@ impl<T: Traffic> World<T> {
     pub fn enter(&mut self, departure: Departure<T::Frame>) {
         debug_assert!(departure.time >= self.now);
         let Departure { time, rank, frame } = departure;
-        if rank.is_in_background() {
-            self.push_in_background(time, rank, Some(frame));
-        } else {
-            self.push(time, rank, Some(frame));
-        }
+        self.push(time, rank, Some(frame));
     }
 
     /// The time of the next event, also if it is in the background.

@@ -1,8 +1,8 @@
 //! The arbitration among the virtual channels of a port (PCIe Base 6.3.3.2).
 
-use protocol::{Arbitration, ChannelsControl};
+use protocol::ChannelsControl;
 
-use super::{OTHERS, Phases};
+use super::Phases;
 
 /// The order in which channels get the wire: those above the low-priority group by strict priority, the highest VC ID first; then the
 /// low-priority group by round robin or by phases, after which those have one turn that have no phase.
@@ -12,7 +12,7 @@ pub(crate) struct Arbiter {
     low: usize,
     /// The channel of the low-priority group whose turn is next.
     turn: usize,
-    phases: Option<Phases>,
+    phases: Option<Box<Phases>>,
 }
 
 impl Arbiter {
@@ -31,11 +31,7 @@ impl Arbiter {
         if low != self.low {
             (self.low, self.turn) = (low, 0);
         }
-        match (&control.arbitration, &mut self.phases) {
-            (Arbitration::Fixed, phases) => *phases = None,
-            (Arbitration::Phases(table), Some(phases)) => phases.replace(table),
-            (Arbitration::Phases(table), phases) => *phases = Some(Phases::new(table)),
-        }
+        Phases::select(&mut self.phases, &control.arbitration);
     }
 
     /// The first channel in the order of arbitration that `can_send`, of `channels` channels.
@@ -53,16 +49,8 @@ impl Arbiter {
                 .chain(0..self.turn.min(low))
                 .find(|channel| can_send(*channel));
         };
-        let mut left = (1_u128 << low) - 1;
-        let mut asked = phases.order().flat_map(|phase| {
-            let now_asked = match phase {
-                OTHERS => left & !phases.members(),
-                channel => left & 1_u128.checked_shl(channel.into()).unwrap_or(0),
-            };
-            left &= !now_asked;
-            (0..low).filter(move |channel| now_asked >> channel & 1 != 0)
-        });
-        asked.find(|channel| can_send(*channel))
+        let mut in_turn = phases.in_turn((1 << low) - 1);
+        in_turn.find(|channel| can_send(*channel))
     }
 
     /// Records that `channel` had the wire.
@@ -80,6 +68,7 @@ impl Arbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::Arbitration;
 
     fn arbiter(low_priority: u8, arbitration: Arbitration) -> Arbiter {
         let mut arbiter = Arbiter::round_robin(1);

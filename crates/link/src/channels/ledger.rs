@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use protocol::MOST_CHANNELS;
+use protocol::{MOST_CHANNELS, PerClass};
 
 use packet::Charge;
 
@@ -11,7 +11,7 @@ use packet::Charge;
 /// Software may change the map of classes to channels while packets are in the buffers: the credit of each goes back in the channel in which
 /// it was charged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger([[VecDeque<Entry>; 3]; MOST_CHANNELS]);
+pub(crate) struct Ledger([PerClass<VecDeque<Entry>>; MOST_CHANNELS]);
 
 /// A packet in a receive buffer.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl Ledger {
 
     fn packets_like(&mut self, charge: Charge) -> &mut VecDeque<Entry> {
         let class = usize::from(charge.traffic_class.number() & 7);
-        &mut self.0[class][charge.class.index()]
+        &mut self.0[class][charge.class]
     }
 }
 

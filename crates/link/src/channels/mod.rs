@@ -16,4 +16,17 @@ pub(crate) use ledger::Ledger;
 pub(crate) use map::ChannelMap;
 pub(crate) use negotiation::Negotiation;
 pub(crate) use per_channel::PerChannel;
-pub(crate) use phases::{OTHERS, Phases};
+pub(crate) use phases::Phases;
+
+use protocol::Class;
+
+/// The number of a class of a channel among the classes of all channels.
+pub(crate) const fn number_of(channel: usize, class: Class) -> usize {
+    channel * Class::ALL.len() + class.index()
+}
+
+/// The channel and the class with this number.
+pub(crate) const fn channel_and_class(number: usize) -> (usize, Class) {
+    let classes = Class::ALL.len();
+    (number / classes, Class::ALL[number % classes])
+}

@@ -1,16 +1,18 @@
 //! The initialisation of the flow control of channels besides VC0 (PCIe Base 3.4.1): it begins when software has enabled the channel
 //! and the link is up, while the other channels carry traffic.
 
-use protocol::{Class, Credit, Dllp, MOST_CHANNELS};
+use protocol::{Class, Credit, Dllp, MOST_CHANNELS, PerClass};
+
+use super::{channel_and_class, number_of};
 
 /// The state of the initialisation of each channel, by VC ID.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Negotiation {
     states: [State; MOST_CHANNELS],
-    /// The `InitFC` DLLPs to send, as bits `channel * 3 + class`.
+    /// The `InitFC` DLLPs to send, as bits by their [number](number_of).
     to_send: u32,
     /// The initial limits that the far end has sent, by channel and class.
-    limits: [[Option<Credit>; 3]; MOST_CHANNELS],
+    limits: [PerClass<Option<Credit>>; MOST_CHANNELS],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +78,7 @@ impl Negotiation {
         }
         let index = self.to_send.trailing_zeros() as usize;
         self.to_send &= self.to_send - 1;
-        let (channel, class) = (index / 3, Class::ALL[index % 3]);
+        let (channel, class) = channel_and_class(index);
         let credit = grant(channel, class);
         Some(match self.states[channel] {
             State::First(_) => Dllp::InitFc1(credit),
@@ -91,7 +93,7 @@ impl Negotiation {
             State::First(received) => {
                 *received |= 1 << credit.class.index();
                 let is_last = *received == ALL_CLASSES;
-                self.limits[channel][credit.class.index()] = Some(*credit);
+                self.limits[channel][credit.class] = Some(*credit);
                 if !is_last {
                     return false;
                 }
@@ -137,7 +139,7 @@ impl Negotiation {
 
 /// The DLLPs of one round of `channel`.
 fn round_of(channel: usize) -> u32 {
-    u32::from(ALL_CLASSES) << (channel * 3)
+    u32::from(ALL_CLASSES) << number_of(channel, Class::ALL[0])
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Weighted round robin by a table of phases (PCIe Base 6.3.3): each phase is a turn of a channel or of a port.
 
+use protocol::Arbitration;
+
 /// The phases of an arbitration table, and the next one.
 ///
 /// Behind the table is one phase for all that have none in it, such as the packets of a switch itself: they get a turn in each round.
@@ -12,7 +14,7 @@ pub(crate) struct Phases {
 }
 
 /// The phase of all that have none in the table.
-pub(crate) const OTHERS: u8 = u8::MAX;
+const OTHERS: u8 = u8::MAX;
 
 impl Phases {
     pub(crate) fn new(table: &[u8]) -> Self {
@@ -24,22 +26,36 @@ impl Phases {
         }
     }
 
-    /// Those that the table has phases of, as bits.
-    pub(crate) fn members(&self) -> u128 {
-        self.members
-    }
-
-    /// Takes `table` instead; a table with other phases begins with its first.
-    pub(crate) fn replace(&mut self, table: &[u8]) {
-        if self.turns[..self.turns.len() - 1] != *table {
-            *self = Phases::new(table);
+    /// Applies the arbitration that a control register selects to `phases`. A table with other phases begins with its first.
+    pub(crate) fn select(phases: &mut Option<Box<Self>>, arbitration: &Arbitration) {
+        match (arbitration, phases) {
+            (Arbitration::Fixed, phases) => *phases = None,
+            (Arbitration::Phases(table), Some(phases))
+                if phases.turns[..phases.turns.len() - 1] == **table => {}
+            (Arbitration::Phases(table), phases) => *phases = Some(Box::new(Phases::new(table))),
         }
     }
 
     /// All phases in order, from the next one on.
-    pub(crate) fn order(&self) -> impl Iterator<Item = u8> {
+    fn order(&self) -> impl Iterator<Item = u8> {
         let (before, after) = self.turns.split_at(self.next);
         after.iter().chain(before).copied()
+    }
+
+    /// Those of `asked`, as bits, in the order of their next phases.
+    pub(crate) fn in_turn(&self, mut asked: u128) -> impl Iterator<Item = usize> {
+        self.order().flat_map(move |phase| {
+            let mut now = match phase {
+                OTHERS => asked & !self.members,
+                who => asked & 1_u128.checked_shl(who.into()).unwrap_or(0),
+            };
+            asked &= !now;
+            std::iter::from_fn(move || {
+                let next = now.trailing_zeros();
+                now &= now.checked_sub(1)?;
+                Some(next as usize)
+            })
+        })
     }
 
     /// Records that `who` had a turn: the phases up to its next one are over. A phase of one that has nothing to send takes no time.

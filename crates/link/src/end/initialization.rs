@@ -108,8 +108,7 @@ impl LinkEnd {
         if !std::mem::replace(&mut self.has_been_up, true) {
             cx.observe(Observation::Up { port: cx.port() });
         }
-        if self.down_from < self.fails_at {
-            self.down_from = self.fails_at;
+        if self.ltssm.activate() {
             self.tell(LinkChange::Up, cx);
         }
         self.update_alarm.clear();

@@ -30,12 +30,12 @@ impl LinkEnd {
 
     /// Whether the link is in L1 at `now`.
     pub fn is_in_l1(&self, now: Time) -> bool {
-        now < self.fails_at && self.state() == LinkState::L1
+        self.ltssm.state_at(now) == LinkState::L1
     }
 
     /// Whether the link is up, but packets wait until it is in L0 again.
     pub(crate) fn is_held_by_link(&self, now: Time) -> bool {
-        let is_on_the_way = now < self.fails_at && self.power.is_under_way();
+        let is_on_the_way = now < self.fails_at() && self.power.is_under_way();
         self.is_recovering(now) || self.is_in_l1(now) || is_on_the_way
     }
 
@@ -97,7 +97,7 @@ impl LinkEnd {
                 self.wake_up(cx);
             }
             self.power.ask(now);
-            self.set_gates();
+            self.follow_state();
         }
     }
 
@@ -111,7 +111,7 @@ impl LinkEnd {
         }
         let is_free = !self.transmitter.has_waiting();
         self.power.receive_request(cx.now(), is_free);
-        self.set_gates();
+        self.follow_state();
     }
 
     /// Handles the agreement of the port above: enters L1 once no DLLP is pending.
@@ -144,7 +144,7 @@ impl LinkEnd {
             return false;
         }
         cx.packets().release(packet);
-        self.set_gates();
+        self.follow_state();
         self.free_later(charge, complete, cx);
         self.watch_idle_time(cx);
         true
@@ -228,7 +228,7 @@ impl LinkEnd {
         self.refresh.record_news(at);
         self.await_acknowledgement(cx);
         self.power.end_handshake();
-        self.set_gates();
+        self.follow_state();
         self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
     }
 

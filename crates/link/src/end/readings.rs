@@ -22,7 +22,7 @@ impl LinkEnd {
     /// time the part before `now`.
     pub fn counters(&self, now: Time) -> Counters {
         // A link that has failed sends nothing.
-        let now = now.min(self.fails_at);
+        let now = now.min(self.fails_at());
         let (mut counters, remaining) = if self.refresh.is_dormant() {
             let refreshes = self.receiver.skipped_refreshes(now, self.refreshes());
             let refreshes = refreshes.into_iter().map(|(_, last)| last);
@@ -41,7 +41,7 @@ impl LinkEnd {
 
     /// Keeps the counters of the link's failure, before what waits is dropped.
     pub(super) fn end_at_failure(&mut self) {
-        let counters = self.counters(self.fails_at);
+        let counters = self.counters(self.fails_at());
         self.transmitter.end(counters);
         self.refresh.wake_up();
     }
@@ -49,7 +49,7 @@ impl LinkEnd {
     /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
     /// Channel capability.
     pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
-        let now = now.min(self.fails_at);
+        let now = now.min(self.fails_at());
         let channels = (0..).zip(self.transmitter.channel_counters(now));
         let ids = if self.has_channel_capability {
             self.enabled | 1
@@ -86,7 +86,7 @@ impl LinkEnd {
     /// The credit of a class that this end may still send, for each virtual channel.
     pub fn credit_left(&self, class: Class) -> impl Iterator<Item = CreditLeft> {
         let queues = self.transmitter.queues();
-        queues.map(move |(_, budgets)| budgets[class.index()].left())
+        queues.map(move |(_, budgets)| budgets[class].left())
     }
 
     /// The time at which the current or last transmission ends.

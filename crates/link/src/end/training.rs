@@ -19,7 +19,7 @@ impl LinkEnd {
 
     /// Makes this end obey `command`.
     pub fn command(&mut self, command: LinkCommand, cx: &mut impl EndContext) -> Option<Finished> {
-        if cx.now() < self.fails_at {
+        if cx.now() < self.fails_at() {
             self.obey_command(command, cx);
             self.train(cx);
         }
@@ -48,7 +48,7 @@ impl LinkEnd {
         LinkStatus {
             generation: agreed.generation,
             lanes: agreed.lanes,
-            is_training: now < self.fails_at && self.ltssm.is_training(),
+            is_training: self.ltssm.is_training(now),
             is_active: !self.has_failed(now),
         }
     }
@@ -96,7 +96,7 @@ impl LinkEnd {
         set: OrderedSet,
         cx: &mut impl EndContext,
     ) -> Option<Finished> {
-        if cx.now() < self.fails_at {
+        if cx.now() < self.fails_at() {
             self.follow_stream(set.kind, cx);
             let step = self.ltssm.receive(set);
             self.take(step, cx);
@@ -152,7 +152,7 @@ impl LinkEnd {
     ) -> Option<Finished> {
         match timer {
             LinkTimer::Errors => return None,
-            LinkTimer::Training if cx.now() < self.fails_at => self.expire_training(cx),
+            LinkTimer::Training if cx.now() < self.fails_at() => self.expire_training(cx),
             _ => {}
         }
         self.pump(cx)
@@ -163,7 +163,7 @@ impl LinkEnd {
     #[inline(never)]
     pub(super) fn pump_outside_l0(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         let now = cx.now();
-        if now < self.fails_at && self.ltssm.state() == LinkState::Training {
+        if self.ltssm.state_at(now) == LinkState::Training {
             self.train(cx);
             if self.ltssm.state() == LinkState::L0 {
                 return self.pump(cx);
@@ -183,22 +183,22 @@ impl LinkEnd {
             _ => {}
         }
         // Recovery does not end if the link fails before the far end answers: packets that wait are dropped then.
-        let may_fail = self.fails_at < Time::NEVER && self.transmitter.has_waiting();
+        let may_fail = self.fails_at() < Time::NEVER && self.transmitter.has_waiting();
         if may_fail && self.ltssm.state() == LinkState::Recovery {
-            self.set(LinkTimer::Wire, self.fails_at, cx);
+            self.set(LinkTimer::Wire, self.fails_at(), cx);
         }
         finished
     }
 
     /// Whether the link is up, in L0 or not.
     pub(super) fn is_linked(&self, now: Time) -> bool {
-        let state = self.ltssm.state();
-        now < self.fails_at && matches!(state, LinkState::L0 | LinkState::L1 | LinkState::Recovery)
+        let state = self.ltssm.state_at(now);
+        matches!(state, LinkState::L0 | LinkState::L1 | LinkState::Recovery)
     }
 
     /// Whether the link is up and trains again: Recovery.
     pub fn is_recovering(&self, now: Time) -> bool {
-        now < self.fails_at && self.ltssm.state() == LinkState::Recovery
+        self.ltssm.state_at(now) == LinkState::Recovery
     }
 
     /// Does what follows from an input of the state machine.
@@ -211,7 +211,7 @@ impl LinkEnd {
             Some(Transition::Recovered(agreed)) => self.return_to_l0(agreed, cx),
             None => {}
         }
-        self.set_gates();
+        self.follow_state();
         if let Some(set) = step.send {
             self.transmitter.send_ordered_set(set, cx);
             if set.kind == OrderedSetKind::Ts2 {
@@ -227,10 +227,9 @@ impl LinkEnd {
         }
     }
 
-    /// Sets the time from which on packets are held.
-    pub(super) fn set_gates(&mut self) {
-        let is_in_l0 = self.ltssm.state() == LinkState::L0 && !self.power.is_under_way();
-        self.leaves_l0_at = if is_in_l0 { self.fails_at } else { Time::ZERO };
+    /// Takes over the time from which on packets are held, after each step of the LTSSM and of the handshake for L1.
+    pub(super) fn follow_state(&mut self) {
+        self.outside_l0_from = self.ltssm.outside_l0_from(self.power.is_under_way());
     }
 
     /// Tells the component of a change.
@@ -244,7 +243,6 @@ impl LinkEnd {
     fn go_down(&mut self, cause: DownCause, cx: &mut impl EndContext) {
         self.leave_l0(cx);
         self.power.go_down();
-        self.down_from = Time::ZERO;
         self.transmitter.go_down(cx);
         self.receiver.go_down();
         self.handshake = self.handshake.anew(self.is_scalable);

@@ -1,10 +1,11 @@
 //! Buffer space that the component gives back, and the credit updates (`UpdateFC`) that return its credit to the far end.
 
-use kernel::{Span, Time};
+use kernel::{Span, Time, members};
 use packet::Charge;
 use protocol::{Class, Dllp};
 
 use super::{Leaving, Receiver};
+use crate::channels::{channel_and_class, number_of};
 use crate::credit::ClassBuffers;
 use crate::refresh::{RefreshSchedule, Refreshed};
 
@@ -21,7 +22,7 @@ impl Receiver {
         } else {
             self.insert_leaving(channel as u8, charge, due);
         }
-        let buffer = &mut self.channels[channel][charge.class.index()];
+        let buffer = &mut self.channels[channel][charge.class];
         buffer.begin_release(charge.data);
         buffer.will_update_be_due().then_some(due)
     }
@@ -42,24 +43,23 @@ impl Receiver {
     /// Frees the packets that were scheduled to leave by `now`.
     pub(crate) fn settle(&mut self, now: Time) {
         // Credit that is free only grows here, so that it is compared once for each class.
-        let mut freed = 0_u32;
+        let mut freed = 0;
         while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
             let Leaving {
                 due,
                 channel,
                 charge,
             } = left;
-            let (channel, class) = (usize::from(channel), charge.class.index());
+            let (channel, class) = (usize::from(channel), charge.class);
             let buffer = &mut self.channels[channel][class];
             buffer.end_release(charge.data);
             buffer.free(charge.data, due);
-            freed |= 1 << (channel * 3 + class);
+            freed |= 1 << number_of(channel, class);
         }
-        while freed != 0 {
-            let index = freed.trailing_zeros() as usize;
-            freed &= freed - 1;
-            if self.channels[index / 3][index % 3].is_update_due() {
-                self.pending_updates |= 1 << index;
+        for number in members(freed) {
+            let (channel, class) = channel_and_class(number as usize);
+            if self.channels[channel][class].is_update_due() {
+                self.pending_updates |= 1 << number;
             }
         }
     }
@@ -73,7 +73,7 @@ impl Receiver {
         let mut due = None;
         for leaving in &self.leaving {
             let channel = &mut self.channels[usize::from(leaving.channel)];
-            let buffer = &mut channel[leaving.charge.class.index()];
+            let buffer = &mut channel[leaving.charge.class];
             buffer.begin_release(leaving.charge.data);
             if due.is_none() && buffer.will_update_be_due() {
                 due = Some(leaving.due);
@@ -85,11 +85,10 @@ impl Receiver {
     /// Frees a packet's credit at `at`. Returns whether an UpdateFC is due now, later, or not at all.
     #[inline(always)]
     pub(crate) fn free(&mut self, channel: usize, charge: Charge, at: Time) -> PendingUpdate {
-        let index = charge.class.index();
-        let buffer = &mut self.channels[channel][index];
+        let buffer = &mut self.channels[channel][charge.class];
         buffer.free(charge.data, at);
         if buffer.is_update_due() {
-            self.pending_updates |= 1 << (channel * 3 + index);
+            self.pending_updates |= 1 << number_of(channel, charge.class);
             PendingUpdate::Now
         } else if buffer.has_unannounced() {
             PendingUpdate::Later
@@ -104,9 +103,9 @@ impl Receiver {
         let mut oldest = None;
         for (channel, buffers) in self.channels.iter().enumerate() {
             for class in Class::ALL {
-                let since = buffers[class.index()].unannounced_since;
+                let since = buffers[class].unannounced_since;
                 if since != Time::NEVER && since + delay <= now {
-                    self.pending_updates |= 1 << (channel * 3 + class.index());
+                    self.pending_updates |= 1 << number_of(channel, class);
                 } else if since < oldest.unwrap_or(Time::NEVER) {
                     oldest = Some(since);
                 }
@@ -158,7 +157,7 @@ impl Receiver {
 
     /// Counts a limit as sent at `sent`, and marks it if it `is_due_again`.
     pub(crate) fn count_refresh(&mut self, number: usize, sent: Time, is_due_again: bool) {
-        let (channel, class) = (number / 3, number % 3);
+        let (channel, class) = channel_and_class(number);
         self.channels[channel][class].announced_at = sent;
         self.pending_updates |= u32::from(is_due_again) << number;
     }
@@ -192,8 +191,8 @@ impl Receiver {
         }
         let index = self.pending_updates.trailing_zeros() as usize;
         self.pending_updates &= self.pending_updates - 1;
-        let (channel, class) = (index / 3, Class::ALL[index % 3]);
-        let buffers = &mut self.channels[channel][class.index()];
+        let (channel, class) = channel_and_class(index);
+        let buffers = &mut self.channels[channel][class];
         let is_new = buffers.has_unannounced();
         if let (false, Some(schedule)) = (is_new, schedule) {
             at = schedule.after(buffers.announced_at);

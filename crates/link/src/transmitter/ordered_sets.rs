@@ -53,23 +53,13 @@ impl Transmitter {
         self.counters.in_l0s += at.since(entry);
         let symbols = l0s.exit.as_fs() / self.timing.symbol().as_fs();
         let bytes = symbols * u64::from(self.timing.lanes());
-        if cx.watched() {
-            let set = OrderedSet {
-                kind: OrderedSetKind::Fts,
-                is_numbered: true,
-                generation: self.timing.generation(),
-                lanes: self.timing.lanes(),
-            };
-            cx.observe(Observation::Training {
-                port: cx.port(),
-                set,
-                bytes: bytes as u32,
-                start: at + self.pipeline,
-                length: l0s.exit,
-            });
-        }
-        self.counters.ordered_set_bytes += bytes;
-        self.occupy(at, l0s.exit);
+        let set = OrderedSet {
+            kind: OrderedSetKind::Fts,
+            is_numbered: true,
+            generation: self.timing.generation(),
+            lanes: self.timing.lanes(),
+        };
+        self.occupy_with_sets(set, bytes as u32, (at, l0s.exit), cx);
         self.skips = Skips::starting(self.busy_until, &self.timing);
         self.busy_until
     }
@@ -128,6 +118,18 @@ impl Transmitter {
         };
         let length = self.timing.symbol() * u64::from(symbols);
         let bytes = symbols * u32::from(self.timing.lanes());
+        self.occupy_with_sets(set, bytes, (at, length), cx);
+        cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
+    }
+
+    /// Takes the wire from `at` on for ordered sets of `bytes` bytes each over all lanes.
+    fn occupy_with_sets(
+        &mut self,
+        set: OrderedSet,
+        bytes: u32,
+        (at, length): (Time, Span),
+        cx: &mut impl LinkContext,
+    ) {
         if cx.watched() {
             cx.observe(Observation::Training {
                 port: cx.port(),
@@ -139,6 +141,5 @@ impl Transmitter {
         }
         self.occupy(at, length);
         self.counters.ordered_set_bytes += u64::from(bytes);
-        cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
     }
 }

@@ -17,8 +17,7 @@ impl Transmitter {
         let (channel, pick) = self.pick(at, packets);
         let queue = &self.channels[channel].queue;
         let wire_len = match pick {
-            Pick::Packet(source, class) => queue.wire_len(source, class, 0),
-            Pick::Passing(source, class, place) => queue.wire_len(source, class, place),
+            Pick::Packet(source, class, place) => queue.wire_len(source, class, place),
             Pick::NotBefore(_) | Pick::NoCredit | Pick::Empty => SMALLEST,
         };
         self.can_keep(wire_len)
@@ -49,7 +48,7 @@ impl Transmitter {
                 count,
             } = &mut channels[index];
             match queue.pick(at, budgets, packets) {
-                picked @ (Pick::Packet(..) | Pick::Passing(..)) => {
+                picked @ Pick::Packet(..) => {
                     outcome = picked;
                     true
                 }

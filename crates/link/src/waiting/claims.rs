@@ -5,19 +5,19 @@
 //! Here the first source that lacks credit of a class in its turn claims the class: no other packet of the class leaves before the packet
 //! of this source. Packets of other classes use other credit, and leave.
 
-use protocol::Class;
+use protocol::{Class, PerClass};
 
 use crate::credit::Budget;
 
 /// The source that claims the credit of each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claims([u8; 3]);
+pub(super) struct Claims(PerClass<u8>);
 
 /// The value that stands for no source.
 const UNCLAIMED: u8 = u8::MAX;
 
 impl Claims {
-    pub(super) const NONE: Self = Claims([UNCLAIMED; 3]);
+    pub(super) const NONE: Self = Claims([UNCLAIMED; _]);
 
     /// Whether any class is claimed.
     pub(super) fn any(&self) -> bool {
@@ -26,18 +26,18 @@ impl Claims {
 
     /// Whether the class is claimed.
     pub(super) fn is_claimed(&self, class: Class) -> bool {
-        self.0[class.index()] != UNCLAIMED
+        self.0[class] != UNCLAIMED
     }
 
     /// Lets `source` claim a class, which is not claimed.
     pub(super) fn begin(&mut self, source: usize, class: Class) {
-        self.0[class.index()] = source as u8;
+        self.0[class] = source as u8;
     }
 
     /// Ends the claim of `source` to a class, if it has one.
     #[inline(always)]
     pub(super) fn end(&mut self, source: usize, class: Class) {
-        let claim = &mut self.0[class.index()];
+        let claim = &mut self.0[class];
         if usize::from(*claim) == source {
             *claim = UNCLAIMED;
         }
@@ -46,7 +46,7 @@ impl Claims {
     /// Ends the claims that `is_valid` does not confirm.
     pub(super) fn retain(&mut self, is_valid: impl Fn(usize, Class) -> bool) {
         for class in Class::ALL {
-            let claim = &mut self.0[class.index()];
+            let claim = &mut self.0[class];
             if *claim != UNCLAIMED && !is_valid(usize::from(*claim), class) {
                 *claim = UNCLAIMED;
             }
@@ -54,7 +54,11 @@ impl Claims {
     }
 
     /// The budgets that the claims leave to `source`; without a source, the budgets of the classes that are not claimed.
-    pub(super) fn left(&self, source: Option<usize>, budgets: &[Budget; 3]) -> [Budget; 3] {
+    pub(super) fn left(
+        &self,
+        source: Option<usize>,
+        budgets: &PerClass<Budget>,
+    ) -> PerClass<Budget> {
         let mut left = *budgets;
         for (budget, claim) in left.iter_mut().zip(self.0) {
             if claim != UNCLAIMED && Some(usize::from(claim)) != source {

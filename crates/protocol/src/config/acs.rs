@@ -12,7 +12,7 @@ pub const EGRESS_CONTROL_VECTOR: u16 = ACS + 1;
 /// Byte offset of the capability.
 const ACS_BYTES: u16 = 0x148;
 /// ID of the capability.
-pub const ID: u16 = 0x000d;
+pub const ACS_ID: u16 = 0x000d;
 
 /// Bits of the Egress Control Vector: the largest switch has 64 ports.
 const VECTOR_BITS: u32 = 64;
@@ -49,7 +49,7 @@ impl AccessService {
 impl ConfigSpace {
     /// Declares the registers of a downstream port, which has all services.
     pub(super) fn declare_acs(&mut self) {
-        self.append_extended(ACS_BYTES, ID, 1);
+        self.append_extended(ACS_BYTES, ACS_ID, 1);
         let services = AccessService::ALL.iter();
         let services = services.fold(0, |bits, service| bits | service.control());
         self.declare(ACS, services >> 16 | VECTOR_SIZE, services, 0);

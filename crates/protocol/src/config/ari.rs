@@ -9,11 +9,11 @@ use super::ConfigSpace;
 /// Byte offset of the capability, between error reporting and SR-IOV.
 const ARI_BYTES: u16 = 0x150;
 /// ID of the capability.
-pub const ID: u16 = 0x000e;
+pub const ARI_ID: u16 = 0x000e;
 
 impl ConfigSpace {
     /// Declares the capability: every function of a device with SR-IOV has it (PCIe Base 9.3.7).
     pub(super) fn declare_ari(&mut self) {
-        self.append_extended(ARI_BYTES, ID, 1);
+        self.append_extended(ARI_BYTES, ARI_ID, 1);
     }
 }

@@ -13,7 +13,7 @@ pub const ATS_UNIT_SHIFT: u32 = 16;
 /// Byte offset of the capability, after SR-IOV.
 pub(super) const ATS_BYTES: u16 = 0x1a0;
 /// ID of the capability.
-pub const ID: u16 = 0x000f;
+pub const ATS_ID: u16 = 0x000f;
 
 const QUEUE_DEPTH: u32 = 0x1f;
 /// Page Aligned Request: all untranslated addresses are page-aligned, because the header has no other addresses for them.
@@ -33,7 +33,7 @@ pub struct Ats {
 
 impl ConfigSpace {
     pub(super) fn declare_ats(&mut self, ats: &Ats) {
-        self.append_extended(ATS_BYTES, ID, 1);
+        self.append_extended(ATS_BYTES, ATS_ID, 1);
         // 0 stands for 32 (PCIe Base 10.5.1.2).
         let depth = u32::from(ats.invalidate_queue_depth.clamp(1, 32)) & QUEUE_DEPTH;
         let global = bits_if(ats.global_invalidate, GLOBAL_INVALIDATE_SUPPORTED);
@@ -44,7 +44,7 @@ impl ConfigSpace {
     /// Declares the capability of a virtual function, which shares the queue and the unit of its physical function (PCIe Base
     /// 10.5.1).
     pub(super) fn declare_virtual_ats(&mut self, ats: &Ats) {
-        self.append_extended(ATS_BYTES, ID, 1);
+        self.append_extended(ATS_BYTES, ATS_ID, 1);
         let mut physical = Self::empty();
         physical.declare_ats(ats);
         let capability = physical.read(ATS) & !QUEUE_DEPTH;

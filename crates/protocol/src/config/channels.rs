@@ -47,7 +47,7 @@ pub const NEGOTIATION_PENDING: u32 = 1 << 17;
 /// Byte offset of the capability.
 const CHANNELS_BYTES: u16 = 0x300;
 /// ID of the capability.
-pub const ID: u16 = 0x0002;
+pub const CHANNELS_ID: u16 = 0x0002;
 
 /// The largest number of virtual channels of a port.
 pub const MOST_CHANNELS: usize = 8;
@@ -134,7 +134,7 @@ pub struct ChannelsControl {
 
 impl ConfigSpace {
     pub(super) fn declare_channels(&mut self, channels: VirtualChannels) {
-        self.append_extended(CHANNELS_BYTES, ID, 1);
+        self.append_extended(CHANNELS_BYTES, CHANNELS_ID, 1);
         let VirtualChannels {
             extended,
             low_priority,
@@ -185,7 +185,7 @@ impl ConfigSpace {
 
     /// Whether the function has the capability.
     pub fn has_channels(&self) -> bool {
-        self.read(CHANNELS) & 0xffff == u32::from(ID)
+        self.read(CHANNELS) & 0xffff == u32::from(CHANNELS_ID)
     }
 
     /// What the control registers of the port's virtual channels say; none without the capability.

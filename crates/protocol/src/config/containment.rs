@@ -12,7 +12,7 @@ pub const CONTAINMENT_STATUS: u16 = CONTAINMENT + 1;
 /// Byte offset of the capability.
 const CONTAINMENT_BYTES: u16 = 0x160;
 /// ID of the capability.
-pub const ID: u16 = 0x001d;
+pub const CONTAINMENT_ID: u16 = 0x001d;
 
 /// DPC Trigger Enable.
 pub const TRIGGER_ENABLE: u32 = 0b11 << 16;
@@ -78,7 +78,7 @@ impl TriggerReason {
 impl ConfigSpace {
     /// Declares the registers of a downstream port.
     pub(super) fn declare_containment(&mut self) {
-        self.append_extended(CONTAINMENT_BYTES, ID, 1);
+        self.append_extended(CONTAINMENT_BYTES, CONTAINMENT_ID, 1);
         let control =
             TRIGGER_ENABLE | CONTAINMENT_COMPLETION | CONTAINMENT_INTERRUPT | CONTAINMENT_MESSAGE;
         self.declare(CONTAINMENT, SOFTWARE_TRIGGER_SUPPORTED, control, 0);
@@ -148,7 +148,7 @@ impl ConfigSpace {
     }
 
     fn has_containment(&self) -> bool {
-        self.read(CONTAINMENT_BYTES / 4) & 0xffff == u32::from(ID)
+        self.read(CONTAINMENT_BYTES / 4) & 0xffff == u32::from(CONTAINMENT_ID)
     }
 }
 

@@ -13,7 +13,7 @@ pub const FEATURE_EXCHANGE: u32 = 1 << 31;
 /// Byte offset of the capability, after page requests.
 const DATA_LINK_BYTES: u16 = 0x1c0;
 /// ID of the capability.
-pub const ID: u16 = 0x0025;
+pub const DATA_LINK_ID: u16 = 0x0025;
 
 /// The features of an end of a link that exchanges them, which all support scaled flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct DataLinkFeatures {
 impl ConfigSpace {
     /// Declares the capability. The registers are as they are when the link is up.
     pub(super) fn declare_data_link(&mut self, features: DataLinkFeatures) {
-        self.append_extended(DATA_LINK_BYTES, ID, 1);
+        self.append_extended(DATA_LINK_BYTES, DATA_LINK_ID, 1);
         let supported = FEATURE_EXCHANGE | SCALED_FLOW_CONTROL;
         self.declare(DATA_LINK_FEATURES, supported, 0, 0);
         let remote = if features.are_exchanged { supported } else { 0 };

@@ -16,7 +16,7 @@ pub const AER: u16 = AER_BYTES / 4;
 /// Byte offset of the capability.
 const AER_BYTES: u16 = 0x100;
 /// ID of the capability.
-pub const ID: u16 = 0x0001;
+pub const AER_ID: u16 = 0x0001;
 
 /// Uncorrectable Error Status.
 pub const UNCORRECTABLE_STATUS: u16 = AER + 1;
@@ -228,7 +228,7 @@ impl ConfigSpace {
     /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
     /// registers.
     pub(super) fn declare_errors(&mut self, port: PortType, prefixes: bool) {
-        self.append_extended(AER_BYTES, ID, 2);
+        self.append_extended(AER_BYTES, AER_ID, 2);
         let all = UncorrectableError::ALL.iter();
         let modelled = all.fold(0, |bits, error| bits | 1 << *error as u32);
         let is_of_switch = matches!(port, PortType::Upstream | PortType::Downstream);
@@ -266,7 +266,7 @@ impl ConfigSpace {
     /// Declares the capability of a virtual function, with status bits for the errors that it detects itself. The masks and
     /// severities of its physical function apply to it (PCIe Base 9.4.2).
     pub(super) fn declare_virtual_errors(&mut self) {
-        self.append_extended(AER_BYTES, ID, 2);
+        self.append_extended(AER_BYTES, AER_ID, 2);
         let detected = 1 << UncorrectableError::PoisonedTlp as u32
             | 1 << UncorrectableError::CompletionTimeout as u32
             | 1 << UncorrectableError::CompleterAbort as u32
@@ -289,18 +289,15 @@ impl ConfigSpace {
         }
     }
 
-    /// Whether the function adds an ECRC to the packets that it sends.
-    pub fn generates_ecrc(&self) -> bool {
-        self.read(CONTROL) & ECRC_GENERATION != 0
-    }
-
-    /// Whether the function checks the ECRC of packets that it receives.
-    pub fn checks_ecrc(&self) -> bool {
-        self.read(CONTROL) & ECRC_CHECK != 0
+    bits! {
+        /// Whether the function adds an ECRC to the packets that it sends.
+        pub generates_ecrc: CONTROL, ECRC_GENERATION;
+        /// Whether the function checks the ECRC of packets that it receives.
+        pub checks_ecrc: CONTROL, ECRC_CHECK;
     }
 
     fn has_errors(&self) -> bool {
-        self.read(AER) & 0xffff == u32::from(ID)
+        self.read(AER) & 0xffff == u32::from(AER_ID)
     }
 
     /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5. Returns the severity with which the function

@@ -21,7 +21,7 @@ pub const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
 /// Byte offset of the capability.
 const EXPRESS_BYTES: u16 = 0x70;
 /// ID of the capability.
-pub const ID: u8 = 0x10;
+pub const EXPRESS_ID: u8 = 0x10;
 
 /// Link Capabilities.
 pub const LINK_CAPABILITIES: u16 = EXPRESS + 3;
@@ -214,14 +214,28 @@ impl ConfigSpace {
         (self.read(LINK_CAPABILITIES) >> 24) as u8
     }
 
-    /// Whether the port's transmitter may enter L0s: ASPM Control in Link Control.
-    pub fn enables_l0s(&self) -> bool {
-        self.read(LINK_CONTROL) & L0S_ENABLE != 0
-    }
-
-    /// Whether the port may enter L1, or agree to it: ASPM Control in Link Control.
-    pub fn enables_l1(&self) -> bool {
-        self.read(LINK_CONTROL) & L1_ENABLE != 0
+    bits! {
+        /// Whether the port's transmitter may enter L0s: ASPM Control in Link Control.
+        pub enables_l0s: LINK_CONTROL, L0S_ENABLE;
+        /// Whether the port may enter L1, or agree to it: ASPM Control in Link Control.
+        pub enables_l1: LINK_CONTROL, L1_ENABLE;
+        /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
+        pub atomic_requester_enable: DEVICE_CONTROL_2, ATOMIC_REQUESTER_ENABLE;
+        /// Whether a port passes on requests for atomic operations: `AtomicOp` Routing Supported (PCIe Base 6.15.3.1).
+        pub routes_atomics: DEVICE_CAPABILITIES_2, ATOMIC_ROUTING;
+        /// Whether the port blocks requests for atomic operations: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
+        pub blocks_atomics: DEVICE_CONTROL_2, ATOMIC_EGRESS_BLOCKING;
+        /// Whether the function sets the attribute of ID-based ordering in its completions: IDO Completion Enable (PCIe Base 7.5.3.16).
+        pub completions_by_id: DEVICE_CONTROL_2, IDO_COMPLETION_ENABLE;
+        /// Whether a downstream port passes on type 0 configuration requests for any device number, which are the upper bits of a function
+        /// number: ARI Forwarding Enable (PCIe Base 6.13).
+        pub forwards_ari: DEVICE_CONTROL_2, ARI_FORWARDING_ENABLE;
+        /// Whether the function's completions repeat all ten bits of a tag (10-Bit Tag Completer Supported).
+        pub completes_ten_bit_tags: DEVICE_CAPABILITIES_2, TEN_BIT_TAG_COMPLETER;
+        /// Whether the port supports packets with End-End TLP prefixes (PCIe Base 2.2.10.2).
+        pub supports_prefixes: DEVICE_CAPABILITIES_2, END_TO_END_PREFIX;
+        /// Whether the port lets no packet with an End-End TLP prefix out: End-End TLP Prefix Blocking (PCIe Base 7.5.3.16).
+        pub blocks_prefixes: DEVICE_CONTROL_2, PREFIX_BLOCKING;
     }
 
     /// Whether a write of `value` to the bytes `enables` of `register` initiates a function level reset of this function.
@@ -242,21 +256,6 @@ impl ConfigSpace {
         size(self.read(DEVICE_CONTROL) >> MRRS)
     }
 
-    /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
-    pub fn atomic_requester_enable(&self) -> bool {
-        self.read(DEVICE_CONTROL_2) & ATOMIC_REQUESTER_ENABLE != 0
-    }
-
-    /// Whether a port passes on requests for atomic operations: `AtomicOp` Routing Supported (PCIe Base 6.15.3.1).
-    pub fn routes_atomics(&self) -> bool {
-        self.read(DEVICE_CAPABILITIES_2) & ATOMIC_ROUTING != 0
-    }
-
-    /// Whether the port blocks requests for atomic operations: `AtomicOp` Egress Blocking (PCIe Base 7.5.3.16).
-    pub fn blocks_atomics(&self) -> bool {
-        self.read(DEVICE_CONTROL_2) & ATOMIC_EGRESS_BLOCKING != 0
-    }
-
     /// The attributes that the function may set in its requests: Enable Relaxed Ordering, Enable No Snoop and IDO Request Enable (PCIe
     /// Base 7.5.3.4, 7.5.3.16). Those of a physical function apply to its virtual functions.
     pub fn attributes_allowed(&self) -> Attributes {
@@ -266,32 +265,6 @@ impl ConfigSpace {
             id_ordering: more & IDO_REQUEST_ENABLE != 0,
             no_snoop: control & NO_SNOOP_ENABLE != 0,
         }
-    }
-
-    /// Whether the function sets the attribute of ID-based ordering in its completions: IDO Completion Enable (PCIe Base 7.5.3.16).
-    pub fn completions_by_id(&self) -> bool {
-        self.read(DEVICE_CONTROL_2) & IDO_COMPLETION_ENABLE != 0
-    }
-
-    /// Whether a downstream port passes on type 0 configuration requests for any device number, which are the upper bits of a function
-    /// number: ARI Forwarding Enable (PCIe Base 6.13).
-    pub fn forwards_ari(&self) -> bool {
-        self.read(DEVICE_CONTROL_2) & ARI_FORWARDING_ENABLE != 0
-    }
-
-    /// Whether the function's completions repeat all ten bits of a tag (10-Bit Tag Completer Supported).
-    pub fn completes_ten_bit_tags(&self) -> bool {
-        self.read(DEVICE_CAPABILITIES_2) & TEN_BIT_TAG_COMPLETER != 0
-    }
-
-    /// Whether the port supports packets with End-End TLP prefixes (PCIe Base 2.2.10.2).
-    pub fn supports_prefixes(&self) -> bool {
-        self.read(DEVICE_CAPABILITIES_2) & END_TO_END_PREFIX != 0
-    }
-
-    /// Whether the port lets no packet with an End-End TLP prefix out: End-End TLP Prefix Blocking (PCIe Base 7.5.3.16).
-    pub fn blocks_prefixes(&self) -> bool {
-        self.read(DEVICE_CONTROL_2) & PREFIX_BLOCKING != 0
     }
 
     /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
@@ -307,7 +280,7 @@ impl ConfigSpace {
 
     /// Sets error bits in Device Status.
     pub(super) fn raise_device_status(&mut self, bits: u32) {
-        if self.read(EXPRESS) & 0xff == u32::from(ID) {
+        if self.read(EXPRESS) & 0xff == u32::from(EXPRESS_ID) {
             self.raise(DEVICE_CONTROL, bits << 16 & DEVICE_STATUS_CLEARED);
         }
     }

@@ -186,13 +186,10 @@ impl ConfigSpace {
         self.read(HEADER_TYPE) & HEADER_LAYOUT == TYPE_1
     }
 
-    /// Whether the function answers memory requests; for a bridge, whether it forwards them downstream.
-    pub fn memory_enable(&self) -> bool {
-        self.read(COMMAND) & MEMORY_SPACE != 0
-    }
-
-    /// Whether the function may send memory requests; for a bridge, whether it forwards them upstream.
-    pub fn bus_master_enable(&self) -> bool {
-        self.read(COMMAND) & BUS_MASTER != 0
+    bits! {
+        /// Whether the function answers memory requests; for a bridge, whether it forwards them downstream.
+        pub memory_enable: COMMAND, MEMORY_SPACE;
+        /// Whether the function may send memory requests; for a bridge, whether it forwards them upstream.
+        pub bus_master_enable: COMMAND, BUS_MASTER;
     }
 }

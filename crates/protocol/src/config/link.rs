@@ -2,9 +2,9 @@
 
 use super::ConfigSpace;
 use super::express::{
-    BANDWIDTH_INTERRUPT, BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, EXPRESS, ID, LINK_ACTIVE,
-    LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2, LINK_DISABLE, LINK_SPEED, LINK_TRAINING,
-    LINK_WIDTH, LINK_WIDTH_SHIFT, RETRAIN_LINK, TARGET_LINK_SPEED,
+    BANDWIDTH_INTERRUPT, BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, EXPRESS, EXPRESS_ID,
+    LINK_ACTIVE, LINK_CAPABILITIES, LINK_CONTROL, LINK_CONTROL_2, LINK_DISABLE, LINK_SPEED,
+    LINK_TRAINING, LINK_WIDTH, LINK_WIDTH_SHIFT, RETRAIN_LINK, TARGET_LINK_SPEED,
 };
 use super::space::bits_if;
 use crate::Generation;
@@ -25,7 +25,7 @@ impl ConfigSpace {
         (generation, lanes): (Generation, u8),
         (is_training, is_active): (bool, bool),
     ) {
-        if self.read(EXPRESS) & 0xff != u32::from(ID) {
+        if self.read(EXPRESS) & 0xff != u32::from(EXPRESS_ID) {
             return;
         }
         let speed = u32::from(generation.number()) << LINK_SPEED.trailing_zeros();

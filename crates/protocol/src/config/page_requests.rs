@@ -17,7 +17,7 @@ pub const PAGE_REQUEST_RESET: u32 = 1 << 1;
 /// Byte offset of the capability, after ATS.
 const PAGE_REQUESTS_BYTES: u16 = 0x1b0;
 /// ID of the capability.
-pub const ID: u16 = 0x0013;
+pub const PAGE_REQUESTS_ID: u16 = 0x0013;
 
 const RESPONSE_FAILURE: u32 = 1 << 16;
 const UNEXPECTED_GROUP: u32 = 1 << 17;
@@ -32,7 +32,7 @@ pub struct PageRequests {
 
 impl ConfigSpace {
     pub(super) fn declare_page_requests(&mut self, requests: PageRequests) {
-        self.append_extended(PAGE_REQUESTS_BYTES, ID, 1);
+        self.append_extended(PAGE_REQUESTS_BYTES, PAGE_REQUESTS_ID, 1);
         self.declare(
             PAGE_REQUESTS,
             STOPPED,

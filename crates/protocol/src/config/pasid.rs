@@ -1,6 +1,7 @@
 //! The PASID extended capability (PCIe Base 6.20): whether a function may send requests in the address spaces of processes.
 
 use super::ConfigSpace;
+use super::space::bits_if;
 use crate::Pasid;
 
 /// The register with PASID Control in the upper half and PASID Capability in the lower half.
@@ -19,7 +20,7 @@ pub const fn pasid_enables(capability: u32) -> u32 {
 /// Byte offset of the capability, after the data link features.
 const PASID_BYTES: u16 = 0x1d0;
 /// ID of the capability.
-pub const ID: u16 = 0x001b;
+pub const PASID_ID: u16 = 0x001b;
 
 /// Execute Permission Supported.
 const EXECUTE: u32 = 1 << 1;
@@ -52,14 +53,10 @@ pub struct PasidControl {
 
 impl ConfigSpace {
     pub(super) fn declare_pasid(&mut self, spaces: AddressSpaces) {
-        self.append_extended(PASID_BYTES, ID, 1);
-        let mut capability = u32::from(spaces.width.min(Pasid::MAX_WIDTH)) << WIDTH;
-        if spaces.execute {
-            capability |= EXECUTE;
-        }
-        if spaces.privileged {
-            capability |= PRIVILEGED;
-        }
+        self.append_extended(PASID_BYTES, PASID_ID, 1);
+        let capability = u32::from(spaces.width.min(Pasid::MAX_WIDTH)) << WIDTH
+            | bits_if(spaces.execute, EXECUTE)
+            | bits_if(spaces.privileged, PRIVILEGED);
         self.declare(PASID, capability, pasid_enables(capability), 0);
     }
 

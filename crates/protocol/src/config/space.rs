@@ -61,15 +61,12 @@ impl ConfigSpace {
 
     /// Writes the bytes of the dword `register` that `enables` selects; bit 0 of `enables` is the lowest byte.
     pub fn write(&mut self, register: u16, value: u32, enables: u8) {
-        let Ok(index) = self
-            .fields
-            .binary_search_by_key(&register, |field| field.register)
+        let Some(Field {
+            writable, cleared, ..
+        }) = self.field(register)
         else {
             return;
         };
-        let Field {
-            writable, cleared, ..
-        } = self.fields[index];
         let bytes = byte_mask(enables);
         let dword = &mut Arc::make_mut(&mut self.dwords)[usize::from(register)];
         let before = *dword;
@@ -86,12 +83,16 @@ impl ConfigSpace {
         &mut self.loaded_tables
     }
 
-    /// The bits of `register` that take the written value.
-    pub(super) fn writable(&self, register: u16) -> u32 {
+    fn field(&self, register: u16) -> Option<Field> {
         let found = self
             .fields
             .binary_search_by_key(&register, |field| field.register);
-        found.map_or(0, |index| self.fields[index].writable)
+        found.ok().map(|index| self.fields[index])
+    }
+
+    /// The bits of `register` that take the written value.
+    pub(super) fn writable(&self, register: u16) -> u32 {
+        self.field(register).map_or(0, |field| field.writable)
     }
 
     /// All 4096 bytes, in order.
@@ -173,24 +174,24 @@ impl ConfigSpace {
     /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
     /// and those of the link.
     pub fn function_level_reset(&mut self) {
-        let dwords = Arc::make_mut(&mut self.dwords);
-        for field in self.fields.iter().filter(|field| !field.sticky) {
-            let changed = (field.writable | field.cleared) & !field.kept;
-            let dword = &mut dwords[usize::from(field.register)];
-            *dword = *dword & !changed | field.reset & changed;
-        }
+        self.reset_fields(|field| if field.sticky { 0 } else { !field.kept });
     }
 
     /// A hot reset, or a cold one: all bits that software or hardware has changed return to their values after reset, after a hot
     /// reset except sticky ones.
     pub(super) fn reset(&mut self, is_cold: bool) {
+        self.reset_fields(|field| if is_cold || !field.sticky { !0 } else { 0 });
+        self.reset_channels();
+    }
+
+    /// Returns those bits of each register that software or hardware can change, and `which` selects, to their values after reset.
+    fn reset_fields(&mut self, which: impl Fn(&Field) -> u32) {
         let dwords = Arc::make_mut(&mut self.dwords);
-        for field in self.fields.iter().filter(|field| is_cold || !field.sticky) {
-            let changed = field.writable | field.cleared;
+        for field in self.fields.iter() {
+            let changed = (field.writable | field.cleared) & which(field);
             let dword = &mut dwords[usize::from(field.register)];
             *dword = *dword & !changed | field.reset & changed;
         }
-        self.reset_channels();
     }
 
     /// A change by hardware: the bits of `mask` in `register` become those of `value`.

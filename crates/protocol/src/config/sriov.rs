@@ -30,7 +30,7 @@ pub const ARI_CAPABLE_HIERARCHY: u32 = 1 << 4;
 /// Byte offset of the capability, after error reporting.
 pub(super) const SRIOV_BYTES: u16 = 0x160;
 /// ID of the capability.
-pub const ID: u16 = 0x0010;
+pub const SRIOV_ID: u16 = 0x0010;
 
 const VF_DEVICE_ID: u16 = SRIOV + 6;
 const SUPPORTED_PAGE_SIZES: u16 = SRIOV + 7;
@@ -81,7 +81,7 @@ pub struct VirtualBar {
 
 impl ConfigSpace {
     pub(super) fn declare_sriov(&mut self, sriov: &SrIov) {
-        self.append_extended(SRIOV_BYTES, ID, 1);
+        self.append_extended(SRIOV_BYTES, SRIOV_ID, 1);
         let total = u32::from(sriov.total.max(1));
         let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE_HIERARCHY;
         self.declare(SRIOV_CONTROL, 0, control, 0);
@@ -99,7 +99,7 @@ impl ConfigSpace {
     }
 
     fn has_sriov(&self) -> bool {
-        self.read(SRIOV) & 0xffff == u32::from(ID)
+        self.read(SRIOV) & 0xffff == u32::from(SRIOV_ID)
     }
 
     /// Vendor and device ID by which software knows the VFs; their own registers contain none (PCIe Base 9.3.3.11).

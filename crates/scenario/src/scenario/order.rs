@@ -1,13 +1,10 @@
 //! The order in which keys are set: those of members of repeated tables after those of the tables.
 
 use super::places::Place;
-use super::tables::{LINKS, Steps, table_at};
+use super::tables::{EVERY, LINKS, Steps, table_at};
 use super::{Scenario, is_repeated};
 use crate::form::Shape;
 use crate::path;
-
-/// The name that stands for every name of a section.
-pub(super) const EVERY: &str = "*";
 
 impl Scenario {
     /// The numbers of the paths in the order in which their keys are set.

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use super::Scenario;
-use super::order::EVERY;
-use super::tables::{LINKS, NETWORKS, Steps, UPSTREAM, table_at, table_at_mut};
+use super::tables::{EVERY, LINKS, NETWORKS, Steps, UPSTREAM, table_at, table_at_mut};
 use crate::document::nearest;
 use crate::form::{InnerForm, SectionForm, Shape, TOP};
 use crate::path;

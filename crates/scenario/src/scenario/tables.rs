@@ -266,6 +266,9 @@ fn above(upstream: &Part<'static>) -> String {
     name.unwrap_or("None").to_owned()
 }
 
+/// The name that stands for every name of a section.
+pub(super) const EVERY: &str = "*";
+
 pub(super) const LINKS: &str = "links";
 
 pub(super) const UPSTREAM: &str = "upstream";

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{Charge, PacketId, Packets, ReturnedSpace};
-use protocol::{Class, Passing};
+use protocol::{Class, Passing, PerClass};
 
 /// The waiting packets by class. No packet passes an older posted request, but by relaxed or ID-based ordering (PCIe Base 2.4.1).
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     /// The packets of each class, with their arrival numbers.
-    queues: [VecDeque<(u64, Waiting)>; Class::ALL.len()],
+    queues: PerClass<VecDeque<(u64, Waiting)>>,
     /// Free words of each class in the far side's buffer.
-    room: [u32; Class::ALL.len()],
+    room: PerClass<u32>,
     came: u64,
     free_at: Time,
     turn: usize,
@@ -47,7 +47,7 @@ impl Outgoing {
     pub(super) fn new(words: u32) -> Self {
         Self {
             queues: Default::default(),
-            room: [words; Class::ALL.len()],
+            room: [words; _],
             came: 0,
             free_at: Time::ZERO,
             turn: 0,
@@ -65,28 +65,28 @@ impl Outgoing {
     }
 
     /// Removes and returns the first packet of a class.
-    pub(super) fn take(&mut self, class: usize) -> Option<Waiting> {
+    pub(super) fn take(&mut self, class: Class) -> Option<Waiting> {
         self.queues[class].pop_front().map(|(_, waiting)| waiting)
     }
 
     /// Records that a packet of `words` words is sent. It uses buffer space, and the wire until `until`.
-    pub(super) fn sent(&mut self, class: usize, words: u16, until: Time) {
+    pub(super) fn sent(&mut self, class: Class, words: u16, until: Time) {
         self.room[class] -= u32::from(words);
         self.free_at = until;
-        self.turn = (class + 1) % self.queues.len();
+        self.turn = (class.index() + 1) % self.queues.len();
     }
 
     /// Queues a packet.
     pub(super) fn push(&mut self, class: Class, waiting: Waiting) {
         self.came += 1;
-        self.queues[class.index()].push_back((self.came, waiting));
+        self.queues[class].push_back((self.came, waiting));
     }
 
     /// The first packet of a class, if it may pass all older posted requests that wait, and the far side's buffer has space for it.
-    fn first(&self, class: usize, packets: &Packets) -> Option<&Waiting> {
+    fn first(&self, class: Class, packets: &Packets) -> Option<&Waiting> {
         let (number, first) = self.queues[class].front()?;
         let header = packets[first.packet].header();
-        let posted = self.queues[Class::Posted.index()].iter();
+        let posted = self.queues[Class::Posted].iter();
         let mut older = posted.take_while(|(posted, _)| posted < number);
         let is_free =
             older.all(|(_, older)| header.may_pass(packets[older.packet].header()) != Passing::No);
@@ -96,7 +96,9 @@ impl Outgoing {
 
     /// The times at which the first packet of each class may leave.
     pub(super) fn due(&self, packets: &Packets) -> impl Iterator<Item = Time> {
-        let firsts = (0..self.queues.len()).filter_map(|class| self.first(class, packets));
+        let firsts = Class::ALL
+            .into_iter()
+            .filter_map(|class| self.first(class, packets));
         firsts.map(|first| first.ready.max(self.free_at))
     }
 
@@ -105,10 +107,10 @@ impl Outgoing {
         &self,
         now: Time,
         packets: &Packets,
-        may: impl Fn(usize) -> bool,
-    ) -> Option<usize> {
-        let count = self.queues.len();
-        let classes = (0..count).map(|step| (self.turn + step) % count);
+        may: impl Fn(Class) -> bool,
+    ) -> Option<Class> {
+        let (before, after) = Class::ALL.split_at(self.turn);
+        let classes = after.iter().chain(before).copied();
         let is_due = |first: &Waiting| first.ready <= now;
         let mut open = classes.filter(|class| may(*class));
         open.find(|class| self.free_at <= now && self.first(*class, packets).is_some_and(is_due))
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_completion_passes_a_store_without_space_by_relaxed_ordering_alone() {
-        for (bits, expected) in [(0, None), (1, None), (2, Some(Class::Completion.index()))] {
+        for (bits, expected) in [(0, None), (1, None), (2, Some(Class::Completion))] {
             let mut packets = Packets::default();
             let mut outgoing = Outgoing::new(2);
             let function = FunctionId(1);

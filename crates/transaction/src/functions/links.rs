@@ -54,14 +54,7 @@ impl Functions {
         let Some(detected) = self.space_mut(place).record_surprise_down() else {
             return;
         };
-        fx.observe(Observation::Incident {
-            site: self.site(place),
-            what: Incident::Uncorrectable(UncorrectableError::SurpriseDown, detected),
-        });
-        let error = UncorrectableError::SurpriseDown;
-        if !self.contain_error(place, error, detected.severity) && detected.is_reported {
-            self.report(place, detected.severity);
-        }
+        self.report_detected(place, UncorrectableError::SurpriseDown, detected, fx);
     }
 
     /// Records a change of the `link` of the function at `place`. The upper end of a link logs it.

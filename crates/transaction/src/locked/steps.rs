@@ -278,11 +278,11 @@ impl LockedLoop {
     /// Gives up all remaining work, because memory cannot be reached or is inconsistent.
     pub fn fail(&mut self) {
         self.stage = Stage::Over;
-        self.first.push_back(Step::Report(Observation::Failed {
-            flow: self.work.flow,
-            bytes: (self.work.count - self.done) as u32,
-            offset: None,
-        }));
+        self.first.push_back(Step::Report(Observation::failed(
+            self.work.flow,
+            (self.work.count - self.done) as u32,
+            None,
+        )));
     }
 
     fn report(&mut self, note: LockNote) {

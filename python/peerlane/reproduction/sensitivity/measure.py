@@ -62,7 +62,7 @@ def save(
     Args:
         system: One of `systems()`.
         only: Measures one figure; what is known of the others stays.
-        executor: Workers that are processes; those of this machine, if absent.
+        executor: Workers that are processes; the processors of this machine, if absent.
         progress: Called with what is done, and how long the rest will take.
 
     Raises:

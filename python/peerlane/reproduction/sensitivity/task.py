@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
+from peerlane.dotted import split_path
 from peerlane.fabric.simulation import already_warned
 from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.inputs import (
     CONSTANT,
     Input,
+    choices,
     is_name,
     kinds,
     used,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from peerlane._core import Scenario
-
-_CHOICES = re.compile(r'is not known; write (".*)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +149,8 @@ def probe(system: str, one: Input) -> list[Move] | str:
             return [Move(one, attempt)]
     if not isinstance(value, str) or value == "none":
         return refused or []
-    listed = _CHOICES.search(_refusal(system, Move(one, to="no such choice")))
-    choices = re.findall(r'"([^"]+)"', listed[1]) if listed else []
-    moves = [Move(one, to=choice) for choice in choices if choice != value]
-    return moves or refused or []
+    others = (choice for choice in choices(split_path(one.name)[-1]) if choice != value)
+    return [Move(one, to=choice) for choice in others] or refused or []
 
 
 def _refusal(system: str, move: Move) -> str:

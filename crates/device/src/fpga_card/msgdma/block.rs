@@ -84,3 +84,34 @@ impl Block {
         is_fetched
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registers_of_a_prefetcher_that_nobody_uses_are_those_of_the_earlier_designs() {
+        let mut block = Block::new(prefetcher::TAGS, 0);
+        let store = |block: &mut Block, offset| block.store(offset, 1, Time::ZERO);
+        assert_eq!(store(&mut block, ONLY_LOADED_END), None);
+        assert!(!block.prefetcher.is_used());
+        assert_eq!(
+            store(&mut block, ONLY_LOADED_END - 4),
+            Some(Command::Continue)
+        );
+        assert_eq!(store(&mut block, ONLY_LOADED_END), Some(Command::Continue));
+        assert_eq!(store(&mut block, PREFETCHER_END), None);
+    }
+
+    #[test]
+    fn the_dword_that_completes_a_descriptor_lets_the_engine_continue() {
+        let mut block = Block::new(prefetcher::TAGS, 0);
+        let go = 1 << 31;
+        for offset in (DESCRIPTOR..PREFETCHER - 4).step_by(4) {
+            assert_eq!(block.store(offset, go, Time::ZERO), None);
+        }
+        let last = block.store(PREFETCHER - 4, go, Time::ZERO);
+        assert_eq!(last, Some(Command::Continue));
+        assert!(block.dispatcher.has_next());
+    }
+}

@@ -7,7 +7,7 @@ mod stream;
 
 use std::collections::VecDeque;
 
-use kernel::{Effects, Time};
+use kernel::Time;
 use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 
@@ -17,8 +17,8 @@ use super::event::{Event, EventKind};
 use super::parameters::Sharing;
 use super::reads::Purpose;
 use super::registers::Doorbell;
-use super::shared::{Lost, Shared};
-use super::{Nic, NicParameters, bus};
+use super::shared::{Context, Lost, Shared};
+use super::{NicParameters, bus};
 use fetches::{Fetch, Fetches};
 use job::{Job, Transfer};
 use messages::Messages;
@@ -83,32 +83,32 @@ impl Sender {
     pub(super) fn serve_doorbells(
         &mut self,
         doorbells: &mut Doorbells,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) -> bool {
         if doorbells.is_empty() {
             return false;
         }
-        let now = fx.now();
+        let now = cx.fx.now();
         let mut any = false;
         loop {
             let under_way = self.fetches.under_way();
             let may = |function: u8, bell: &Bell| {
-                shared.is_master(function)
+                cx.shared.is_master(function)
                     && under_way.has_room(function)
-                    && has_room(shared, function, bell)
+                    && has_room(cx.shared, function, bell)
             };
             let Some((function, bell)) = doorbells.next(now, may) else {
                 break;
             };
             any = true;
-            self.fetch(function, &bell, shared);
+            self.fetch(function, &bell, cx.shared);
         }
         // A function that waits until software takes events from a ring has a fault.
         let waits = |shared: &Shared, function, bell: &Bell| !has_room(shared, function, bell);
-        while let Some(function) = doorbells.next_waiting(now, |one, bell| waits(shared, one, bell))
+        while let Some(function) =
+            doorbells.next_waiting(now, |one, bell| waits(cx.shared, one, bell))
         {
-            shared.stop(function, Fault::RingFull, None, fx);
+            cx.stop(function, Fault::RingFull, None);
         }
         any
     }
@@ -152,15 +152,11 @@ impl Sender {
     }
 
     /// Begins the messages of descriptors that have arrived; GETs of others and own messages take turns.
-    pub(super) fn begin_messages(
-        &mut self,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) -> bool {
+    pub(super) fn begin_messages(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         loop {
             let others_first = self.others_turn && self.begin_others();
-            if !(others_first || self.begin_own(shared, fx) || self.begin_others()) {
+            if !(others_first || self.begin_own(cx) || self.begin_others()) {
                 return any;
             }
             any = true;
@@ -204,22 +200,17 @@ impl Sender {
     }
 
     /// Begins the message of the first descriptor that can begin.
-    fn begin_own(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+    fn begin_own(&mut self, cx: &mut Context<'_>) -> bool {
         if self.fetches.is_empty() {
             return false;
         }
         let mut in_turn = self.fetches.in_turn();
-        in_turn.any(|index| self.begin_fetched(index, shared, fx))
+        in_turn.any(|index| self.begin_fetched(index, cx))
     }
 
     /// Begins the message of a descriptor when enough of it has arrived.
-    fn begin_fetched(
-        &mut self,
-        index: usize,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) -> bool {
-        let now = fx.now();
+    fn begin_fetched(&mut self, index: usize, cx: &mut Context<'_>) -> bool {
+        let now = cx.fx.now();
         let fetch = self.fetches.get_mut(index);
         let head = Head::parse(&fetch.stream.peek(Descriptor::HEAD));
         let is_streamed = matches!(&head, Ok(head) if head.immediate().is_some());
@@ -227,12 +218,12 @@ impl Sender {
             return false;
         }
         if fetch.due == Time::ZERO {
-            fetch.due = now + shared.cycles(shared.parameters.parse_cycles);
+            fetch.due = cx.after(cx.shared.parameters.parse_cycles);
         }
         if fetch.due > now {
             return false;
         }
-        self.carry_out(index, head, shared, fx)
+        self.carry_out(index, head, cx)
     }
 
     /// Executes a descriptor. False if it must wait.
@@ -240,8 +231,7 @@ impl Sender {
         &mut self,
         index: usize,
         head: Result<Head, DescriptorError>,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
+        cx: &mut Context<'_>,
     ) -> bool {
         let fetch = self.fetches.get(index);
         let parsed = match head {
@@ -252,7 +242,7 @@ impl Sender {
             Err(error) => Err(Fault::from(error)),
         };
         let may_begin = match parsed.as_ref().map(|descriptor| &descriptor.body) {
-            Ok(Body::Get { .. }) => shared.bus.is_open(channel_of_gets(shared)),
+            Ok(Body::Get { .. }) => cx.shared.bus.is_open(channel_of_gets(cx.shared)),
             Ok(Body::NapImmediate(_) | Body::NapIndirect(_) | Body::Put { .. }) => {
                 self.messages.has_room(fetch.owner.function())
             }
@@ -263,32 +253,26 @@ impl Sender {
         }
         if let Some(fetch) = self.fetches.remove(index) {
             match parsed {
-                Ok(descriptor) => self.begin(fetch, descriptor, shared, fx),
-                Err(fault) => refuse_descriptor(&fetch, None, fault, shared, fx),
+                Ok(descriptor) => self.begin(fetch, descriptor, cx),
+                Err(fault) => refuse_descriptor(&fetch, None, fault, cx),
             }
         }
         true
     }
 
     /// Begins the work of a descriptor.
-    fn begin(
-        &mut self,
-        fetch: Fetch,
-        descriptor: Descriptor,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) {
+    fn begin(&mut self, fetch: Fetch, descriptor: Descriptor, cx: &mut Context<'_>) {
         let is_get = matches!(descriptor.body, Body::Get { .. });
-        let fault = if shared.bus.channel_to(descriptor.destination).is_none() {
+        let fault = if cx.shared.bus.channel_to(descriptor.destination).is_none() {
             Some(Fault::NoDestination)
-        } else if is_get && !shared.pairs.get(fetch.owner).has_key(descriptor.key) {
+        } else if is_get && !cx.shared.pairs.get(fetch.owner).has_key(descriptor.key) {
             // The answer to a GET has the key of the request.
             Some(Fault::Key)
         } else {
             None
         };
         if let Some(fault) = fault {
-            return refuse_descriptor(&fetch, Some(&descriptor), fault, shared, fx);
+            return refuse_descriptor(&fetch, Some(&descriptor), fault, cx);
         }
         let address = Address {
             source: fetch.owner,
@@ -307,9 +291,9 @@ impl Sender {
             if data.len() > self.largest as usize {
                 // The list of ranges is longer than a packet can carry.
                 let fault = Fault::Descriptor;
-                return refuse_descriptor(&fetch, Some(&descriptor), fault, shared, fx);
+                return refuse_descriptor(&fetch, Some(&descriptor), fault, cx);
             }
-            return send_get(&address, &data, shared, fx);
+            return send_get(&address, &data, cx);
         }
         let left = descriptor.body.len();
         let (stream, transfer) = match descriptor.body {
@@ -338,58 +322,51 @@ impl Sender {
     }
 
     /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
-    pub(super) fn pack(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
-        let largest = shared.parameters.network_payload.0 as u32;
+    pub(super) fn pack(&mut self, cx: &mut Context<'_>) -> bool {
+        let largest = cx.shared.parameters.network_payload.0 as u32;
         let mut any = false;
         loop {
-            let is_paced = self.nap_free_at > fx.now();
+            let is_paced = self.nap_free_at > cx.fx.now();
             let next = self.messages.next_to_pack(|job| {
                 let waits = is_paced && job.is_nap();
-                shared.bus.is_open(channel(job, shared)) && (!waits || job.is_lost())
+                cx.shared.bus.is_open(channel(job, cx.shared)) && (!waits || job.is_lost())
             });
             let Some(queue) = next else {
                 return any;
             };
             any = true;
             if self.messages.oldest(queue).is_lost() {
-                self.give_up_message(queue, shared, fx);
+                self.give_up_message(queue, cx);
             } else {
-                self.pack_one(queue, largest, shared, fx);
+                self.pack_one(queue, largest, cx);
             }
         }
     }
 
-    fn pack_one(
-        &mut self,
-        queue: usize,
-        largest: u32,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) {
-        let now = fx.now();
+    fn pack_one(&mut self, queue: usize, largest: u32, cx: &mut Context<'_>) {
         let packet = self.messages.begin_packet(queue, |job| {
-            let requester = shared.requester(job.address.source);
-            job.pack(job.next_len(largest), requester, fx.store())
+            let requester = cx.shared.requester(job.address.source);
+            job.pack(job.next_len(largest), requester, cx.fx.store())
         });
         let job = self.messages.oldest(queue);
-        let channel = channel(job, shared);
+        let channel = channel(job, cx.shared);
         let is_done = job.left == 0;
-        let parameters = &shared.parameters;
+        let parameters = &cx.shared.parameters;
         if let Transfer::Nap { is_immediate } = job.transfer {
-            let words = u32::from(bus::words(packet, fx.store()));
+            let words = u32::from(bus::words(packet, cx.fx.store()));
             let more = if is_immediate { words } else { 0 };
             let more = more * parameters.immediate_cycles;
-            self.nap_free_at = now + shared.cycles(parameters.nap_cycles + more);
+            self.nap_free_at = cx.after(parameters.nap_cycles + more);
         }
-        let ready = now + shared.cycles(parameters.packetise_cycles);
-        shared.bus.push(channel, packet, ready, fx.store());
+        let ready = cx.after(parameters.packetise_cycles);
+        cx.shared.bus.push(channel, packet, ready, cx.fx.store());
         if is_done {
-            self.end_message(queue, None, shared, fx);
+            self.end_message(queue, None, cx);
         }
     }
 
     /// Ends a message whose data cannot be read.
-    fn give_up_message(&mut self, queue: usize, shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
+    fn give_up_message(&mut self, queue: usize, cx: &mut Context<'_>) {
         let job = self.messages.oldest(queue);
         let Address {
             source: owner,
@@ -401,26 +378,20 @@ impl Sender {
             ..
         } = job.address;
         if job.is_nap() && job.packed > 0 {
-            let packet = job.abort(shared.requester(owner), fx.store());
-            let (channel, now) = (channel(job, shared), fx.now());
-            shared.bus.push(channel, packet, now, fx.store());
+            let packet = job.abort(cx.shared.requester(owner), cx.fx.store());
+            let (channel, now) = (channel(job, cx.shared), cx.fx.now());
+            cx.shared.bus.push(channel, packet, now, cx.fx.store());
         }
         if is_answer {
-            shared.refuse_get((owner, destination), key, (label, Fault::Source), fx);
+            cx.refuse_get((owner, destination), key, (label, Fault::Source));
         }
         let lost = Lost::of_message(&probe, job.packed, job.left);
-        shared.stop(owner.function(), Fault::Source, lost, fx);
-        self.end_message(queue, Some(Fault::Source), shared, fx);
+        cx.stop(owner.function(), Fault::Source, lost);
+        self.end_message(queue, Some(Fault::Source), cx);
     }
 
     /// Ends a message: the sender gets an event if it wants one, or if there was an error.
-    fn end_message(
-        &mut self,
-        queue: usize,
-        fault: Option<Fault>,
-        shared: &mut Shared,
-        fx: &mut Effects<'_, Nic>,
-    ) {
+    fn end_message(&mut self, queue: usize, fault: Option<Fault>, cx: &mut Context<'_>) {
         let Some(job) = self.messages.remove_oldest(queue) else {
             return;
         };
@@ -433,10 +404,10 @@ impl Sender {
             label,
             ..
         } = job.address;
-        if is_answer || !shared.pairs.get(source).has_kept(epoch) {
+        if is_answer || !cx.shared.pairs.get(source).has_kept(epoch) {
             return;
         }
-        shared.pairs.get_mut(source).sent.give_back();
+        cx.shared.pairs.get_mut(source).sent.give_back();
         if tell_sender || fault.is_some() {
             let event = Event {
                 kind: EventKind::Sent,
@@ -445,7 +416,7 @@ impl Sender {
                 len: job.packed as u32,
                 word: label.into(),
             };
-            shared.tell_sender(source, &event, fx);
+            cx.tell_sender(source, &event);
         }
     }
 
@@ -461,8 +432,8 @@ impl Sender {
 }
 
 /// Sends a GET to the other side as it is; this side has no further work with it.
-fn send_get(address: &Address, data: &[u8], shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
-    let pair = shared.pairs.get_mut(address.source);
+fn send_get(address: &Address, data: &[u8], cx: &mut Context<'_>) {
+    let pair = cx.shared.pairs.get_mut(address.source);
     if pair.has_kept(address.epoch) {
         pair.sent.give_back();
     }
@@ -470,18 +441,18 @@ fn send_get(address: &Address, data: &[u8], shared: &mut Shared, fx: &mut Effect
     let mut header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32)
         .expect("the descriptor fits in a packet");
     header.magic = address.key;
-    header.requester = shared.requester(from);
-    if shared.bus.get_channel().is_some() {
+    header.requester = cx.shared.requester(from);
+    if cx.shared.bus.get_channel().is_some() {
         header.traffic_class = GETS;
     }
     let stamp = Stamp {
         flow: None,
         ..address.stamp(0, false)
     };
-    let packet = fx.store().make(header.into(), stamp, data);
-    let ready = fx.now() + shared.cycles(shared.parameters.packetise_cycles);
-    let channel = channel_of_gets(shared);
-    shared.bus.push(channel, packet, ready, fx.store());
+    let packet = cx.fx.store().make(header.into(), stamp, data);
+    let ready = cx.after(cx.shared.parameters.packetise_cycles);
+    let channel = channel_of_gets(cx.shared);
+    cx.shared.bus.push(channel, packet, ready, cx.fx.store());
 }
 
 /// Refuses a descriptor: counts the fault, and reports it to the owner.
@@ -489,13 +460,12 @@ fn refuse_descriptor(
     fetch: &Fetch,
     descriptor: Option<&Descriptor>,
     fault: Fault,
-    shared: &mut Shared,
-    fx: &mut Effects<'_, Nic>,
+    cx: &mut Context<'_>,
 ) {
     let lost = descriptor
         .and_then(|descriptor| Lost::of_message(&descriptor.probe, 0, descriptor.body.len()));
-    shared.stop(fetch.owner.function(), fault, lost, fx);
-    let pair = shared.pairs.get_mut(fetch.owner);
+    cx.stop(fetch.owner.function(), fault, lost);
+    let pair = cx.shared.pairs.get_mut(fetch.owner);
     if pair.has_kept(fetch.epoch) {
         pair.sent.give_back();
         let event = Event {
@@ -505,7 +475,7 @@ fn refuse_descriptor(
             len: 0,
             word: descriptor.map_or(0, |descriptor| descriptor.label.into()),
         };
-        shared.tell_sender(fetch.owner, &event, fx);
+        cx.tell_sender(fetch.owner, &event);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     RootComplexConfig, RootComplexParameters, RootTimer, TranslationOrder,
 };
 
-/// Software that performs the accesses of a test, and records what it receives.
+/// Software that does what a test requests, and records what it receives.
 #[derive(Debug, Default)]
 struct Software {
     accesses: VecDeque<CoreAccess>,

@@ -6,7 +6,7 @@ use super::{
     BANDWIDTH_MANAGEMENT, BANDWIDTH_NOTIFICATION, BOUNDARY_128, ConfigSpace, DEVICE_CAPABILITIES,
     DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, DEVICE_CONTROL_BITS,
     DEVICE_CONTROL_RESET, DEVICE_STATUS_CLEARED, END_TO_END_PREFIX, EXPRESS, EXPRESS_BYTES,
-    EXTENDED_FMT, EXTENDED_TAGS, EXTENDED_TAGS_ENABLE, Express, FUNCTION_LEVEL_RESET, ID,
+    EXPRESS_ID, EXTENDED_FMT, EXTENDED_TAGS, EXTENDED_TAGS_ENABLE, Express, FUNCTION_LEVEL_RESET,
     IDO_COMPLETION_ENABLE, IDO_REQUEST_ENABLE, L0S_ENABLE, L0S_SUPPORT, L1_ENABLE, L1_SUPPORT,
     LATENCIES_WITHOUT_LIMIT, LINK_ACTIVE, LINK_ACTIVE_REPORTING, LINK_CAPABILITIES,
     LINK_CAPABILITIES_2, LINK_CONTROL, LINK_CONTROL_2, LINK_CONTROL_BITS, LINK_DISABLE, ONE_PREFIX,
@@ -18,7 +18,7 @@ use crate::config::space::bits_if;
 
 impl ConfigSpace {
     pub(in crate::config) fn declare_express(&mut self, express: &Express) {
-        self.append_capability(EXPRESS_BYTES, ID);
+        self.append_capability(EXPRESS_BYTES, EXPRESS_ID);
         let Express { port, tags, .. } = *express;
         let is_endpoint = port == PortType::Endpoint;
         // Ports of switches send no non-posted requests.
@@ -113,7 +113,7 @@ impl ConfigSpace {
     /// Declares the capability of a virtual function. The sizes, the tags and the link of its physical function apply to it (PCIe
     /// Base 9.3.5).
     pub(in crate::config) fn declare_virtual_express(&mut self, express: &Express) {
-        self.append_capability(EXPRESS_BYTES, ID);
+        self.append_capability(EXPRESS_BYTES, EXPRESS_ID);
         let mut physical = Self::empty();
         physical.declare_express(express);
         for register in [

@@ -179,11 +179,7 @@ fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
         let mut all = told(&mut work, &mut memory, 8);
         memory.insert(0, later);
         all.extend(told(&mut work, &mut memory, 100));
-        let failed = Observation::Failed {
-            flow: FlowId(1),
-            bytes: 1,
-            offset: None,
-        };
+        let failed = Observation::failed(FlowId(1), 1, None);
         let last: Vec<&str> = all
             .iter()
             .rev()

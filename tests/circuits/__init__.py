@@ -1,0 +1,1 @@
+"""Circuits in the place of device models."""

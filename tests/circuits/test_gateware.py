@@ -1,0 +1,50 @@
+"""The lint and the short benches of circuits, under Icarus; `make benches` runs all of both."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import MISSING
+
+GATEWARE = Path(__file__).parents[2] / "gateware"
+BENCHES = tomllib.loads((GATEWARE / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
+SHORT = sorted({bench["module"] for bench in BENCHES if not bench.get("long")})
+
+pytestmark = pytest.mark.skipif(not shutil.which("iverilog"), reason=f"iverilog {MISSING}")
+
+
+def run(*command: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, *command],
+        cwd=GATEWARE,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("module", SHORT)
+def test_a_bench_passes(module: str) -> None:
+    run("tb/bench.py", module, "--short", "--jobs", "1")
+
+
+@pytest.mark.seconds(5)
+def test_icarus_takes_every_circuit_and_refuses_bad_parameters() -> None:
+    run("lint.py", "--tool", "icarus")
+
+
+def test_every_shared_module_has_a_short_bench() -> None:
+    shared = {path.stem for path in (GATEWARE / "rtl" / "common").glob("*.sv")}
+    assert shared <= set(SHORT)
+
+
+def test_every_mutant_of_a_proof_still_changes_its_circuit() -> None:
+    run("prove.py", "--check")

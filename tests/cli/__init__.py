@@ -1,0 +1,1 @@
+"""The command line: its contracts, files, streams and tables."""

@@ -1,0 +1,1 @@
+"""What flows wait for."""

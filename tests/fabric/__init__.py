@@ -1,0 +1,1 @@
+"""Fabrics and simulations: building, settings, workloads and what happens in them."""

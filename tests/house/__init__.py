@@ -1,0 +1,1 @@
+"""The rules of the house: generated files, documents, words, imports, the wheel."""

@@ -1,0 +1,1 @@
+"""Listings of machines that become scenarios."""

@@ -1,0 +1,1 @@
+"""Device models of one's own, and the drive that is one."""

@@ -1,0 +1,451 @@
+"""The model `nvme` under a driver that follows the specification, NVM Express 1.4."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from models.nvme_driver import (
+    ACQ,
+    ALL,
+    AQA,
+    ASQ,
+    CAP,
+    CC,
+    CREATE_CQ,
+    CREATE_SQ,
+    CSTS,
+    DOORBELLS,
+    ENABLE,
+    ENTRY_SIZES,
+    FATAL,
+    FLUSH,
+    GET_FEATURES,
+    INTMC,
+    INTMS,
+    MANY_QUEUES,
+    NORMAL_SHUTDOWN,
+    PAGE,
+    READ,
+    READY,
+    SET_FEATURES,
+    VS,
+    WRITE,
+    Drive,
+    driven,
+    pattern,
+    run,
+)
+from peerlane import Device, Fabric, ScenarioError, Simulation
+
+
+@driven()
+async def test_registers_after_power_on_and_the_handshake_of_enable(drive: Drive) -> None:
+    cap = await drive.load(CAP, 8)
+    assert cap & 0xFFFF == 1023
+    assert cap >> 16 & 1 == 1, "contiguous queues"
+    assert cap >> 24 & 0xFF >= 1
+    assert cap >> 32 & 0xF == 0, "doorbells side by side"
+    assert cap >> 37 & 0xFF == 1, "the NVM command set"
+    assert cap >> 48 & 0xF == 0, "pages of 4 KiB"
+    assert await drive.load(CAP) == cap & ALL
+    assert await drive.load(CAP + 4) == cap >> 32
+    assert await drive.load(VS) == 0x1_0400
+    assert await drive.load(CC) == await drive.load(CSTS) == 0
+    await drive.enable()
+    assert await drive.load(CSTS) == READY
+    assert await drive.load(CC) == ENTRY_SIZES | ENABLE
+    assert await drive.load(AQA) == 31 << 16 | 31
+    address = await drive.load(ASQ, 8)
+    await drive.disable()
+    assert await drive.load(CSTS) == 0
+    assert await drive.load(ASQ, 8) == address, "admin queues outlast a reset of the controller"
+
+
+@driven()
+async def test_blocks_that_were_never_written_are_zero_and_a_reset_keeps_the_others(
+    drive: Drive,
+) -> None:
+    await drive.bring_up()
+    buffer = drive.memory(PAGE)
+    drive.thread.set(buffer, pattern(1, PAGE))
+    assert (await drive.write(0, 8, (buffer, 0))).status == 0
+    await drive.bring_up()
+    target = drive.memory(2 * PAGE)
+    assert (await drive.read(0, 16, (target, target + PAGE))).status == 0
+    assert drive.thread.look(target, PAGE) == pattern(1, PAGE)
+    assert drive.thread.look(target + PAGE, PAGE) == bytes(PAGE)
+
+
+@driven()
+async def test_deep_queues_wrap_and_each_command_ends_once_with_its_own_data(drive: Drive) -> None:
+    await drive.bring_up(queues=4, entries=16)
+    buffers = {number: drive.memory(16 * PAGE) for number in range(1, 5)}
+    for round_ in range(8):
+        opcode = READ if round_ % 2 else WRITE
+        ids: dict[int, list[int]] = {}
+        for number, buffer in buffers.items():
+            pair = drive.pairs[number]
+            for slot in range(15):
+                place = buffer + PAGE * slot
+                seed = 100 * number + slot + round_ // 2
+                data = bytes(PAGE) if opcode == READ else pattern(seed, PAGE)
+                drive.thread.set(place, data)
+                words = [1000 * number + 8 * slot, 0, 7]
+                one = drive.submit(pair, opcode, namespace=1, prp=(place, 0), words=words)
+                ids.setdefault(number, []).append(one)
+            await drive.ring(pair)
+        for number, buffer in buffers.items():
+            ends = await drive.wait(drive.pairs[number], *ids[number])
+            assert all((end.status, end.queue) == (0, number) for end in ends)
+            for slot in range(15):
+                seed = 100 * number + slot + round_ // 2
+                assert drive.thread.look(buffer + PAGE * slot, PAGE) == pattern(seed, PAGE)
+    assert drive.pairs[1].ids == 120, "each queue was passed 7 times"
+
+
+@driven()
+async def test_a_full_completion_queue_holds_ends_back_until_software_has_taken_entries(
+    drive: Drive,
+) -> None:
+    await drive.enable()
+    pair = await drive.create(1, 8)
+    few = drive.memory(PAGE)
+    drive.thread.set(few, bytes(PAGE))
+    words = [3 << 16 | 2, 1]
+    done = await drive.admin(CREATE_CQ, prp=(few, 0), words=words)
+    assert done.status == 0
+    own = drive.memory(PAGE)
+    done = await drive.admin(CREATE_SQ, prp=(own, 0), words=[7 << 16 | 2, 2 << 16 | 1])
+    assert done.status == 0
+    pair.number, pair.submissions, pair.completions = 2, own, few
+    ids = [drive.submit(pair, FLUSH, namespace=1) for _ in range(7)]
+    await drive.ring(pair)
+    await drive.thread.work(100_000)
+    pair.entries = 4
+    taken = [drive.look(pair) for _ in range(4)]
+    assert [one is not None for one in taken] == [True, True, True, False]
+    await drive.store(DOORBELLS + 8 * 2 + 4, pair.head)
+    await drive.thread.work(100_000)
+    await drive.take(pair)
+    await drive.thread.work(100_000)
+    await drive.take(pair)
+    assert sorted(pair.done) == ids
+
+
+@driven(commands=4, media_read_latency="0 ns")
+async def test_a_reset_in_the_middle_stops_all_transfers_before_ready_falls(drive: Drive) -> None:
+    await drive.bring_up()
+    pair, buffer = drive.pairs[1], drive.memory(32 * 2 * PAGE)
+    for slot in range(32):
+        place = buffer + 2 * PAGE * slot
+        prp = (place, place + PAGE)
+        drive.submit(pair, READ, namespace=1, prp=prp, words=[16 * slot, 0, 15])
+    await drive.ring(pair)
+    await drive.thread.work(15_000)
+    await drive.disable()
+    before = drive.thread.look(buffer, 64 * PAGE)
+    written = before.count(0)
+    assert 0 < written < len(before), "the reset came in the middle"
+    await drive.thread.work(1_000_000)
+    assert drive.thread.look(buffer, 64 * PAGE) == before
+    await drive.bring_up()
+    assert (await drive.read(0, 8, (buffer, 0))).status == 0
+
+
+@driven(program_latency="2 ms")
+async def test_shutdown_ends_after_the_write_cache_is_empty_and_a_reset_begins_anew(
+    drive: Drive,
+) -> None:
+    await drive.bring_up()
+    page = drive.memory(PAGE)
+    began = drive.thread.now_ns
+    assert (await drive.write(0, 8, (page, 0))).status == 0
+    assert drive.thread.now_ns - began < 100_000, "in the cache"
+    await drive.store(CC, await drive.load(CC) | NORMAL_SHUTDOWN)
+    assert await drive.load(CSTS) >> 2 & 3 == 1
+    await drive.shut_down()
+    assert drive.thread.now_ns - began > 2_100_000, "program operation and shutdown time"
+    pair = drive.pairs[1]
+    drive.submit(pair, FLUSH, namespace=1)
+    await drive.ring(pair)
+    await drive.thread.work(100_000)
+    assert drive.look(pair) is None, "no command after a shutdown"
+    await drive.bring_up()
+    assert await drive.load(CSTS) == READY
+    assert (await drive.read(0, 8, (page, 0))).status == 0
+
+
+@driven(program_latency="2 ms")
+async def test_a_flush_waits_for_the_dies_and_a_write_through_too(drive: Drive) -> None:
+    await drive.bring_up()
+    page, pair = drive.memory(PAGE), drive.pairs[1]
+    times = []
+    for opcode, words in [(WRITE, [0, 0, 7]), (FLUSH, []), (WRITE, [64, 0, 1 << 30 | 7])]:
+        began = drive.thread.now_ns
+        done = await drive.command(pair, opcode, namespace=1, prp=(page, 0), words=words)
+        assert done.status == 0
+        times.append(drive.thread.now_ns - began)
+    cached, flush, through = times
+    assert cached < 100_000
+    assert flush > 1_900_000 - cached
+    assert through > 2_000_000
+
+
+def test_media_times_latency_of_one_read_and_channels_side_by_side() -> None:
+    def time(count: int, **settings: Any) -> float:
+        taken: list[float] = []
+
+        async def program(drive: Drive) -> None:
+            await drive.bring_up(entries=128)
+            pair, buffer = drive.pairs[1], drive.memory(64 * PAGE)
+            began = drive.thread.now_ns
+            ids = [
+                drive.submit(
+                    pair, READ, namespace=1, prp=(buffer + PAGE * one, 0), words=[32 * one, 0, 7]
+                )
+                for one in range(count)
+            ]
+            await drive.ring(pair)
+            await drive.wait(pair, *ids)
+            taken.append(drive.thread.now_ns - began)
+
+        run(program, **settings)
+        return taken[0]
+
+    latency = 1_000_000
+    settings = {"media_read_latency": "1 ms", "channels": 4, "dies": 1, "queue_entries": 128}
+    assert latency < time(1, **settings) < 1.1 * latency
+    assert latency < time(4, **settings) < 1.1 * latency
+    assert 4 * latency < time(16, **settings) < 4.4 * latency
+    assert latency < time(16, **settings | {"dies": 4}) < 1.1 * latency
+
+
+@driven()
+async def test_each_queue_interrupts_by_its_own_vector_and_a_mask_holds_it_back(
+    drive: Drive,
+) -> None:
+    await drive.bring_up(queues=2)
+    simulation = drive.simulation
+    vectors = {number: simulation.vector("ssd", number) for number in (1, 2)}
+    simulation.interrupts("h0")
+    for number in (2, 2, 1):
+        pair = drive.pairs[number]
+        drive.submit(pair, FLUSH, namespace=1)
+        await drive.ring(pair)
+    await drive.thread.work(100_000)
+    counts = {vectors[2].message: 2, vectors[1].message: 1}
+    assert simulation.interrupts("h0") == counts
+    await drive.thread.store(vectors[1].control, 1, 4)
+    drive.submit(drive.pairs[1], FLUSH, namespace=1)
+    await drive.ring(drive.pairs[1])
+    await drive.thread.work(100_000)
+    assert simulation.interrupts("h0") == {}
+    assert await drive.thread.load(vectors[1].pending, 8) >> vectors[1].bit & 1
+    await drive.thread.store(vectors[1].control, 0, 4)
+    await drive.thread.work(10_000)
+    assert simulation.interrupts("h0") == {vectors[1].message: 1}
+
+
+@driven()
+async def test_the_mask_registers_hold_interrupts_back_where_msi_is_used(drive: Drive) -> None:
+    await drive.enable()
+    drive.pairs[0].message = None
+    drive.simulation.interrupts("h0")
+    await drive.store(INTMS, 1)
+    assert await drive.load(INTMC) == 1
+    drive.submit(drive.pairs[0], GET_FEATURES, words=[1])
+    await drive.ring(drive.pairs[0])
+    await drive.thread.work(100_000)
+    assert drive.simulation.interrupts("h0") == {}
+    await drive.store(INTMC, 1)
+    await drive.thread.work(10_000)
+    assert sum(drive.simulation.interrupts("h0").values()) == 1
+
+
+@driven()
+async def test_coalescing_gives_one_interrupt_for_several_entries_or_after_its_time(
+    drive: Drive,
+) -> None:
+    await drive.bring_up()
+    pair, simulation = drive.pairs[1], drive.simulation
+    message = simulation.vector("ssd", 1).message
+    assert (await drive.admin(SET_FEATURES, words=[8, 5 << 8 | 3])).status == 0
+    simulation.interrupts("h0")
+    for count, expected in [(4, 1), (3, 0)]:
+        for _ in range(count):
+            drive.submit(pair, FLUSH, namespace=1)
+        await drive.ring(pair)
+        await drive.thread.work(100_000)
+        assert simulation.interrupts("h0").get(message, 0) == expected
+    await drive.thread.work(500_000)
+    assert simulation.interrupts("h0") == {message: 1}
+    assert (await drive.admin(SET_FEATURES, words=[9, 1 << 16 | 1])).status == 0
+    simulation.interrupts("h0")
+    for _ in range(3):
+        drive.submit(pair, FLUSH, namespace=1)
+    await drive.ring(pair)
+    await drive.thread.work(100_000)
+    assert simulation.interrupts("h0") == {message: 3}
+
+
+@driven()
+async def test_wrong_settings_of_the_controller_are_fatal_until_it_is_reset(drive: Drive) -> None:
+    await drive.disable()
+    for configuration, attributes in [
+        (1 << 4, 31 << 16 | 31),
+        (5 << 7, 31 << 16 | 31),
+        (1 << 11, 31 << 16 | 31),
+        (0, 31 << 16),
+        (0, 31),
+    ]:
+        await drive.store(AQA, attributes)
+        await drive.store(ACQ, drive.page, 8)
+        await drive.store(CC, ENTRY_SIZES | configuration | ENABLE)
+        await drive.thread.work(200_000)
+        assert await drive.load(CSTS) == FATAL
+        await drive.store(CC, 0)
+        await drive.thread.work(1000)
+        assert await drive.load(CSTS) == 0
+    await drive.enable()
+    await drive.disable()
+    await drive.store(ASQ, 1 << 40, 8)
+    await drive.store(CC, ENTRY_SIZES | ENABLE)
+    await drive.until(READY, READY)
+    await drive.store(DOORBELLS, 1)
+    await drive.thread.work(100_000)
+    assert await drive.load(CSTS) & FATAL, "entries that cannot be read"
+    await drive.bring_up()
+
+
+@driven()
+async def test_pages_of_64_kib_of_the_host(drive: Drive) -> None:
+    await drive.enable()
+    await drive.disable()
+    drive.host_page = 1 << 16
+    base = drive.memory(6 << 16)
+    admin = drive.pair(0, 32, 0)
+    admin.submissions, admin.completions = base, base + (1 << 16)
+    drive.thread.set(base, bytes(2 << 16))
+    await drive.store(ASQ, base, 8)
+    await drive.store(ACQ, base + (1 << 16), 8)
+    await drive.store(CC, ENTRY_SIZES | 4 << 7 | ENABLE)
+    await drive.until(READY, READY)
+    await drive.create(1, 1024)
+    data = base + (3 << 16)
+    drive.thread.set(data, pattern(3, 1 << 17))
+    assert (await drive.write(0, 256, (data, data + (1 << 16)))).status == 0
+    drive.thread.set(data, bytes(1 << 17))
+    assert (await drive.read(0, 256, (data, data + (1 << 16)))).status == 0
+    assert drive.thread.look(data, 1 << 17) == pattern(3, 1 << 17)
+
+
+@driven()
+async def test_a_function_level_reset_takes_all_but_the_blocks(drive: Drive) -> None:
+    await drive.bring_up()
+    page, pair = drive.memory(PAGE), drive.pairs[1]
+    drive.thread.set(page, pattern(5, PAGE))
+    assert (await drive.write(3, 8, (page, 0))).status == 0
+    state = State.of(drive)
+    for slot in range(8):
+        drive.submit(pair, READ, namespace=1, prp=(page, 0), words=[800 + 8 * slot, 0, 7])
+    await drive.ring(pair)
+    await drive.thread.work(10_000)
+    function_level_reset(drive)
+    assert drive.look(pair) is None, "the reset comes before the ends of the commands"
+    await drive.thread.work(200_000)
+    state.restore(drive)
+    assert await drive.load(CC) == await drive.load(CSTS) == 0
+    assert await drive.load(ASQ, 8) == await drive.load(AQA) == 0
+    drive.thread.set(page, bytes(PAGE))
+    await drive.thread.work(1_000_000)
+    assert drive.thread.look(page, PAGE) == bytes(PAGE), "no transfer from before the reset"
+    await drive.bring_up()
+    assert (await drive.read(3, 8, (page, 0))).status == 0
+    assert drive.thread.look(page, PAGE) == pattern(5, PAGE)
+
+
+def function_level_reset(drive: Drive) -> None:
+    """Sets Initiate Function Level Reset."""
+    read, write = drive.simulation.config_read, drive.simulation.config_write
+    at = read("h0", drive.function, 0x34, size=1)
+    while read("h0", drive.function, at, size=1) != 0x10:
+        at = read("h0", drive.function, at + 1, size=1)
+    control = read("h0", drive.function, at + 8, size=2)
+    write("h0", drive.function, at + 8, control | 1 << 15, size=2)
+
+
+@dataclass(frozen=True)
+class State:
+    """The state that a driver keeps over a function level reset: configuration and MSI-X table."""
+
+    configuration: dict[int, int]
+    entries: list[tuple[int, bytes]]
+
+    @classmethod
+    def of(cls, drive: Drive) -> State:
+        simulation = drive.simulation
+        places = range(0, 256, 4)
+        words = {at: simulation.config_read("h0", drive.function, at) for at in places}
+        entries = [simulation.vector(drive.name, number).entry for number in range(2)]
+        return cls(words, [(at, simulation.read("h0", at, 16)) for at in entries])
+
+    def restore(self, drive: Drive) -> None:
+        """Writes BARs, capabilities, the command register and the table as they were."""
+        simulation = drive.simulation
+        for at in (*range(0x10, 0x28, 4), *range(0x40, 256, 4)):
+            simulation.config_write("h0", drive.function, at, self.configuration[at])
+        command = self.configuration[4] & 0xFFFF
+        simulation.config_write("h0", drive.function, 4, command, size=2)
+        for at, entry in self.entries:
+            simulation.write("h0", at, entry)
+
+
+def test_scenarios_set_its_parameters_and_wrong_ones_get_a_message() -> None:
+    def scenario(line: str) -> str:
+        return f'[hosts.h0]\n[devices.d]\nupstream = "h0"\nmodel = "nvme"\n{line}\n'
+
+    Simulation(scenario('max_transfer = "1 MiB"'))
+    for line, message in [
+        (
+            "dies = 65",
+            "<text>:5: devices.d.dies: 65 is out of range; write a value from 1 up to 64",
+        ),
+        ('strip = "4 KiB"', 'unknown key "strip" in devices.d; did you mean "stripe"'),
+        ("ready_time = 3", "devices.d.ready_time"),
+    ]:
+        with pytest.raises(ScenarioError, match=re.escape(message)):
+            Simulation(scenario(line))
+    with pytest.raises(ValueError, match="is the name of a built-in model"):
+        Simulation(scenario(""), models={"nvme": Other})
+
+
+class Other(Device):
+    """A model with the name of one of ours."""
+
+
+def test_two_drives_have_serial_numbers_and_identifiers_of_their_own() -> None:
+    fabric = Fabric("nvme").host("h0").switch("s0", "h0")
+    for name in ("a", "b"):
+        fabric.device(
+            name, "s0", model="nvme", block_size="4 KiB", capacity="16 MiB", **MANY_QUEUES
+        )
+    simulation = fabric.simulation()
+    found = []
+    for name in ("a", "b"):
+        drive = Drive(simulation, simulation.host_thread("h0"), name)
+
+        async def program(drive: Drive = drive) -> tuple[bytes, bytes]:
+            await drive.enable()
+            namespace = await drive.identify(0, 1)
+            assert namespace[:8] == struct.pack("<Q", 4096)
+            assert namespace[130] == 12
+            return (await drive.identify(1))[4:24], (await drive.identify(3, 1))[4:20]
+
+        found.append(drive.thread.run(program()))
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]

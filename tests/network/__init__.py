@@ -1,0 +1,1 @@
+"""Networks of routers and their loads."""

@@ -1,0 +1,1 @@
+"""Published systems and what is judged of them."""

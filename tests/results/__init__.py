@@ -1,0 +1,1 @@
+"""Results and captures: fields, tables, figures and traces."""

@@ -1,0 +1,1 @@
+"""Sweeps, repeated runs and clusters."""
