@@ -93,13 +93,10 @@ mod tests {
     fn the_registers_of_a_prefetcher_that_nobody_uses_are_those_of_the_earlier_designs() {
         let mut block = Block::new(prefetcher::TAGS, 0);
         let store = |block: &mut Block, offset| block.store(offset, 1, Time::ZERO);
-        assert_eq!(store(&mut block, ONLY_LOADED_END), None);
+        assert_eq!(store(&mut block, 0xa0), None);
         assert!(!block.prefetcher.is_used());
-        assert_eq!(
-            store(&mut block, ONLY_LOADED_END - 4),
-            Some(Command::Continue)
-        );
-        assert_eq!(store(&mut block, ONLY_LOADED_END), Some(Command::Continue));
+        assert_eq!(store(&mut block, 0x9c), Some(Command::Continue));
+        assert_eq!(store(&mut block, 0xa0), Some(Command::Continue));
         assert_eq!(store(&mut block, PREFETCHER_END), None);
     }
 
