@@ -496,7 +496,7 @@ fn all_keys_that_are_written_have_their_paths() {
     let tables = scenario.all_tables();
     let keys: Vec<String> = tables
         .iter()
-        .flat_map(|one| one.keys())
+        .flat_map(TableAt::keys)
         .map(|(path, value)| format!("{path}={value}"))
         .collect();
     for key in [
