@@ -98,7 +98,7 @@ mod tests {
     use crate::{Enumerated, Places};
 
     fn plan(text: &str) -> FabricPlan {
-        let source = Source::new("test", text, |_, _| Vec::new());
+        let source = Source::new("test", text, |_, _| scenario::Elsewhere::default());
         let table = source.parse(text).expect("the text is TOML");
         let mut root = Section::new(&source, String::new(), 1, &table);
         let scenario = FabricScenario::read(&mut root, source.file(), &Models::default());
