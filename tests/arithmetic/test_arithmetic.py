@@ -51,7 +51,7 @@ def test_rates_are_those_of_the_arithmetic(first: int, seed: int) -> None:
 
 def test_the_arithmetic_imports_nothing_of_the_simulator() -> None:
     for path in sorted(PACKAGE.glob("*.py")):
-        if path.name in COMPARE:
+        if path.name in COMPARE or path.name.startswith("test_"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

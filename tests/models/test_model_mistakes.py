@@ -132,7 +132,7 @@ def test_a_bench_names_the_access_that_is_refused() -> None:
     bench.write(0, 0, 1)
     read = bench.take()
     assert read is not None
-    with pytest.raises(ValueError, match=r"the read is given 3 bytes; .* as it asks for, 8"):
+    with pytest.raises(ValueError, match=r"the read is given 3 bytes; .* as it requests, 8"):
         bench.complete(read, bytes(3))
     with pytest.raises(TypeError, match="the memory of a bench is bytes; give a bytearray"):
         Bench(Silent, memory=bytes(4))  # type: ignore[arg-type]

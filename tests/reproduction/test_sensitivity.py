@@ -326,6 +326,19 @@ def test_a_record_is_stale_when_a_module_of_the_system_has_another_text(
     assert len(found | {record.experiments_digest("x")}) == 4
 
 
+def test_a_docstring_makes_no_record_stale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
+    module = tmp_path / "machine.py"
+    found = set()
+    for words in ("bytes", "bytes\nof a page"):
+        text = f'"""Sizes."""\n\nsize = 1\n"""In {words}."""\n\nname = "in {words!r}"\n'
+        module.write_text(text.replace(f"{words!r}", "bytes"), encoding="utf-8")
+        found.add(record.experiments_digest("x"))
+    assert len(found) == 1
+    module.write_text(module.read_text().replace('"in bytes"', '"in pages"'), encoding="utf-8")
+    assert record.experiments_digest("x") not in found
+
+
 def test_our_own_choices_are_no_sources() -> None:
     ours = ("", "our choice", "our choice: none", "common on Linux", "a common choice", "fitted to")
     assert not any(map(is_independent, ours))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import tomllib
@@ -89,10 +90,20 @@ def scenario_digest(system: str) -> str:
 
 
 def experiments_digest(system: str) -> str:
-    """SHA-256 of the text of a system's modules, which have its constants, too."""
+    """SHA-256 of a system's modules, which have its constants, too, without their docstrings."""
     folder = Path(str(folder_of(system)))
     modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
-    return digest({name: path.read_text(encoding="utf-8") for name, path in modules.items()})
+    return digest({name: _code(path.read_text(encoding="utf-8")) for name, path in modules.items()})
+
+
+def _code(text: str) -> str:
+    """The lines of a module without strings that stand alone, and without empty lines."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
+                lines[first - 1 : last] = [""] * (last - first + 1)
+    return "\n".join(filter(None, lines))
 
 
 def profile_digests(names: Iterable[str]) -> dict[str, str]:
