@@ -398,8 +398,10 @@ fn known_area() -> Option<Area> {
     (trap != 0).then(|| Area::at(trap))
 }
 
-/// Reserves the slots in advance.
+/// Reserves the slots in advance. Threads that call it at the same time get one area, because only one trap can be known.
 pub fn prepare() -> Option<()> {
+    static ALONE: Lock<()> = Lock::new(());
+    let _alone = ALONE.lock()?;
     if known_area().is_some() {
         return Some(());
     }
