@@ -40,6 +40,7 @@ __all__ = [
     "call_model",
     "cards",
     "catalogue",
+    "fix",
     "frame_cycles",
     "histogram_buckets",
     "histogram_quantile",
