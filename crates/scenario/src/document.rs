@@ -51,7 +51,7 @@ pub struct Source {
     elsewhere: FindElsewhere,
 }
 
-/// What there is of a key that a section does not have.
+/// Advice for a key that a section does not have: its name now, or the sections that have it.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     /// The name of the key now, if it has been renamed.
@@ -60,7 +60,7 @@ pub struct Elsewhere {
     pub sections: Vec<String>,
 }
 
-/// Finds out what there is of a key that a section, the first argument, does not have.
+/// Finds the advice for a key, the second argument, that a section, the first argument, does not have.
 pub type FindElsewhere = fn(&str, &str) -> Elsewhere;
 
 impl Source {

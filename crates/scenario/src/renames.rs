@@ -18,9 +18,9 @@ pub struct Rename {
     pub before: &'static str,
     /// The name of the key now.
     pub now: &'static str,
-    /// Returns the value of the key of today, as TOML, from the value before; none if that cannot be known.
+    /// Returns the value for the present key, as TOML, from the value for the old key; none if it cannot be known.
     pub value: fn(&str) -> Option<String>,
-    /// What to know about the value of today, where it is not that of before.
+    /// A remark about the present value, if it differs from the value under the old name; empty if it does not.
     pub note: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl Rename {
 /// The text of a scenario with the keys of today, and the changes that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Renamed {
-    /// The text, whose comments and layout are those of the text before.
+    /// The text, with the comments and the layout that it had before.
     pub text: String,
     /// The changes that were made: the line of each, and a message.
     pub made: Vec<(usize, String)>,

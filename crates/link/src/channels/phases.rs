@@ -42,7 +42,7 @@ impl Phases {
         after.iter().chain(before).copied()
     }
 
-    /// Those of `asked`, as bits, in the order of their next phases.
+    /// The numbers of the bits of `asked`, in the order of their next phases.
     pub(crate) fn in_turn(&self, mut asked: u128) -> impl Iterator<Item = usize> {
         self.order().flat_map(move |phase| {
             let mut now = match phase {

@@ -34,7 +34,7 @@ pub struct TableAt<'s> {
 }
 
 impl<'s> TableAt<'s> {
-    /// The paths and the values of the keys that the table writes; those of tables within it are their own.
+    /// The paths and the values of the keys that the table writes; tables within it have entries of their own.
     pub fn keys(&self) -> impl Iterator<Item = (String, &'s Content<'static>)> {
         let keys = self.table.iter();
         let own = keys.filter(|(_, value)| !matches!(value, Content::Table(_)));

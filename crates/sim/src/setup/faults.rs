@@ -1,4 +1,4 @@
-//! All errors of a scenario that do not follow from each other, as far as they can be told apart.
+//! All errors of a scenario that do not follow from each other, as far as that can be known.
 
 use std::collections::BTreeSet;
 
