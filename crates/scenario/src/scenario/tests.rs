@@ -517,3 +517,13 @@ fn all_keys_that_are_written_have_their_paths() {
     assert_eq!(models("networks.t.routers"), Some(Some("router")));
     assert_eq!(models("hosts.h0"), Some(None));
 }
+
+#[test]
+fn a_key_is_taken_away_by_its_line_unless_another_key_is_on_it() {
+    let mut one = scenario("[hosts.h]\nmemory = \"1 GiB\"\n\n[links]\nlanes = 4\n");
+    assert!(one.forget(5));
+    assert!(!one.forget(5), "the key is not there any more");
+    assert!(one.forget(2));
+    let mut both = scenario("hosts = { h = { memory = \"1 GiB\", cores = 2 } }\n");
+    assert!(!both.forget(1));
+}
