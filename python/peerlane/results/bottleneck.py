@@ -67,7 +67,10 @@ class Rates(Document):
 
 @dataclass(frozen=True, slots=True)
 class Change(Document):
-    """A key that is set otherwise; its value before is `None` if the simulator calculates it."""
+    """A key that is set otherwise.
+
+    Its value before is `None` if the simulator calculates it, and after if the key is left out.
+    """
 
     __pydantic_config__ = renamed(source="from", value="to")
 
@@ -77,7 +80,9 @@ class Change(Document):
 
     @property
     def setting(self) -> str:
-        """The change as `--set` takes it."""
+        """The change as `--set` takes it; a key that is left out has no value."""
+        if self.value is None:
+            return f"{self.key} left out"
         value = str(self.value).lower() if isinstance(self.value, bool) else self.value
         return f"{self.key}={value}"
 
@@ -174,9 +179,10 @@ class Bottleneck(Document):
         """What is the matter there, in words."""
         errors = [one for step in self.steps[:1] for one in step.changes if _is_of_errors(one)]
         is_one = len(self.where) == 1
-        if errors and self.kind in {"wire", "credit", "replay-buffer"}:
-            has = "has" if is_one else "have"
-            return f"{_names(self.causes)} {has} bit errors ({errors[0].source})"
+        if errors:
+            links = [f"`{split_path(one.key)[-2]}`" for one in errors]
+            has = "has" if len(links) == 1 else "have"
+            return f"{joined(links)} {has} bit errors ({errors[0].source})"
         if self.kind == "wire" and self.detail:
             return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
         if self.kind == "wire" and self.share < FULL:
