@@ -471,7 +471,7 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
+    /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for packets of other classes.
     pub(crate) fn has_channels(&self) -> bool {
         self.link.has_channels()
     }

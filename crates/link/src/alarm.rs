@@ -19,7 +19,7 @@ pub enum LinkTimer {
     InitializeChannels,
     /// The component takes the errors that the link has corrected, or learns that it has failed.
     Errors,
-    /// Training goes on, or the component is told of a change of the link.
+    /// Training goes on, or the component is notified of a change of the link.
     Training,
     /// Damage between frames may be found.
     Framing,

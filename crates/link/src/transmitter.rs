@@ -307,7 +307,7 @@ impl Transmitter {
         Some(&mut channel.budgets[credit.class])
     }
 
-    /// Sends a DLLP; in the background, if it tells the far end nothing new.
+    /// Sends a DLLP; in the background, if it has no news for the far end.
     pub(crate) fn send_dllp(
         &mut self,
         at: Time,

@@ -25,7 +25,7 @@ impl LinkEnd {
     }
 
     /// Begins to load the lists of packets that the next event of this end needs: of those that are kept for a replay, the oldest, which an
-    /// Ack releases, and of those that wait, the next, which is itself loaded if probes are told of it.
+    /// Ack releases, and of those that wait, the next, which is itself loaded if probes observe it.
     pub fn prefetch_packets(&self, packets: &Packets) {
         self.transmitter.prefetch_packets(packets);
     }
