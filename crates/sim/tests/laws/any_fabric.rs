@@ -40,7 +40,7 @@ struct Retraining {
 struct Node {
     /// Which of the host and the switches it is below, and which socket if that is the host.
     above: (Index, Index),
-    /// Generation and lanes, where they are not those of all links.
+    /// Generation and lanes, where they differ from the ones of all links.
     link: Option<(u32, u32)>,
     port: String,
 }
