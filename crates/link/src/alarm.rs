@@ -34,6 +34,7 @@ impl LinkTimer {
     pub(crate) const OF_PACKETS: usize = 4;
 
     /// The timer with the given number.
+    #[inline]
     pub fn from_number(number: u32) -> Self {
         // Numbers in the order of the timers: the compiler makes no table of it.
         match number {

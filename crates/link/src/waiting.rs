@@ -157,6 +157,7 @@ impl Queue {
     }
 
     /// Begins to load the packets of the source that probably has its turn next.
+    #[inline]
     pub(crate) fn prefetch(&self) {
         let [word, other, before] = self.in_turn();
         let (first, bits) = if word.1 != 0 {
@@ -177,6 +178,7 @@ impl Queue {
     }
 
     /// Begins to load the list of posted packets of a source.
+    #[inline]
     pub(crate) fn prefetch_source(&self, source: usize) {
         if let Some(source) = self.sources.get(source) {
             kernel::prefetch(

@@ -330,6 +330,7 @@ impl Model {
     }
 }
 
+#[inline]
 fn pass<C: Component<Traffic = Pcie>>(
     model: &mut C,
     id: ComponentId,
