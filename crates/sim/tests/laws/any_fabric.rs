@@ -635,7 +635,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(30) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(15) })]
     #[test]
     fn the_number_of_threads_changes_nothing_in_a_tree(mut scenario in scenario(), is_traced: bool) {
         // Incidents need one thread.
