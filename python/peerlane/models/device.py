@@ -283,6 +283,10 @@ class Device:
             right = 'write "correctable", "non-fatal" or "fatal"'
             raise TypeError(f"{severity!r} is no severity; {right}") from None
 
+    def _activity(self) -> list[str]:
+        """The engines that run, each with the line at which it waits, for messages."""
+        return self._tasks.activity()
+
     def _reset(self, function: int) -> None:
         self._end_engines(function)
         self._as(function, self.on_reset)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from peerlane import _core
+from peerlane.formats import duration
 from peerlane.models.arguments import (
     answer_bytes,
     data_bytes,
@@ -283,6 +284,14 @@ class OutsideDevice(Device):
         _core.call_model(self._simulation.core, self._known_as, 0)
         if failed:
             raise failed[0]
+
+    def _activity(self) -> list[str]:
+        lines = [f"{len(self.accesses)} accesses wait in its accesses"] if self.accesses else []
+        for read in self._open.values():
+            where = f"{read.length} bytes at {read.offset:#x} of BAR {read.bar}"
+            when = duration(read.time_ns)
+            lines.append(f"its program has not answered the read of {where} that came at {when}")
+        return lines or ["its program has taken each access and answered each read"]
 
     def _is_called(self) -> bool:
         try:
