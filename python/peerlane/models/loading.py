@@ -222,7 +222,8 @@ def devices_made() -> Iterator[Devices]:
 
 
 def _made(name: str, device: Device) -> Device:
-    """The device, after the simulation that is being made has noted it."""
+    """The device, which knows its name now, and which the simulation that is being made keeps."""
+    vars(device).update(_known_as=name, _has_dropped=False)
     devices = _making.get()
     if devices is not None:
         devices[name] = device
