@@ -9,18 +9,20 @@ import pytest
 
 from conftest import PAIR
 from peerlane import Fabric
+from peerlane.charts.colours import DARK, LIGHT
 from peerlane.charts.names import short_names, wire_name
-from peerlane.charts.scales import Scale, is_geometric
+from peerlane.charts.scales import Scale, is_geometric, rows
 from peerlane.cli.shipped import text_of
 from peerlane.formats import size
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.page import Origin, Page
 from peerlane.report.reproduction import heading
-from peerlane.report.run import run_page
+from peerlane.report.run import WAITS, run_page
 from peerlane.report.sweep import points_page
 from peerlane.report.words import duration, number, percent, rate, slug
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
+from peerlane.topology.use import percent as percent_of
 from peerlane.varying.axes import Axis
 from peerlane.varying.sweep import sweep_points
 
@@ -207,6 +209,67 @@ def test_the_caption_of_samples_names_what_is_drawn() -> None:
     fabric = Fabric("idle").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
     chart, _ = sampled(fabric.to_toml(), "100 ns")
     assert chart.caption == "Rates, use of wires and replay buffers over time."
+
+
+# --- names, colours, rates and sockets ---
+
+
+def test_names_beside_rows_are_whole_or_cut_in_their_middle() -> None:
+    names = [f"fpga-alveo-u280-card{card}-to-mem" for card in range(4)]
+    axis = rows("of", names, "band", 0.1)["axis"]
+    wide = axis["labelExpr"].rpartition(" : ")[2]
+    assert all(f'"{name}": "{name}"' in wide for name in names)
+    narrow = short_names(names)
+    assert all(name.startswith("fpga") and name.endswith("to-mem") for name in narrow.values())
+    assert len(set(narrow.values())) == len(names)
+    assert "labelExpr" not in rows("of", ["a", "b"], "band", 0.1)["axis"]
+
+
+def test_each_cause_of_waiting_has_a_colour_of_its_own() -> None:
+    assert len(set(WAITS.values())) == len(WAITS)
+    names = {colour.removeprefix("var(--").removesuffix(")") for colour in WAITS.values()}
+    assert names <= set(LIGHT) & set(DARK)
+
+
+def two_sockets() -> Fabric:
+    """A device that writes to the memory of the other socket."""
+    fabric = Fabric("two").host("h", sockets=2)
+    fabric.device("a", "h", socket=1)
+    return fabric.flow("a", "h", id="far", size="64 KiB")
+
+
+def test_a_run_has_a_chart_of_the_rates_of_its_workloads() -> None:
+    simulation = two_sockets().simulation()
+    result = simulation.run()
+    made = run_page(simulation, result, MADE)
+    (chart,) = (one for one in made.charts if one.name == "two-rates")
+    (bar,) = chart.panels[0].spec["data"]["values"]
+    assert (bar["of"], 1e9 * bar["value"]) == ("far", result.flows["far"].bytes_per_second)
+
+
+def test_a_connection_of_sockets_is_drawn_with_its_use_and_has_a_row_over_time() -> None:
+    simulation = two_sockets().simulation()
+    simulation.sample(every="100 ns")
+    result = simulation.run()
+    series = result.series
+    assert series is not None
+    shares = {one.direction: one.utilisation for one in series.sockets}
+    used = result.links["h.0-1", "back"].utilisation
+    assert max(shares["back"]) > used > 0.1 > max(shares["forth"])
+    moved = sum(
+        rate * (end - begin) / 1e9
+        for rate, begin, end in zip(
+            series.sockets["h.0-1", "back"].payload_bytes_per_second,
+            [series.begin_ns, *series.end_ns],
+            series.end_ns,
+            strict=False,
+        )
+    )
+    assert moved == pytest.approx(64 << 10)
+    page = run_page(simulation, result, MADE)
+    (chart,) = (one for one in page.charts if one.name == "two-time")
+    assert "h.0-1 back" in str(chart.panels[1].spec["data"])
+    assert f"\N{LEFTWARDS ARROW} {percent_of(used)}" in next(page.drawings).page
 
 
 # --- latencies and the index ---

@@ -16,16 +16,21 @@ LEFT = 46
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One plot; `right` are the pixels beside it that its labels need."""
+    """One plot; `right` are the pixels beside it that its labels need.
+
+    A panel of rows, with their names, has other pixels on a `narrow` page, and the whole width of
+    any page.
+    """
 
     title: str
     spec: Spec
     right: int = 12
+    narrow: int | None = None
 
     @property
-    def margin(self) -> int:
-        """The pixels beside the plot, left and right."""
-        return LEFT + self.right
+    def margins(self) -> tuple[int, int]:
+        """The pixels beside the plot, left and right, on a wide page and on a narrow one."""
+        return LEFT + self.right, LEFT + (self.right if self.narrow is None else self.narrow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,11 @@ class Chart:
     caption: str
     text: str
     panels: tuple[Panel, ...]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether each panel takes the whole width of a page."""
+        return len(self.panels) == 1 or any(panel.narrow is not None for panel in self.panels)
 
 
 CONFIG: Spec = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.charts.chart import CONFIG
 from peerlane.charts.colours import LIGHT, painted
+from peerlane.charts.scales import NARROW
 from peerlane.errors import optional
 from peerlane.printable import printable
 
@@ -29,6 +30,8 @@ _HEAD = {
     "subtitleColor": "var(--muted)",
 }
 """The title of a panel of an image, above the words of its vertical axis."""
+
+_PARAMETERS = [{"name": NARROW, "value": False}]
 
 _SCALE = 2
 """Pixels of a PNG for each of its SVG."""
@@ -57,9 +60,9 @@ def script() -> str:
 def compiled(panel: Panel, text: str) -> Spec:
     """The Vega of a panel, whose colours are custom properties of its page.
 
-    Its `width` is that of the plot, which the page sets.
+    The page sets its `width`, which is that of the plot, and its parameter `narrow`.
     """
-    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
+    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG, "params": _PARAMETERS}
     whole |= _wide(panel.spec, _PANEL_WIDTH)
     vega: dict[str, Any] = _library().vegalite_to_vega(_printable(whole))
     return vega
@@ -78,7 +81,7 @@ def specification(chart: Chart) -> Spec:
         own = dict.fromkeys(("color", "shape", "opacity"), "independent")
         whole = {"concat": panels, "columns": 2, "resolve": {"scale": own}}
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
-    spec = _printable({"$schema": SCHEMA, "config": config} | whole)
+    spec = _printable({"$schema": SCHEMA, "config": config, "params": _PARAMETERS} | whole)
     found: Spec = json.loads(painted(json.dumps(spec)))
     return found
 

@@ -155,7 +155,8 @@ def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Pag
     from peerlane.cli.report import origin
     from peerlane.report.run import run_page
 
-    page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
+    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file)
+    page = run_page(simulation, result, made)
     return page.with_settings(request.scenario.changed)
 
 

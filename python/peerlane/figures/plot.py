@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.charts.chart import Chart, Panel
+from peerlane.charts.bars import amounts
+from peerlane.charts.chart import Chart
 from peerlane.charts.lines import Axis, Line, lines
-from peerlane.charts.names import short_names
-from peerlane.charts.scales import beside
-from peerlane.charts.scales import rows as rows_of
 from peerlane.figures.figure import Figure, PlotError
 from peerlane.figures.intervals import Interval
 from peerlane.figures.quantities import in_unit, unit_of
@@ -17,7 +15,7 @@ from peerlane.figures.quantities import in_unit, unit_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from peerlane.charts.chart import Spec
+    from peerlane.charts.chart import Panel
 
     Row = Mapping[str, Any]
     Groups = Mapping[str, Sequence[Row]]
@@ -28,8 +26,6 @@ _MOST_SERIES = 20
 _MOST_NAMES = 12
 """Columns that a message names."""
 _RATE = "bytes_per_second"
-_BAR = 18
-"""Pixels of a bar, with the space to the next."""
 
 
 def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
@@ -104,21 +100,9 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
         raise PlotError(f"{value} has no numbers")
     _check_range(value, [row[value] for row in shown])
     axis, factor = axis_of(value)
-    names = list(short_names(str(row[name]) for row in shown).values())
-    bars = [
-        {"of": label, "value": factor * row[value]} for label, row in zip(names, shown, strict=True)
-    ]
-    spec: Spec = {
-        "data": {"values": bars},
-        "height": _BAR * len(bars),
-        "mark": {"type": "bar", "color": "var(--c1)"},
-        "encoding": {
-            "y": rows_of("of", names, "band", 0.1),
-            "x": {"field": "value", "type": "quantitative", "axis": {"title": axis.words}},
-            "tooltip": [{"field": "of"}, {"field": "value", "title": axis.words}],
-        },
-    }
-    return _figure(f"{value} of each {name}", Panel(title, spec, beside(names)))
+    names = [str(row[name]) for row in shown]
+    panel = amounts(title, names, [factor * row[value] for row in shown], axis)
+    return _figure(f"{value} of each {name}", panel)
 
 
 def _figure(what: str, panel: Panel) -> Figure:

@@ -11,7 +11,7 @@ from peerlane.figures.plot import axis_of, grouped, is_number, plotted
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
-from peerlane.report.words import NONE, duration, number, rate, slug
+from peerlane.report.words import NONE, duration, number, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def points_page(outcome: Sweep, origin: Origin) -> Page:
         outcome: The points.
         origin: What made it.
     """
-    name = f"{slug(outcome.name)}-sweep"
+    name = f"{origin.page_name(outcome.name)}-sweep"
     charts = [*_metrics(name, outcome)]
     shown = outcome.rows()[:_MOST_ROWS]
     columns = tuple(_column(title) for title in outcome.columns)
@@ -72,7 +72,7 @@ def loads_page(outcome: LoadSweep, origin: Origin) -> Page:
         outcome: The loads.
         origin: What made it.
     """
-    name = f"{slug(outcome.name)}-loads"
+    name = f"{origin.page_name(outcome.name)}-loads"
     points = list(outcome.points)
     offered = [point.offered_bytes_per_second / 1e9 for point in points]
     x = Axis("offered load of a node", "GB/s")
