@@ -9,7 +9,7 @@ kernel::parameters! {
         /// Largest payload that the function supports (Device Capabilities, Max_Payload_Size Supported).
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
-            from "common among switches and FPGA cores";
+            lifts "payload" to ["256 B", "512 B", "1024 B"], from "common among switches and FPGA cores";
         /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
         /// Number of packets after which an Ack is sent without further delay; 0 for no such number.
