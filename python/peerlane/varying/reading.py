@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
+_UNIT = re.compile(r" \[[^]]+\]$")
+"""The unit in the name of a column."""
 
 
 def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Figure:
@@ -72,10 +75,10 @@ def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns of a table that are keys of scenarios, and no values of results."""
     if not rows:
         return []
-    columns = list(rows[0])
-    has_seeds = columns[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
+    columns = {name: _UNIT.sub("", name) for name in rows[0]}
+    has_seeds = list(columns)[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
     try:
-        return [one for one in columns if is_key(one) and (one != "seed" or has_seeds)]
+        return [one for one, key in columns.items() if is_key(key) and (key != "seed" or has_seeds)]
     except ScenarioError:
         return []
 
