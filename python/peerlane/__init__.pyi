@@ -26,6 +26,7 @@ from peerlane.models.engine import RequestError as RequestError
 from peerlane.models.engine import Signal as Signal
 from peerlane.models.engine import Task as Task
 from peerlane.models.loading import Library as Library
+from peerlane.models.model_warning import ModelWarning as ModelWarning
 from peerlane.models.outside import BarAccess as BarAccess
 from peerlane.models.outside import OutsideDevice as OutsideDevice
 from peerlane.models.parameter import Parameter as Parameter

@@ -375,7 +375,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Sets the key in those of `sets` that have it.
+    /// Sets the key in the sets of `sets` that have it.
     pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         let value = self.scalar()?;
         for set in sets {

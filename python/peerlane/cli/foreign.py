@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
-from pathlib import Path
 
-import peerlane
 from peerlane.cli.console import complain, say
-
-_PACKAGE = f"{Path(peerlane.__file__).parent}{os.sep}"
+from peerlane.programs.place import is_own
 
 _FRAME = re.compile(r"\n(?=\s+\d+: )")
 """The beginning of the backtrace in the message of a panic."""
@@ -29,7 +25,7 @@ def complain_of_code(error: Exception) -> None:
 def _print_traceback(error: BaseException) -> None:
     """Prints a traceback without the frames of Peerlane, which are around the user's."""
     told = traceback.TracebackException.from_exception(error)
-    own = [frame for frame in told.stack if not frame.filename.startswith(_PACKAGE)]
+    own = [frame for frame in told.stack if not is_own(frame.filename)]
     if own:
         told.stack = traceback.StackSummary.from_list(own)
     for text in told.format():

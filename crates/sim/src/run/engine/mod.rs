@@ -77,7 +77,7 @@ impl Engine {
         self.world.now()
     }
 
-    /// Combines all worlds, one after the other: that of the fabric, or those of its regions.
+    /// Combines all worlds, one after the other: the world of the fabric, or the worlds of its regions.
     fn fold<T>(&self, first: T, mut add: impl FnMut(T, &World<Pcie>) -> T) -> T {
         match &self.regions {
             None => add(first, &self.world),
