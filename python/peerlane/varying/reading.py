@@ -26,6 +26,9 @@ _UNIT = re.compile(r" \[[^]]+\]$")
 """The unit in the name of a column."""
 
 
+TABLES = {".csv", ".parquet"}
+
+
 def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Figure:
     """The figure of a table of a sweep (.csv, .parquet), or of the JSON of a sweep or a run.
 
@@ -36,7 +39,7 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
         OSError: It cannot be read.
     """
     found = Path(path)
-    if found.suffix in {".csv", ".parquet"}:
+    if found.suffix in TABLES:
         rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
         return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
     document = document_of(text_of(found), str(path), "result", "points", "sweep")
