@@ -315,15 +315,29 @@ def sweep_of(*axes: str) -> Page:
 def test_the_points_of_a_sweep_have_the_unit_of_its_chart() -> None:
     found = sweep_of("links.s0-b.lanes=1,2")
     (chart,), (table,) = found.charts, found.sections[-1].tables
-    assert chart.panels[0].spec["title"] == "flows.a-to-b rate, GB/s"
-    at = [column.title for column in table.columns].index("flows.a-to-b rate")
+    assert chart.panels[0].spec["title"] == "a-to-b rate, GB/s"
+    at = [column.title for column in table.columns].index("a-to-b GB/s")
     values = [point["y"] for point in chart.panels[0].spec["data"]["values"]]
-    assert [line.cells[at] for line in table.lines] == [f"{value:.4g} GB/s" for value in values]
+    assert [line.cells[at] for line in table.lines] == [f"{value:.4g}" for value in values]
+
+
+def test_a_sweep_has_one_chart_with_a_plot_for_each_quantity_and_lines_by_name() -> None:
+    fabric = Fabric.from_toml(PAIR).flow("b", "a", id="back", size="4 KiB")
+    metrics = ["flows.*.bytes_per_second", "links.s0-b.*.utilisation"]
+    outcome = fabric.sweep({"switches.s0.upstream.lanes": [1, 2]}, metrics)
+    made = points_page(outcome, MADE)
+    (chart,) = made.charts
+    specs = [panel.spec for panel in chart.panels]
+    assert [spec["title"] for spec in specs] == ["rate, GB/s", "used, %"]
+    names = [{point["series"] for point in spec["data"]["values"]} for spec in specs]
+    assert names == [{"a-to-b", "back"}, {"s0-b down", "s0-b up"}]
+    assert chart.caption == "Rate and used over s0 uplink lanes."
+    assert made.title == "pair: sweep of s0 uplink lanes"
 
 
 def test_a_key_of_which_one_value_has_results_is_in_the_caption() -> None:
     (chart,) = sweep_of("links.s0-b.lanes=1,2", "devices.b.bar='4 KiB','4 MiB'").charts
-    assert chart.caption == "flows.a-to-b rate over links.s0-b.lanes, at devices.b.bar = 4 MiB."
+    assert chart.caption == "Rate over s0-b lanes, at b bar = 4 MiB."
 
 
 def test_no_line_joins_names() -> None:
