@@ -45,8 +45,11 @@ if TYPE_CHECKING:
             lambda one: one.compare_and_swap(0, 1, 2, size=2),
             "size of compare_and_swap is 2; give 4 or 8 or 16",
         ),
-        (lambda one: one.interrupt(-1), "ValueError: the function has no interrupt vector -1;"),
-        (lambda one: one.interrupt(1 << 40), "ValueError: the function has no interrupt vector"),
+        (lambda one: one.interrupt(-1), "ValueError: vector -1: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.interrupt(2), "ValueError: vector 2: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.interrupt(1 << 40), "vector 1099511627776: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.dma_read(0, 0), "a request is for 1 byte to 16 MiB, not for 0 bytes"),
+        (lambda one: one.post(0, b""), "a request is for 1 byte to 16 MiB, not for 0 bytes"),
         (lambda one: one.interrupt("0"), "interrupt vector is '0'; give a whole number"),
         (lambda one: one.report_error(None), "None is no severity; write .correctable., "),
         (lambda one: one.sleep("1 MB"), "'1 MB' is not a time; write one like .10 us., or a"),
@@ -62,6 +65,7 @@ def test_a_call_with_a_wrong_value_says_what_to_give(
 ) -> None:
     class Asking(Device):
         bars = {0: "4 KiB"}
+        msix_vectors = 2
 
         def on_write(self, bar: int, offset: int, data: bytes) -> Any:
             return ask(self)

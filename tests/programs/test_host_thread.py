@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from conftest import PAIR
-from peerlane import Device, Fabric, HostThread, Simulation, run_programs
+from peerlane import Device, Fabric, HostThread, RequestError, Simulation, run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -311,6 +311,18 @@ def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simul
     with pytest.raises(ValueError, match=r"the time .* belongs to another simulation"):
         run_programs(other, [sleeps()])
     assert thread.run(thread.load(at, 4)) == 7
+
+
+def test_a_strict_load_without_data_raises_with_the_reason() -> None:
+    fabric, at = with_bell()
+    thread = fabric.host_thread("h0")
+    nowhere = at + (1 << 36)
+    for address, why in ((at + 8, "completion timeout"), (nowhere, "unsupported request")):
+        assert thread.run(thread.load(address, 4)) == 0xFFFF_FFFF
+        with pytest.raises(RequestError, match=f"{why}: .*{address:#x}") as raised:
+            thread.run(thread.load(address, 4, strict=True))
+        assert raised.value.why == why
+    assert thread.run(thread.load(at, 4, strict=True)) == 7
 
 
 @pytest.mark.parametrize("by_thread", [False, True])

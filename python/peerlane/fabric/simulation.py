@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
@@ -19,7 +20,6 @@ from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
 from peerlane.figures.quantities import nanoseconds
 from peerlane.formats import duration
-from peerlane.models.engine import RequestError
 from peerlane.models.loading import devices_made
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.figures.quantities import nanoseconds
 from peerlane.models.arguments import (
     Buffer,
@@ -19,7 +20,7 @@ from peerlane.models.arguments import (
     wrong_number,
     wrong_vector,
 )
-from peerlane.models.engine import Answer, NoShell, RequestError, Signal, Task, Tasks
+from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
 from peerlane.models.model_warning import ModelWarning
 from peerlane.models.parameter import Parameter, Written
 from peerlane.models.spelling import refuse_misspelt
@@ -316,8 +317,8 @@ class Device:
         """
         try:
             self._shell.interrupt(vector, self._tasks.function)
-        except (TypeError, OverflowError) as error:
-            raise wrong_vector(vector) or error from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise wrong_vector(vector, self._shell.vectors()) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
         """Reports an error of the device itself (Internal Error), by a message if it is enabled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.errors import PeerlaneError
+from peerlane.errors import RequestError
 from peerlane.programs.place import name, place
 
 if TYPE_CHECKING:
@@ -17,20 +17,6 @@ Result = TypeVar("Result")
 
 _Waited = "int | Task[Any] | Signal"
 """What a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
-
-
-class RequestError(PeerlaneError):
-    """A request of a device has no data.
-
-    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
-    "atomic operations not enabled" or "reset", if the requester was reset; of a write that was
-    dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
-    names the request.
-    """
-
-    def __init__(self, why: str, request: str = "") -> None:
-        super().__init__(f"{why}: {request}" if request else why)
-        self.why = why
 
 
 class Task(Generic[Result]):

@@ -6,16 +6,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.formats import duration
 from peerlane.models.arguments import (
     answer_bytes,
     data_bytes,
     operand_bytes,
     wrong_number,
-    wrong_vector,
 )
 from peerlane.models.device import Device
-from peerlane.models.engine import RequestError
 from peerlane.models.spelling import refuse_misspelt
 from peerlane.programs.access import Access
 
@@ -213,9 +212,7 @@ class OutsideDevice(Device):
             TypeError: The vector is no whole number.
             ValueError: The device has no such vector.
         """
-        if wrong := wrong_vector(vector):
-            raise wrong
-        self._act(lambda: self._shell.interrupt(vector, 0))
+        self._act(lambda: Device.interrupt(self, vector))
 
     def _begin_atomic(self, operation: str, address: int, size: int, *operands: int) -> Access[int]:
         if wrong := wrong_number(address=address):

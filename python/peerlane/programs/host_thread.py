@@ -12,6 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.figures.quantities import nanoseconds
 from peerlane.programs.access import refuse_foreign
 from peerlane.programs.standstill import Devices, Wait, standstill
@@ -81,9 +82,21 @@ class HostThread:
         """Simulated time, in nanoseconds."""
         return self._simulation.now_ns
 
-    async def load(self, address: int, length: int = 8) -> int:
-        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if nobody answers."""
+    async def load(self, address: int, length: int = 8, *, strict: bool = False) -> int:
+        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if there is no data.
+
+        Args:
+            address: The first byte.
+            length: The number of bytes.
+            strict: Whether a load without data raises, and does not give all ones.
+
+        Raises:
+            RequestError: A strict load has no data, for example after the completion timeout.
+            ValueError: This is no possible access of a core.
+        """
         loaded = await self._done(lambda: self._core.begin_load(address, length))
+        if strict and (failure := self._core.load_failure(address)):
+            raise RequestError(*failure.split(": ", 1))
         return int.from_bytes(loaded, "little")
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
