@@ -170,7 +170,7 @@ def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Pag
                 settings=request.scenario.changed,
                 progress=bar,
             )
-    made = origin(str(result.seed), simulation.scenario_digest)
+    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file)
     page = run_page(simulation, result, made, explanation)
     return page.with_settings(request.scenario.changed)
 

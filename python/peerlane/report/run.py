@@ -14,7 +14,7 @@ from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, columns, plain
 from peerlane.report.topology_section import topology
-from peerlane.report.words import NONE, duration, number, rate, slug
+from peerlane.report.words import NONE, duration, number, rate
 from peerlane.report.workloads import workloads
 from peerlane.results.bottleneck import said
 from peerlane.results.waits import told
@@ -33,15 +33,15 @@ WAITS = {
     "credit": "var(--c2)",
     "tags": "var(--c3)",
     "outstanding": "var(--c6)",
-    "replay-buffer": "var(--c6)",
+    "replay-buffer": "var(--c9)",
     "datapath": "var(--c5)",
     "memory": "var(--c8)",
-    "socket": "var(--c8)",
+    "socket": "var(--c10)",
     "arbitration": "var(--c4)",
-    "software": "var(--c3)",
+    "software": "var(--c11)",
     "other": "var(--c7)",
 }
-"""The colour of each cause of waiting; causes that share one differ by their words."""
+"""The colour of each cause of waiting."""
 
 _MOST_ROWS = 24
 """Bars of one chart."""
@@ -70,7 +70,7 @@ def run_page(
         origin: What made it.
         explanation: What limits its flows, and what would help.
     """
-    name = slug(result.name)
+    name = origin.page_name(result.name)
     sections = [
         *_limits(explanation),
         topology(name, _FABRIC, simulation, result),
@@ -170,12 +170,13 @@ def _parts(flow: FlowWaits) -> Iterator[Part]:
     large = [one for one in flow.shares[:_MOST_PARTS] if one.share >= _LEAST_SHARE]
     yield from (_part(flow.id, one) for one in large)
     if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
-        yield Part(flow.id, "other", rest, "other", "small shares")
+        yield Part(flow.id, "other", rest, ("other",), "small shares")
 
 
 def _part(flow: str, one: Share) -> Part:
-    where = short(f"{one.where} {one.direction}" if one.direction else one.where)
-    return Part(flow, one.kind, one.share, f"{one.kind} {where}", told(one.cause))
+    where = f"{one.where} {one.direction}" if one.direction else one.where
+    forms = (f"{one.kind} {where}", f"{one.kind} {short(where)}", one.kind)
+    return Part(flow, one.kind, one.share, forms, told(one.cause))
 
 
 def _time(name: str, result: RunResult) -> Iterator[Section]:

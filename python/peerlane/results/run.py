@@ -255,6 +255,8 @@ class RunResult(Document):
             del document["waits"]
         if self.series is None:
             del document["series"]
+        elif not self.series.sockets:
+            del document["series"]["sockets"]
         head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
         return head | document
 
