@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.dotted import split_path
 from peerlane.formats import NONE
+from peerlane.results import markup
 from peerlane.results.document import Document, renamed
 from peerlane.results.waits import Cause, Kind
 
@@ -141,11 +142,26 @@ class Bottleneck(Document):
         else:
             verb = "share" if len(self.where) == 1 else "move"
             moved = f"{flows} flows {verb} {total} GB/s, {self.rates.each} each"
-        said = [f"{self.state}: {moved}."]
-        said += [self._step(number) for number in range(len(self.steps))]
+        parts = [f"{self.state[:1].upper()}{self.state[1:]}: {moved}."]
+        parts += [self._step(number) for number in range(len(self.steps))]
         if not self.steps and self.not_lifted:
-            said.append("No change that was tried gains 1 %.")
-        return " ".join(said)
+            parts.append("No change that was tried gains 1 %.")
+        return " ".join(parts)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """The bottleneck as a notebook shows it."""
+        return markup.page(self.html())
+
+    def html(self) -> str:
+        """The bottleneck in words, and a table of what was changed, as a part of a page."""
+        rows = list(said(self))
+        columns = ("what if", "all_bytes_per_second", "GB/s each", "then")
+        kept = [markup.line(f"not lifted: {reason}", "less") for reason in self.not_lifted]
+        table = markup.table(columns, rows) if rows[1:] else ""
+        return "".join((markup.title(self.sentence), table, *kept))
 
     def then(self, what_if: WhatIf) -> str:
         """What limits the flows after some changes, in words."""
@@ -200,21 +216,23 @@ class Bottleneck(Document):
         return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}."
 
 
-def said(one: Bottleneck) -> Iterator[tuple[str, Rates, str]]:
-    """The rows of a table of what was changed: the changes, the rates, and what is the limit then.
+def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
+    """The rows of a table of what was changed.
 
-    A row that begins with "and" keeps the changes of the rows above.
+    Each has the changes, the rate of all flows (of flows alone there is none), the rate of each,
+    and what is the limit then. A row that begins with "and" keeps the changes of the rows above.
     """
-    yield "as it is", one.rates, one.state
+    yield "as it is", one.rates.total, one.rates.each, one.state
     before: tuple[Change, ...] = ()
     for step in one.steps:
         new = [change for change in step.changes if change not in before]
-        yield f"{'and ' * bool(before)}{_keys(new)}", step.rates, one.then(step)
+        way = f"{'and ' * bool(before)}{_keys(new)}"
+        yield way, step.rates.total, step.rates.each, one.then(step)
         before = step.changes
     for other in one.instead:
-        yield f"or {_keys(other.changes)}", other.rates, one.then(other)
+        yield f"or {_keys(other.changes)}", other.rates.total, other.rates.each, one.then(other)
     if one.alone is not None:
-        yield "each alone", one.alone.rates, one.then(one.alone)
+        yield "each alone", None, one.alone.rates.each, one.then(one.alone)
 
 
 def _keys(changes: Sequence[Change]) -> str:
