@@ -708,7 +708,7 @@ def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
             ("credit", "h-a", "down", "posted headers"),
             {
                 "devices.a.posted_headers": (64, 0),
-                "devices.a.posted_headers, devices.a.posted_data": (0,),
+                "devices.a.posted_headers, devices.a.posted_data": (64, 0),
             },
         ),
         (
@@ -716,7 +716,7 @@ def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
             ("credit", "h-a", "down", "posted data"),
             {
                 "devices.a.posted_data": ("32752 B", "0 B"),
-                "devices.a.posted_headers, devices.a.posted_data": (0,),
+                "devices.a.posted_headers, devices.a.posted_data": (127, 0),
             },
         ),
     ],

@@ -197,7 +197,11 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
             for amount in ("headers", "data")
             for lift in _in_tables(present, cause, tables, f"{stem} {amount}")
         ]
-        found += [_together(both)] if len(both) > 1 else []
+        found += [_side_by_side(both)] if len(both) > 1 else []
+    elif cause.kind in {"tags", "outstanding"}:
+        others = [lift for lift in found if lift.keys[0].endswith("max_read_request")]
+        own = [lift for lift in found if lift not in others]
+        found = [*own, *([_side_by_side(own)] if len(own) > 1 else ()), *others]
     return found
 
 
@@ -286,7 +290,7 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
-    """The same key of several tables, each with its own values; the last one stays."""
+    """Several keys in step, each with its own values, of which the last one stays."""
     if len(liftings) == 1:
         return liftings[0]
     with_values = [one for one in liftings if one.values]

@@ -316,10 +316,11 @@ def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[C
             if set(links) <= own
             else f"With {joined([f'`{one}`' for one in links])} at {speed}"
         )
+    is_more = before and {one.key for one in new} - {one.key for one in before}
     settings = [one.setting for one in new]
     if len(settings) > _MOST_KEYS:
         settings = [settings[0], f"{len(settings) - 1} more keys"]
-    return f"With {' and '.join(settings)}{', too' * bool(before)}"
+    return f"With {' and '.join(settings)}{', too' if is_more else ''}"
 
 
 def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:
