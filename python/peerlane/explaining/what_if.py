@@ -148,7 +148,7 @@ class Case:
         limits = {one.causes for _, one in found[: len(limiting)]}
         found = self._merged(found)
         found.sort(key=lambda each: each[0], reverse=True)
-        return [*_settled((one for _, one in found), limits), *limiting[most:]]
+        return [*_settled([one for _, one in found], limits), *limiting[most:]]
 
     def _elsewhere(self, found: _Found) -> _Found:
         """An I/O MMU that is no limit, because nothing helps there; instead the wire of its flow.
@@ -438,17 +438,22 @@ def _is_elsewhere(changes: Iterable[Change]) -> bool:
 
 
 def _settled(
-    found: Iterable[Bottleneck], limits: Container[tuple[Cause, ...]]
+    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]]
 ) -> Iterator[Bottleneck]:
     """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
-    known: list[tuple[Change, ...]] = []
+    known = [_first_changes(one) for one in found if one.causes in limits]
     for one in found:
-        gains = [step for step in one.steps[:1] if step.changes not in known]
-        if one.causes in limits or any(
-            step.rates.total > _WORTH_A_WORD * one.rates.total for step in gains
-        ):
+        if one.causes in limits:
             yield one
-        known += [step.changes for step in gains]
+        elif (first := _first_changes(one)) and first not in known:
+            known.append(first)
+            if one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
+                yield one
+
+
+def _first_changes(one: Bottleneck) -> frozenset[Change]:
+    """The changes of the first step, in whatever order."""
+    return frozenset(one.steps[0].changes if one.steps else ())
 
 
 def _in_vain(tried: Iterable[_Tried], one: Bottleneck) -> str:
