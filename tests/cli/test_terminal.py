@@ -97,6 +97,8 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
     assert peerlane("new", 'odd "name"').status == 0
     assert peerlane("show", 'odd "name".toml').status == 0
     peerlane("new", "absent/fabric").refuses("absent/fabric.toml", "no such file")
+    peerlane("new", "folder/").refuses("folder/ is a folder", "such as folder/fabric.toml")
+    peerlane("new", "sub/.toml").refuses("sub/.toml would be a hidden file")
     peerlane("new", "two\nlines").refuses("control characters")
 
 
@@ -109,7 +111,7 @@ def test_the_commands_of_a_first_scenario_can_be_pasted(
     text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
     comments = re.findall(r"^#   (peerlane (?:show|run) .*?)  +\w.*$", text, re.MULTILINE)
     assert len(comments) == 2
-    said = re.findall(r"(peerlane show .+) draws it, (peerlane run .+) simulates it", outcome.err)
+    said = re.findall(r"written; (\S+ show .+) draws it, (\S+ run .+) simulates it", outcome.err)
     for command in (*comments, *said[0]):
         _, *arguments = shlex.split(command)
         assert peerlane(*arguments).status == 0, command
