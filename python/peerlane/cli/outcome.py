@@ -67,7 +67,7 @@ def conclude(
         simulation: The simulation that ran.
         outcome: The run.
         request: Its request.
-        lines: Lines below the tables.
+        lines: The last lines, below the tables.
         write_more: Writes more of the run; false if that has failed.
     """
     result, outputs = outcome.result, request.outputs

@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 
-use super::reading::{fibre_ends, link_ends};
+use super::reading::{fibre_ends, link_ends, socket_links};
 use crate::meters::meter::Meter;
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -28,8 +28,10 @@ pub struct Sample {
     pub delivered: Box<[u64]>,
     /// Both directions of all links and cables.
     pub links: Box<[LinkSample]>,
+    /// Both directions of all links between sockets.
+    pub sockets: Box<[WireSample]>,
     /// Both directions of all fibres.
-    pub fibres: Box<[FibreSample]>,
+    pub fibres: Box<[WireSample]>,
 }
 
 /// The state of one direction of a link.
@@ -45,10 +47,10 @@ pub struct LinkSample {
     pub replay_buffer_bytes: u32,
 }
 
-/// The state of one direction of a fibre.
+/// The state of one direction of a fibre, or of a link between sockets.
 #[derive(Clone, Copy, Debug)]
-pub struct FibreSample {
-    /// Time in which the fibre was busy so far.
+pub struct WireSample {
+    /// Time in which the wire was busy so far.
     pub busy: Span,
     /// Payload sent so far.
     pub payload_bytes: u64,
@@ -163,9 +165,13 @@ impl Sample {
                 replay_buffer_bytes: one.end.replay_buffer_bytes() as u32,
             }
         });
+        let sockets = socket_links(seen.plan, seen.models, at).map(|one| WireSample {
+            busy: one.counters.busy,
+            payload_bytes: one.counters.payload_bytes,
+        });
         let fibres = fibre_ends(seen.plan, seen.models).map(|one| {
             let counters = one.end.counters(at);
-            FibreSample {
+            WireSample {
                 busy: counters.busy,
                 payload_bytes: counters.payload_bytes,
             }
@@ -174,12 +180,13 @@ impl Sample {
             at,
             delivered: delivered.collect(),
             links: links.collect(),
+            sockets: sockets.collect(),
             fibres: fibres.collect(),
         }
     }
 
     fn values(&self) -> usize {
-        self.delivered.len() + self.links.len() + self.fibres.len()
+        self.delivered.len() + self.links.len() + self.sockets.len() + self.fibres.len()
     }
 }
 
@@ -198,6 +205,7 @@ mod tests {
             at,
             delivered: Box::default(),
             links: vec![link; 1 << 14].into(),
+            sockets: Box::default(),
             fibres: Box::default(),
         }
     }
