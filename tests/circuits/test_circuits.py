@@ -166,7 +166,7 @@ size = "4 KiB"
     peerlane("run", path, "--rtl", "c.1").refuses("c.1.datapath: the circuit's stream has 64 bits")
     peerlane("run", path, "--rtl", "c.{i}").refuses("c.0.datapath: the circuit's stream has 64")
     told = peerlane("run", path, "--rtl", "c.99")
-    told.refuses("no device 'c.99' in the scenario", "its devices are c.0, c.1, ", "c.11, ...")
+    told.refuses("no device 'c.99' in the scenario", "its devices are c.0, c.1, ", "c.11, and ")
 
 
 def test_no_device_at_all_cannot_be_a_circuit(peerlane: Run) -> None:
