@@ -139,8 +139,8 @@ class SweepRequest:
         typer.Option(
             metavar="KEY=SPEC",
             callback=_axes,
-            help="Vary a key of the scenario: `A..B*F` multiplies from A to B, `A..B+S` adds, "
-            "`a,b,c` lists; such as `devices.a.tags=8..256*2`, `links.generation=3,4,5` or "
+            help="Vary a key, such as `devices.a.tags=8..256*2`: `A..B*F` multiplies from A to B, "
+            "`A..B+S` adds, `a,b,c` lists; also `links.generation=3,4,5` or "
             '`flows.up.size="64 B..4 KiB*2"`. May be repeated: every combination is a point.',
         ),
     ] = None
