@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +209,7 @@ def test_a_run_that_waits_for_nothing_is_drawn_up_to_its_last_payload() -> None:
 def test_the_caption_of_samples_names_what_is_drawn() -> None:
     fabric = Fabric("idle").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
     chart, _ = sampled(fabric.to_toml(), "100 ns")
-    assert chart.caption == "Rates, use of wires and replay buffers over time."
+    assert chart.caption == "Rates, use of wires, use of memory and replay buffers over time."
 
 
 # --- names, colours, rates and sockets ---
@@ -270,6 +271,27 @@ def test_a_connection_of_sockets_is_drawn_with_its_use_and_has_a_row_over_time()
     (chart,) = (one for one in page.charts if one.name == "two-time")
     assert "h.0-1 back" in str(chart.panels[1].spec["data"])
     assert f"\N{LEFTWARDS ARROW} {percent_of(used)}" in next(page.drawings).page
+
+
+def test_the_memory_of_a_host_is_drawn_with_its_use_and_has_a_row_over_time() -> None:
+    """The time that memory is busy is that of its lines."""
+    fabric = Fabric("one").host("h", memory_bandwidth="4 GB/s").device("a", "h")
+    simulation = fabric.flow("a", "h", id="up", size="1 MB").simulation()
+    simulation.sample(every="1 us")
+    result = simulation.run()
+    series = result.series
+    assert series is not None
+    edges = pairwise([series.begin_ns, *series.end_ns])
+    (memory,) = series.memories
+    busy = sum(
+        share * (end - begin) for share, (begin, end) in zip(memory.utilisation, edges, strict=True)
+    )
+    assert (memory.host, memory.socket) == ("h", 0)
+    assert busy == pytest.approx(1e6 / 4, rel=1e-3)
+    page = run_page(simulation, result, MADE)
+    assert re.search(r"host, memory \d+ %", next(page.drawings).page)
+    (chart,) = (one for one in page.charts if one.name == "one-time")
+    assert "Memory" in [panel.title for panel in chart.panels]
 
 
 # --- latencies and the index ---
