@@ -357,6 +357,17 @@ def test_a_sweep_has_one_chart_with_a_plot_for_each_quantity_and_lines_by_name()
     assert made.title == "pair: sweep of s0 uplink lanes"
 
 
+def test_a_plot_of_a_sweep_has_a_line_for_each_of_many_names() -> None:
+    fabric = Fabric("many").host("h", ports=12)
+    for card in range(12):
+        fabric.device(f"d{card}", "h").flow(f"d{card}", "h", id=f"f{card}", size="4 KiB")
+    (chart,) = points_page(fabric.sweep({"links.lanes": [1, 2]}), MADE).charts
+    (panel,) = chart.panels
+    assert {point["series"] for point in panel.spec["data"]["values"]} == {
+        f"f{card}" for card in range(12)
+    }
+
+
 def test_a_key_of_which_one_value_has_results_is_in_the_caption() -> None:
     (chart,) = sweep_of("links.s0-b.lanes=1,2", "devices.b.bar='4 KiB','4 MiB'").charts
     assert chart.caption == "Rate over s0-b lanes, at b bar = 4 MiB."
