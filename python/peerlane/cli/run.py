@@ -170,7 +170,7 @@ def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Pag
                 settings=request.scenario.changed,
                 progress=bar,
             )
-    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file)
+    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file, result.name)
     page = run_page(simulation, result, made, explanation)
     return page.with_settings(request.scenario.changed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from peerlane.formats import RATES, scaled
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from peerlane.results.flows import LinkResult
     from peerlane.results.networks import FibreResult
     from peerlane.results.run import RunResult
+    from peerlane.results.series import Series
 
 STEPS = 5
 """Colours of the scale, apart from that of an idle wire."""
@@ -102,9 +104,11 @@ class Usage:
         self.fibres: dict[str, Uses] = {}
         self.failed: set[str] = set()
         bounds = result.measured_ns if result else None
+        self.memories: dict[str, dict[int, float]] = {}
         self.known = bounds is not None
         if result is None or bounds is None:
             return
+        self.memories = _memories(result.series, bounds)
         length = bounds[1] - bounds[0]
         self.failed = {error.where for error in result.errors if error.what == _DOWN}
         pairs = _pairs((one.id, _use(one, length)) for one in result.links)
@@ -156,6 +160,20 @@ def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
         bytes_per_second=one.payload_bytes / seconds if seconds else 0.0,
         replays=one.replays,
     )
+
+
+def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, dict[int, float]]:
+    """The share of the time in use of the memory of each socket, of the samples between bounds."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    if series is None or not series.end_ns:
+        return found
+    edges = pairwise([series.begin_ns, *series.end_ns])
+    lengths = [max(min(end, bounds[1]) - max(begin, bounds[0]), 0.0) for begin, end in edges]
+    for one in series.memories:
+        busy = sum(share * length for share, length in zip(one.utilisation, lengths, strict=True))
+        if busy > 0:
+            found[one.host][one.socket] = busy / sum(lengths)
+    return found
 
 
 def _pairs(directions: Iterable[tuple[str, Use]]) -> dict[str, list[Uses]]:

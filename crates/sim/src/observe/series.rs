@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 
-use super::reading::{fibre_ends, link_ends, socket_links};
+use super::reading::{fibre_ends, link_ends, memories, socket_links};
 use crate::meters::meter::Meter;
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -30,6 +30,8 @@ pub struct Sample {
     pub links: Box<[LinkSample]>,
     /// Both directions of all links between sockets.
     pub sockets: Box<[WireSample]>,
+    /// Time in which the memory of each socket of each host was busy so far.
+    pub memories: Box<[Span]>,
     /// Both directions of all fibres.
     pub fibres: Box<[WireSample]>,
 }
@@ -181,6 +183,9 @@ impl Sample {
             delivered: delivered.collect(),
             links: links.collect(),
             sockets: sockets.collect(),
+            memories: memories(seen.plan, seen.models, at)
+                .map(|one| one.busy)
+                .collect(),
             fibres: fibres.collect(),
         }
     }
@@ -206,6 +211,7 @@ mod tests {
             delivered: Box::default(),
             links: vec![link; 1 << 14].into(),
             sockets: Box::default(),
+            memories: Box::default(),
             fibres: Box::default(),
         }
     }
