@@ -47,6 +47,7 @@ from peerlane.ranks.run import Deadlock as Deadlock
 from peerlane.ranks.run import RankRun as RankRun
 from peerlane.ranks.run import run_ranks as run_ranks
 from peerlane.reproduction.reproduce import reproduce as reproduce
+from peerlane.results.bottleneck import Bottleneck as Bottleneck
 from peerlane.results.collection import Collection as Collection
 from peerlane.results.explanation import Explanation as Explanation
 from peerlane.results.flows import ChannelResult as ChannelResult
