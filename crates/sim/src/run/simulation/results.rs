@@ -22,10 +22,10 @@ impl Simulation {
         let (probes, models) = (&self.probes, self.engine.models());
         let now = || Reading::take(&self.plan, models, self.now());
         let bounds = probes.interval.bounds(now);
-        let samples = probes.usage.as_ref().map_or(&[][..], Series::samples);
+        let usage = probes.usage.as_ref().map_or(&[][..], Series::samples);
         let workloads = &self.plan.workloads;
         let is_steady = self.plan.steady.is_some();
-        let steady = is_steady.then(|| steady::rates(samples, workloads));
+        let steady = is_steady.then(|| steady::rates(usage, workloads));
         let seen = Seen {
             plan: &self.plan.fabric,
             workloads,
@@ -36,7 +36,7 @@ impl Simulation {
             now: self.now(),
         };
         let told = (&probes.refusals, &probes.log);
-        let mut result = gather(&seen, told, bounds.as_ref(), samples);
+        let mut result = gather(&seen, told, bounds.as_ref(), usage);
         result.incoherence = probes.watch.as_deref().and_then(Watch::found);
         if self.has_stopped() {
             result.stopped_circuits = self.stopped_circuits();
