@@ -279,7 +279,9 @@ TYPED = {"sections", "model", "what", "kind", "choices", "lifts"}
 
 def test_list_describes_every_parameter(peerlane: Run) -> None:
     document = json.loads(peerlane("list", "--json", "-").out)
-    assert document.keys() == {"models", "profiles", "parameters", "systems", "scenarios"}
+    assert document.keys() == {
+        *("models", "profiles", "parameters", "systems", "scenarios", "recipes")
+    }
     assert {"dma", "reflector"} <= {model["name"] for model in document["models"]}
     for parameter in document["parameters"]:
         assert parameter.keys() == {"where", "key", "unit", "default", "help", "source"} | TYPED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,6 +102,15 @@ class RunRequest:
             "intervals have 95 % confidence.",
         ),
     ] = None
+    steady: Annotated[
+        bool,
+        typer.Option(
+            "--steady",
+            help="Let every flow go on, whatever its amount is, until the rate of each in the "
+            "steady state is known to 5 %, and print the rates with their 95 % confidence "
+            "intervals. As --set measure.steady=true.",
+        ),
+    ] = False
     interval: Annotated[
         str | None,
         typer.Option(
@@ -142,7 +151,10 @@ class RunRequest:
     outputs: Outputs
 
     def __post_init__(self) -> None:
-        """Refuses options that exclude each other."""
+        """Refuses options that exclude each other, and sets the key that --steady stands for."""
+        if self.steady:
+            settings = [*(self.scenario.settings or ()), "measure.steady=true"]
+            object.__setattr__(self, "scenario", replace(self.scenario, settings=settings))
         files = {"--json": self.outputs.json_to, "--junit": self.junit, **self.captures.files}
         keep_apart([self.scenario.file], files)
         keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
@@ -157,5 +169,5 @@ class RunRequest:
             )
 
 
-_OF_REPEATS = {"--set", "--model", "--seed", "--repeat", "--explain", "--json"}
+_OF_REPEATS = {"--set", "--model", "--seed", "--steady", "--repeat", "--explain", "--json"}
 """Options that runs have with --repeat, too; a single thread is what they have anyway."""

@@ -167,6 +167,11 @@ class Simulation:
         """The window of the steady rates, in nanoseconds from when every link is up."""
         return self._core.measure_ns()
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the run draws random numbers: bit errors, jitter, random workloads and fibres."""
+        return self._core.is_random()
+
     def warnings(self) -> list[str]:
         """The texts of the warnings that were given when the simulation was made."""
         return self._core.warnings()
