@@ -10,6 +10,7 @@ from peerlane.errors import RequestError as RequestError
 from peerlane.explaining.explain import explain as explain
 from peerlane.fabric.filter import Filter as Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning as ScenarioWarning
+from peerlane.fabric.simulated_node import SimulatedNode as SimulatedNode
 from peerlane.fabric.simulation import Simulation as Simulation
 from peerlane.fabric.tree import Fibre as Fibre
 from peerlane.fabric.tree import Network as Network

@@ -241,4 +241,3 @@ def test_many_flows_with_one_limit_are_lifted_together() -> None:
     assert sum(len(place.flows) for place in places) == len(found.flows) == ENDPOINTS
     assert len(places) <= 2
     assert runs.call_count <= 12
-
