@@ -39,10 +39,13 @@ def main() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Puts the null device where the caller has closed a stream, before a file takes its number."""
+    """Puts the null device where the caller has closed a stream, before a file takes its number.
+
+    Output that is lost is a failure, as on a full disk: standard output takes nothing then.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            nothing = os.open(os.devnull, os.O_RDWR)
+            nothing = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             setattr(sys, name, os.fdopen(nothing, mode, encoding="utf-8", closefd=False))
 
 

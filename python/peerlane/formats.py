@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,6 +78,22 @@ def shortened(items: Sequence[str], most: int) -> list[str]:
     """The first items of many, and how many more there are."""
     more = len(items) - most
     return list(items) if more <= 0 else [*items[:most], f"and {more} more"]
+
+
+LONGEST_WORD = 200
+"""The most characters of a word, such as a value that the user gave, in a message."""
+
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
+def clipped(message: str) -> str:
+    """A message in which of each very long word only the beginning and the end are shown."""
+
+    def short(found: re.Match[str]) -> str:
+        word = found[0]
+        return f"{word[:40]}...{word[-20:]} ({len(word):,} characters)"
+
+    return _LONG_WORD.sub(short, message)
 
 
 def wall_time(seconds: float) -> str:

@@ -70,7 +70,7 @@ def received(fabric: Fabric, node: str, size: int) -> bytes:
     assert result.failures == []
     assert all(flow.intact for flow in result.flows)
     (memory, *_) = simulation.tree().nodes[node].regions
-    return simulation.memory(node, memory.base, size)
+    return simulation.node(node).memory(memory.base, size)
 
 
 @needs_circuits
@@ -166,7 +166,7 @@ size = "4 KiB"
     peerlane("run", path, "--rtl", "c.1").refuses("c.1.datapath: the circuit's stream has 64 bits")
     peerlane("run", path, "--rtl", "c.{i}").refuses("c.0.datapath: the circuit's stream has 64")
     told = peerlane("run", path, "--rtl", "c.99")
-    told.refuses("no device 'c.99' in the scenario", "its devices are c.0, c.1, ", "c.11, ...")
+    told.refuses("no device 'c.99' in the scenario", "its devices are c.0, c.1, ", "c.11, and ")
 
 
 def test_no_device_at_all_cannot_be_a_circuit(peerlane: Run) -> None:
@@ -346,7 +346,7 @@ def test_a_circuit_counts_the_timeouts_that_its_result_has() -> None:
     assert registers.what == "bar2"
 
     def register(at: int) -> int:
-        return int.from_bytes(simulation.read("h0", registers.base + at, 4), "little")
+        return int.from_bytes(simulation.node("h0").read(registers.base + at, 4), "little")
 
     assert (register(ERROR), register(COUNT)) == (TIMEOUT, 1)
 
@@ -448,11 +448,11 @@ def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function()
     simulation.run()
     node = simulation.tree().nodes["b"]
     window, *_ = node.regions
-    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0
+    assert simulation.node("h0").config_read(node.id, DEVICE_STATUS, size=2) & 0xF == 0
     with pytest.raises(RuntimeError, match="unsupported request"):
-        simulation.read("h0", window.base, 4)
+        simulation.node("h0").read(window.base, 4)
     # Correctable, because the completion informs the requester (PCIe Base 6.2.3.2.4.1).
-    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
+    assert simulation.node("h0").config_read(node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
 
 
 @needs_circuits

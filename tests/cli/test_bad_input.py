@@ -120,8 +120,16 @@ def test_a_wrong_filter(
     [
         (["fly"], ["fly"]),
         (["run", "x.toml", "--sed", "1"], ["--sed"]),
-        (["run", "x.toml", "--seed", "-1"], ["--seed"]),
-        (["run", "x.toml", "--seed", "many"], ["--seed", "integer"]),
+        (["run", "x.toml", "--seed", "-1"], ["-1 is out of range; write one from 0 to 92233720"]),
+        (["run", "x.toml", "--seed", f"{1 << 63}"], ["--seed", "write one from 0 to 92233720"]),
+        (
+            ["run", "x.toml", "--seed", "many"],
+            ["'many' is not a whole number; write one from 0 to ", "(peerlane run --help)"],
+        ),
+        (["opae", "info", "--sed", "1"], ["--sed", "(peerlane opae info --help)"]),
+        (["run", "x.toml", "--json"], ["requires an argument", "(peerlane run --help)"]),
+        (["run", "x.toml", "--set", "x" * 5000], ["xxx...xxx", "(5,002 characters) sets nothing"]),
+        (["run", "x.toml", "--set", f"a.b={'9' * 5000}"], ["a.b: the number 999", "too large"]),
         (["run", "x.toml", "--json", "missing/x.json"], ["missing"]),
         (["run", "x.toml", "--json", "."], ["folder"]),
         (["run", "x.toml", "--trace", "."], ["folder"]),

@@ -208,7 +208,7 @@ def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Wr
     simulation = Simulation(PAIR + READ)
     simulation.run_until(1.0)
     bar = simulation.tree().nodes["b"].regions[0].base
-    simulation.fill("b", bar + (32 << 10), bytes(4))
+    simulation.node("b").fill(bar + (32 << 10), bytes(4))
     console = Console(width=200)
     with console.capture() as wrong:
         console.print(table(simulation.run(), simulation.tree()))

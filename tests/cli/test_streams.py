@@ -42,13 +42,20 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("streams", [">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_is_as_good_as_the_null_device(
-    scenario: Write, tmp_path: Path, streams: str
+@pytest.mark.parametrize(
+    ("streams", "outcome"),
+    [
+        (">&-", (1, "error: standard output: it is closed\n")),
+        ("<&-", (0, "")),
+        ("<&- >&- 2>&-", (1, "")),
+    ],
+)
+def test_a_closed_standard_output_is_a_failure_as_a_full_disk_is(
+    scenario: Write, tmp_path: Path, streams: str, outcome: tuple[int, str]
 ) -> None:
     scenario()
     command = f"{PEERLANE} run fabric.toml --json result --trace trace {streams}"
-    assert shell(command, tmp_path) == (0, "")
+    assert shell(command, tmp_path) == outcome
     assert (tmp_path / "result").read_text(encoding="utf-8").endswith("}\n")
     assert (tmp_path / "trace").read_text(encoding="utf-8").endswith("}\n")
 

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,10 @@ def test_progress_is_a_line_every_few_seconds_where_nobody_sees_a_bar(
         bar(Progress(0.4, "running pair", 75))
         wait_for_line(capsys, "running pair: 40 %, 1 min 15 s left")
         clock[0] += 5.0
-        wait_for_line(capsys, "running pair: 40 %, 1 min 10 s left")
+        time.sleep(0.1)
+        assert capsys.readouterr().err == "", "nothing has changed but the time"
+        bar(Progress(0.41, "running pair", 70))
+        wait_for_line(capsys, "running pair: 41 %, 1 min 10 s left")
 
 
 def test_the_time_left_follows_from_the_pace(
@@ -97,6 +101,8 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
     assert peerlane("new", 'odd "name"').status == 0
     assert peerlane("show", 'odd "name".toml').status == 0
     peerlane("new", "absent/fabric").refuses("absent/fabric.toml", "no such file")
+    peerlane("new", "folder/").refuses("folder/ is a folder", "such as folder/fabric.toml")
+    peerlane("new", "sub/.toml").refuses("sub/.toml would be a hidden file")
     peerlane("new", "two\nlines").refuses("control characters")
 
 
@@ -109,7 +115,7 @@ def test_the_commands_of_a_first_scenario_can_be_pasted(
     text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
     comments = re.findall(r"^#   (peerlane (?:show|run) .*?)  +\w.*$", text, re.MULTILINE)
     assert len(comments) == 2
-    said = re.findall(r"(peerlane show .+) draws it, (peerlane run .+) simulates it", outcome.err)
+    said = re.findall(r"written; (\S+ show .+) draws it, (\S+ run .+) simulates it", outcome.err)
     for command in (*comments, *said[0]):
         _, *arguments = shlex.split(command)
         assert peerlane(*arguments).status == 0, command

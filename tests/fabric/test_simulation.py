@@ -25,29 +25,29 @@ def bar_of(simulation: Simulation, name: str) -> int:
 def test_a_write_arrives_where_it_was_sent() -> None:
     simulation = Simulation(PAIR.split("[[flows]]")[0])
     bar = bar_of(simulation, "b")
-    simulation.write("a", bar + 5, b"peerlane")
-    assert simulation.read("h0", bar + 5, 8) == b"peerlane"
-    assert simulation.memory("b", bar + 5, 8) == b"peerlane"
+    simulation.node("a").write(bar + 5, b"peerlane")
+    assert simulation.node("h0").read(bar + 5, 8) == b"peerlane"
+    assert simulation.node("b").memory(bar + 5, 8) == b"peerlane"
     assert simulation.now_ns > 0
 
 
 def test_memory_is_seen_without_simulating() -> None:
     simulation = Simulation(PAIR)
-    assert simulation.memory("h0", 0, 16) == bytes(16)
+    assert simulation.node("h0").memory(0, 16) == bytes(16)
     assert simulation.now_ns == 0
 
 
 def test_a_read_that_nobody_answers_is_an_error() -> None:
     simulation = Simulation(PAIR.split("[[flows]]")[0])
     with pytest.raises(RuntimeError, match=r"(?i)unsupported request"):
-        simulation.read("a", 0xDEAD_0000, 4)
+        simulation.node("a").read(0xDEAD_0000, 4)
 
 
 def test_a_read_that_is_not_answered_in_time_is_told_as_that() -> None:
     slow = PAIR.split("[[flows]]")[0].replace("[hosts.h0]", '[hosts.h0]\nlatency = "60 us"')
     patient = slow.replace("[devices.a]", '[devices.a]\ncompletion_timeout = "50 us"')
     with pytest.raises(RuntimeError, match="no answer came from 0x0 in time"):
-        Simulation(patient).read("a", 0, 4)
+        Simulation(patient).node("a").read(0, 4)
 
 
 def test_simulations_side_by_side_are_what_they_are_alone() -> None:
@@ -197,10 +197,10 @@ def test_a_run_in_pieces_is_the_run() -> None:
 def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
     simulation = Simulation(PAIR.replace("h0", "host"))
     for access in (
-        lambda: simulation.memory("hots", 0, 4),
-        lambda: simulation.write("hots", 0, b"1234"),
-        lambda: simulation.host_thread("hots"),
-        lambda: simulation.config_read("hots", "00:00.0", 0),
+        lambda: simulation.node("hots").memory(0, 4),
+        lambda: simulation.node("hots").write(0, b"1234"),
+        lambda: simulation.node("hots").thread(),
+        lambda: simulation.node("hots").config_read("00:00.0", 0),
     ):
         with pytest.raises(ValueError, match=r'no node "hots" .*; did you mean "host"'):
             access()

@@ -460,7 +460,8 @@ const FIELD_NAMES: [(&str, &str); 8] = [
     ("ber", "bit_error_rate"),
 ];
 
-/// The name in `known` that was probably meant by `written`, if any is close enough.
+/// The name in `known` that was probably meant by `written`, if any is close enough: a name of a few other letters, the name of a link from
+/// its other end ("a-s" for "s-a"), or the only name of which it is a part.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let field = FIELD_NAMES
         .iter()
@@ -468,14 +469,39 @@ pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     if let Some(key) = field.and_then(|(_, key)| known.iter().find(|one| *one == key)) {
         return Some(key);
     }
+    if let Some(turned) = known.iter().find(|name| is_turned(name, written)) {
+        return Some(turned);
+    }
     let distance = |name: &str| strsim::damerau_levenshtein(&written.to_lowercase(), name);
     let near = known.iter().map(|name| (distance(name), *name)).min()?;
     let shorter = near.1.len().min(written.len());
-    (near.0 <= 2.max(shorter / 3) && near.0 < shorter).then_some(near.1)
+    if near.0 <= 2.max(shorter / 3) && near.0 < shorter {
+        return Some(near.1);
+    }
+    let mut having = known.iter().filter(|name| has_part(name, written));
+    let first = having.next().copied();
+    first.filter(|_| having.next().is_none())
 }
 
-/// The most names that advice lists.
-const SHOWN: usize = 8;
+/// Whether two names have the same two parts, one before and one after a hyphen, in other orders.
+fn is_turned(name: &str, written: &str) -> bool {
+    let mut cuts = written.match_indices('-');
+    cuts.any(|(at, _)| {
+        let (one, other) = (&written[..at], &written[at + 1..]);
+        let rest = name
+            .strip_prefix(other)
+            .and_then(|rest| rest.strip_prefix('-'));
+        rest == Some(one)
+    })
+}
+
+/// Whether one of the words of a name is `written`, which has more than a few letters.
+fn has_part(name: &str, written: &str) -> bool {
+    written.len() > 3 && name.split(['-', '_', '.']).any(|part| part == written)
+}
+
+/// The most names that advice lists: all kinds of anything that there is, but not all nodes of a large fabric.
+pub(crate) const SHOWN: usize = 24;
 
 /// Advice on a wrong name: the most similar one of `known`, or a list of them.
 pub fn advice(written: &str, known: &[&str]) -> String {
@@ -483,10 +509,16 @@ pub fn advice(written: &str, known: &[&str]) -> String {
         (Some(near), _) => format!("did you mean {near:?}?"),
         (None, []) => "there is none".to_owned(),
         (None, [one]) => format!("write {one:?}"),
-        (None, known) if known.len() > SHOWN => {
-            format!("write one of {}, ...", known[..SHOWN].join(", "))
-        }
-        (None, known) => format!("write one of {}", known.join(", ")),
+        (None, known) => format!("write one of {}", listed(known)),
+    }
+}
+
+/// The names in a message: all of them, or the first ones and the number of others.
+pub(crate) fn listed(known: &[&str]) -> String {
+    let shown = known[..known.len().min(SHOWN)].join(", ");
+    match known.len().saturating_sub(SHOWN) {
+        0 => shown,
+        others => format!("{shown} and {others} others"),
     }
 }
 
@@ -524,10 +556,21 @@ mod tests {
         assert_eq!(advice("nodes", &["a"]), "write \"a\"");
         assert_eq!(advice("nodes", &["a", "b"]), "write one of a, b");
         assert_eq!(advice("nodes", &["a", "node"]), "did you mean \"node\"?");
-        let many: Vec<String> = (0..9).map(|number| number.to_string()).collect();
+        let many: Vec<String> = (0..=SHOWN).map(|number| number.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let listed = "write one of 0, 1, 2, 3, 4, 5, 6, 7, ...";
-        assert_eq!(advice("nodes", &many), listed);
+        let listed = advice("nodes", &many);
+        assert!(listed.starts_with("write one of 0, 1, 2, "), "{listed}");
+        assert!(listed.ends_with(", 22, 23 and 1 others"), "{listed}");
+    }
+
+    #[test]
+    fn a_part_of_a_name_or_a_link_from_its_other_end_is_known() {
+        let kinds = ["surprise-removal", "surprise-insertion", "poison"];
+        assert_eq!(nearest("removal", &kinds), Some("surprise-removal"));
+        assert_eq!(nearest("surprise", &kinds), None);
+        assert_eq!(nearest("a-s", &["h-s", "s-a", "s-b"]), Some("s-a"));
+        let long = ["fpga-card-root-port", "fpga-root-port"];
+        assert_eq!(nearest("root-port-fpga", &long), Some("fpga-root-port"));
     }
 
     #[test]

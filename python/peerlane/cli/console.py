@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from peerlane.formats import wall_time
+from peerlane.formats import clipped, wall_time
 from peerlane.printable import json_text, printable
 from peerlane.progress import Progress
 
@@ -82,7 +82,7 @@ def _print(message: str, *marks: str | tuple[str, str]) -> None:
 
     from peerlane.cli.screen import Errors
 
-    Errors().print(Text.assemble(*marks, printable(message)))
+    Errors().print(Text.assemble(*marks, clipped(printable(message))))
 
 
 class InterruptedWorkError(Exception):
@@ -96,7 +96,8 @@ _clock = time.monotonic
 def progress(what: str) -> Iterator[Bar]:
     """Shows on standard error how far long work is, and the time that is left.
 
-    A terminal has a bar, anything else a line every few seconds. Short work shows nothing.
+    A terminal has a bar, anything else a line every few seconds in which something has changed.
+    Short work shows nothing.
     """
     # The thread must not import anything: each file would wait for a core that holds Python's lock.
     from peerlane.cli import screen  # noqa: F401
@@ -158,7 +159,16 @@ def _bar() -> Iterator[Callable[[Bar], None]]:
 
 @contextmanager
 def _lines() -> Iterator[Callable[[Bar], None]]:
-    yield lambda work: say(f"{work.now}: {work.state()}")
+    told: tuple[str, int] | None = None
+
+    def tell(work: Bar) -> None:
+        nonlocal told
+        at = work.now, round(100 * work.share)
+        if at != told:
+            told = at
+            say(f"{work.now}: {work.state()}")
+
+    yield tell
 
 
 class _Manner(NamedTuple):

@@ -11,12 +11,13 @@ from peerlane.cli.console import InterruptedWorkError, complain
 from peerlane.cli.foreign import complain_of_code
 from peerlane.cli.lspci import MissingLspciError
 from peerlane.cli.options import FAILED, WRONG_USE
+from peerlane.cli.usage import usage_message
 from peerlane.importing import ListingError
 from peerlane.reproduction.reproduce import UnknownNameError
 from peerlane.results.reading import FileError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of a disk that takes no more: the command was right, and failed."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of a disk that takes no more, or of a closed stream: the command was right, and failed."""
 
 
 def status_of(error: Exception) -> int:
@@ -28,7 +29,7 @@ def status_of(error: Exception) -> int:
     """
     match error:
         case typer.TyperException():
-            complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
+            complain(usage_message(error))
             return WRONG_USE
         case (
             FileError()
@@ -51,6 +52,7 @@ def status_of(error: Exception) -> int:
             is_full = error.errno in _FULL
             # Whatever writes to a file names it.
             where = error.filename or ("standard output" if is_full else None)
-            complain((f"{where}: " if where else "") + (error.strerror or str(error)).lower())
+            why = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
+            complain((f"{where}: " if where else "") + why.lower())
             return FAILED if is_full else WRONG_USE
     raise error

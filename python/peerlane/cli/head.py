@@ -18,6 +18,11 @@ def set_command(arguments: Sequence[str]) -> None:
     _command.set(("peerlane", *arguments))
 
 
+def command() -> tuple[str, ...]:
+    """The command line, with the name of the command first."""
+    return _command.get()
+
+
 def head(kind: str, *, scenario_digest: str | None = None) -> dict[str, Any]:
     """Name and version of the form of the document, version of Peerlane, scenario and command.
 

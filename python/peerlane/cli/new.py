@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from peerlane.cli import completion, shipped
+from peerlane.cli.beside import program
 from peerlane.cli.console import say
 
 FIRST = """\
@@ -103,6 +105,11 @@ def new(
     if not name or not name.isprintable():
         raise typer.BadParameter("write the name of a file, without control characters")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if name.endswith(os.sep):
+        inside = Path(name) / "fabric.toml"
+        raise typer.BadParameter(f"{name} is a folder; name a file in it, such as {inside}")
+    if not path.stem.removesuffix(".toml").strip("."):
+        raise typer.BadParameter(f"{path} would be a hidden file; write a name before .toml")
     text = _text(path, like)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -114,7 +121,8 @@ def new(
         error.filename = error.filename or str(path)
         raise
     given = _argument(path)
-    say(f"{path} is written; peerlane show {given} draws it, peerlane run {given} simulates it")
+    command = program("peerlane")
+    say(f"{path} is written; {command} show {given} draws it, {command} run {given} simulates it")
 
 
 def _argument(path: Path) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from peerlane.cli.beside import program
 from peerlane.models.registry import catalogue
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
         path.write_text(text, encoding="utf-8")
     module = name.replace("-", "_")
     if language == "python":
-        run = f"peerlane run FILE --model {name}={module}.py"
-        return f"{module}.py is written; python -m pytest test_{module}.py tests it, {run} uses it"
+        run = f"{program('peerlane')} run FILE --model {name}={module}.py"
+        test = f"{program('python')} test_{module}.py"
+        return f"{module}.py is written; {test} tests it, {run} uses it"
     library = f"{name}/target/release/lib{module}.so"
-    run = f"peerlane run FILE --model {name}={library}"
+    run = f"{program('peerlane')} run FILE --model {name}={library}"
     return f"{name} is written; cargo test and cargo build --release there, then {run} uses it"
 
 

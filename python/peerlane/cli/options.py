@@ -204,7 +204,7 @@ Seed = Annotated[
     int | None,
     typer.Option(
         min=0,
-        max=2**64 - 1,
+        max=2**63 - 1,
         metavar="N",
         help="Seed of all random streams; replaces the scenario's own.",
     ),

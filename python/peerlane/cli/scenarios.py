@@ -13,6 +13,7 @@ from peerlane.dotted import join_path
 from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 from peerlane.fabric.variant import parsed, told, variant
+from peerlane.formats import shortened
 from peerlane.models.registry import all_models
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _implementations(scenario: Scenario, circuits: str) -> list[str]:
     devices = written.members("devices")
     for name in names:
         if name not in {*devices, *scenario.members("devices")}:
-            shown = ", ".join(devices[:_MOST_NAMES]) + ", ..." * (len(devices) > _MOST_NAMES)
+            shown = ", ".join(shortened(devices, _MOST_NAMES))
             known = f"its devices are {shown}" if devices else "it has no devices"
             raise typer.BadParameter(
                 f"there is no device {name!r} in the scenario; {known}", param_hint="--rtl"

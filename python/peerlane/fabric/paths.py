@@ -21,4 +21,7 @@ def read_setting(text: str) -> tuple[str, Setting]:
         raise ValueError(f"{text!r} sets nothing; write KEY=VALUE, such as devices.a.tags=16")
     if not value.strip():
         raise ValueError(f"{text!r} has no value; write KEY=VALUE, such as devices.a.tags=16")
-    return path.strip(), read_value(value)
+    try:
+        return path.strip(), read_value(value)
+    except ValueError:
+        raise ValueError(f"{path.strip()}: the number {value} is too large") from None

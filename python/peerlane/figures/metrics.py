@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from peerlane import _core
 from peerlane.dotted import join_path, split_path
 from peerlane.errors import PeerlaneError
+from peerlane.formats import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ _NAMES = ("id", "name", "host", "where", "by", "from", "direction")
 """The fields that name an entry of a list, the first that it has."""
 _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
 """The fields that tell entries of one name apart."""
-_EXAMPLES, _SHOWN = 3, 12
-"""Parts that a message has as examples, or lists."""
+_EXAMPLES, _SHOWN = 3, 40
+"""Names that a message offers, and the most parts that it lists."""
 _EVERY = "*"
 _FEW = 4
 """Values of a list that are values of their own, such as a least and a most."""
@@ -67,7 +68,7 @@ def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str
             raise _unknown(document, path, parts[:depth], part, inner)
         here = inner[part]
     if isinstance(here, dict | list | tuple):
-        raise _group(path, parts, _members(here))
+        raise _group(path, _members(here))
     found: Scalar = here  # type: ignore[assignment]
     return found
 
@@ -99,10 +100,10 @@ def check(document: Json, schema: Json, path: str) -> set[str]:
         here = None if here is None else inner[part]
         kind = _below(kinds, part)
     if isinstance(here, dict | list | tuple):
-        raise _group(path, parts, _members(here))
+        raise _group(path, _members(here))
     fields = {name: 0 for one in _kinds(schema, kind) for name in one.get("properties", {})}
     if here is None and fields:
-        raise _group(path, parts, fields)
+        raise _group(path, fields)
     return {str(one.get("type")) for one in _kinds(schema, kind)}
 
 
@@ -232,11 +233,11 @@ def _below(kinds: Sequence[Json], part: str) -> Json:
     return kinds[0] if kinds else {}
 
 
-def _group(path: str, parts: Sequence[str], inner: Mapping[str, Any]) -> UnknownMetricError:
+def _group(path: str, inner: Mapping[str, Any]) -> UnknownMetricError:
     if not inner:
         return UnknownMetricError(f"{path} is an empty list; name a single value of the result")
-    shown = ", ".join(join_path((*parts, name)) for name in list(inner)[:_EXAMPLES])
-    return UnknownMetricError(f"{path} is not a single value; write one of {shown}, ...")
+    shown = ", ".join(shortened([join_path([name]) for name in inner], _SHOWN))
+    return UnknownMetricError(f"{path} is not a single value; write {path}. before one of {shown}")
 
 
 def _unknown(
@@ -249,8 +250,8 @@ def _unknown(
     elif near:
         advice = f"did you mean {join_path((*before, near))}?"
     elif known:
-        shown = [join_path([name]) for name in known]
-        advice = f"there are {', '.join(shown[:_SHOWN])}" + (", ..." if len(shown) > _SHOWN else "")
+        shown = shortened([join_path([name]) for name in known], _SHOWN)
+        advice = f"there are {', '.join(shown)}"
     else:
         there = [name for name, value in document.items() if isinstance(value, list) and value]
         advice = f"the result has none; it has {', '.join(there)}"

@@ -46,6 +46,10 @@ impl Scale {
 
     /// The error for a value that is not of this scale.
     pub(super) fn refusal(&self, value: &Value<'_>) -> String {
+        if self.is_beyond(&plain(value)) {
+            let most = self.show(self.most);
+            return format!("{value} is too large; write {most} at most");
+        }
         let names: Vec<&str> = self.units.iter().rev().map(|(name, _)| *name).collect();
         let advice = match self.meant(&plain(value)) {
             Some(meant) => format!("write {meant:?}"),
@@ -53,6 +57,18 @@ impl Scale {
         };
         let (noun, names) = (self.noun, names.join(", "));
         format!("{value} is not {noun}; {advice} (units: {names})")
+    }
+
+    /// Whether `text` has a unit whose prefix is larger than that of each unit here, such as "8 EiB".
+    fn is_beyond(&self, text: &str) -> bool {
+        let split = text.find(char::is_alphabetic).unwrap_or(text.len());
+        let (number, unit) = text.split_at(split);
+        let Some(rest) = unit.trim().strip_prefix(['T', 'P', 'E', 'Z', 'Y']) else {
+            return false;
+        };
+        let smaller = format!("G{rest}");
+        Decimal::parse(number.trim()).is_some()
+            && self.units.iter().any(|(name, _)| *name == smaller)
     }
 
     /// The amount that `text` means, as it should be written, if its number and its unit leave no doubt.
@@ -221,6 +237,14 @@ mod tests {
             .next()
             .unwrap_or_default()
             .to_owned()
+    }
+
+    #[test]
+    fn an_amount_with_a_larger_prefix_is_too_large() {
+        for (scale, text) in [(&SIZE, "8 EiB"), (&SIZE, "1.5 PB"), (&BANDWIDTH, "2 EB/s")] {
+            let message = scale.read(&Value::Text(text)).expect_err("it is not read");
+            assert!(message.contains("is too large; write"), "{message}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Scenario;
 use super::tables::{EVERY, LINKS, NETWORKS, Steps, UPSTREAM, table_at, table_at_mut};
-use crate::document::nearest;
+use crate::document::{listed, nearest};
 use crate::form::{InnerForm, SectionForm, Shape, TOP};
 use crate::path;
 use crate::tree::{Content, Part, Table};
@@ -299,14 +299,7 @@ fn unknown(path: &str, what: &str, given: &str, before: &[&str], known: &[&str])
             format!("did you mean {}?", path::join(right))
         }
         None if known.is_empty() => "the scenario has none of its own".to_owned(),
-        None => {
-            let more = if known.len() > SHOWN { ", ..." } else { "" };
-            let shown = known[..known.len().min(SHOWN)].join(", ");
-            format!("there are {shown}{more}")
-        }
+        None => format!("there are {}", listed(known)),
     };
     format!("{path}: {what}; {advice}")
 }
-
-/// The most names that advice lists.
-const SHOWN: usize = 12;
