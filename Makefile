@@ -20,7 +20,8 @@ UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
 # The packages and features from which the module is built, so that Cargo builds nothing twice. What `bench` needs has features that change them.
 FAST = --workspace --exclude bench --features 'pyo3/extension-module$(CIRCUITS:%=$(comma)python/%)' --profile fast --locked --quiet
 LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
-PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
+# One process more than there are processors: some tests wait.
+PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
 # How long `make soak` lets processes send nonsense to a session.
 ADVERSARY_SECONDS ?= 3600

@@ -6,6 +6,7 @@ from peerlane._core import __version__ as __version__
 from peerlane.building.builder import Fabric as Fabric
 from peerlane.errors import MissingPackageError as MissingPackageError
 from peerlane.errors import PeerlaneError as PeerlaneError
+from peerlane.errors import RequestError as RequestError
 from peerlane.explaining.explain import explain as explain
 from peerlane.fabric.filter import Filter as Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning as ScenarioWarning
@@ -22,10 +23,10 @@ from peerlane.figures.figure import PlotError as PlotError
 from peerlane.models.device import Bar as Bar
 from peerlane.models.device import Device as Device
 from peerlane.models.device import Malformed as Malformed
-from peerlane.models.engine import RequestError as RequestError
 from peerlane.models.engine import Signal as Signal
 from peerlane.models.engine import Task as Task
 from peerlane.models.loading import Library as Library
+from peerlane.models.model_warning import ModelWarning as ModelWarning
 from peerlane.models.outside import BarAccess as BarAccess
 from peerlane.models.outside import OutsideDevice as OutsideDevice
 from peerlane.models.parameter import Parameter as Parameter

@@ -25,6 +25,20 @@ for _error in (ModelError, ScenarioError, UnitError):
     _error.__bases__ = (PeerlaneError, *_error.__bases__)
 
 
+class RequestError(PeerlaneError):
+    """A request of a device has no data.
+
+    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
+    "atomic operations not enabled" or "reset", if the requester was reset; of a write that was
+    dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
+    names the request.
+    """
+
+    def __init__(self, why: str, request: str = "") -> None:
+        super().__init__(f"{why}: {request}" if request else why)
+        self.why = why
+
+
 class MissingPackageError(PeerlaneError, ModuleNotFoundError, RuntimeError):
     """An optional package is not installed; the message says how to install it."""
 

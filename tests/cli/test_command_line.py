@@ -147,7 +147,7 @@ MEASURE = ("[[flows]]", '[measure]\nfrom = "2 us"\nuntil = "4 us"\n\n[[flows]]')
 
 def test_a_run_shows_the_steady_rate_where_there_is_one(peerlane: Run, scenario: Write) -> None:
     plain, measured = peerlane("run", scenario()), peerlane("run", scenario(MEASURE))
-    assert "steady" not in plain.out
+    assert "steady GB" not in plain.out
     assert "steady GB/s" in measured.out
     (flow,) = json.loads(peerlane("run", scenario(MEASURE), "--json", "-").out)["flows"]
     assert f" {flow['steady_bytes_per_second'] / 1e9:.4g} " in measured.out

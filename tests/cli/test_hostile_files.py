@@ -116,9 +116,8 @@ def test_cells_of_any_kind_are_drawn_or_refused(peerlane: Run, tmp_path: Path) -
     cells = ["9" * 400, "NaN", "Infinity", "1e400", "[" * 50_000, "$x_{", "\x1b[31m", "-0", '"a"']
     for cell in cells:
         (tmp_path / "t.csv").write_text(f"a,b\n{cell},1\n2,{cell}\n")
-        for names in (["a", "b"], ["b", "a"]):
-            ran = peerlane("plot", "t.csv", "--x", names[0], "--y", names[1])
-            assert_refused_or_done(ran.status, "" if ran.status == 0 else ran.err)
+        ran = peerlane("plot", "t.csv", "--x", "a", "--y", "b")
+        assert_refused_or_done(ran.status, "" if ran.status == 0 else ran.err)
 
 
 def test_numbers_of_json_are_finite() -> None:

@@ -71,7 +71,7 @@ def test_a_program_masks_a_vector_and_gets_the_interrupt_that_was_pending() -> N
 
 def test_a_vector_that_is_not_there_is_told_with_those_that_are() -> None:
     simulation = drive(msix_vectors=4).simulation()
-    with pytest.raises(ValueError, match=r"d has no interrupt vector 4; name 0 to 3"):
+    with pytest.raises(ValueError, match=r"vector 4 of d: msix_vectors is 4; use 0 to 3"):
         simulation.vector("d", 4)
     with pytest.raises(ValueError, match="d has no vector -1 of function 0; count both from 0"):
         simulation.vector("d", -1)

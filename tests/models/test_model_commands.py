@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from peerlane import Simulation
+from peerlane import RunResult, Simulation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,15 +72,26 @@ def test_a_scenario_names_a_model_and_the_command_line_loads_it(peerlane: Run) -
     assert Simulation.open("own.toml", models={"ssd": "ssd.py"}).run().failures == []
 
 
-def test_a_traceback_has_the_lines_of_the_model_alone(peerlane: Run) -> None:
-    failed = peerlane(*RUN, "--set", "devices.ssd.depth=9")
+def test_an_exception_ends_with_the_line_of_the_model_after_what_was_measured(
+    peerlane: Run, model: Path, tmp_path: Path
+) -> None:
+    deep = "def refuse(number):\n    raise LookupError(number)\n"
+    body = MODEL.replace('raise LookupError("nine is too many")', "refuse(self.depth)")
+    model.write_text(deep + body, encoding="utf-8")
+    kept = tmp_path / "kept.json"
+    files = ("--json", str(kept), "--pcap", str(tmp_path / "kept.pcap"))
+    failed = peerlane(*RUN, "--set", "devices.ssd.depth=9", *files)
     assert failed.status == 1
-    assert "Traceback (most recent call last)" in failed.err
-    assert 'raise LookupError("nine is too many")' in failed.err
-    assert "the model ssd of device ssd failed at" in failed.err
-    assert "LookupError: nine is too many" in failed.err
-    assert "engine.py" not in failed.err
-    assert "device.py" not in failed.err
+    head, caller, line, error = failed.err.splitlines()
+    assert head == "Traceback (most recent call last):"
+    assert f'  File "{model}", line ' in caller
+    assert line == "    refuse(self.depth)"
+    assert error.startswith("error: the model ssd of device ssd failed at ")
+    assert error.endswith(f": LookupError: 9, at {model}:2 (raise LookupError(number))")
+    result = RunResult.from_json(kept.read_text(encoding="utf-8"))
+    assert result.simulated_ns > 300
+    assert "own: " in failed.out
+    assert (tmp_path / "kept.pcap").stat().st_size > 0
 
 
 @pytest.mark.parametrize(
@@ -133,7 +144,7 @@ def test_an_engine_that_waits_for_something_else_is_told_at_its_line(
     model.write_text(f"import asyncio\n{body}", encoding="utf-8")
     ran = peerlane(*RUN)
     assert ran.status == 1
-    assert "line 16, in work await asyncio.sleep(0)" in " ".join(ran.err.split())
+    assert f"{model}:16 (await asyncio.sleep(0))" in ran.err
     assert "an engine waits for None; await calls of the device alone" in " ".join(ran.err.split())
 
 

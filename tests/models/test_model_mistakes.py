@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from peerlane import Device, Fabric, ModelError
+from peerlane import Device, Fabric, ModelError, ModelWarning, OutsideDevice, Parameter
 from peerlane.opae import configure
 from peerlane.testing import Bench
 
@@ -45,8 +45,11 @@ if TYPE_CHECKING:
             lambda one: one.compare_and_swap(0, 1, 2, size=2),
             "size of compare_and_swap is 2; give 4 or 8 or 16",
         ),
-        (lambda one: one.interrupt(-1), "ValueError: the function has no interrupt vector -1;"),
-        (lambda one: one.interrupt(1 << 40), "ValueError: the function has no interrupt vector"),
+        (lambda one: one.interrupt(-1), "ValueError: vector -1: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.interrupt(2), "ValueError: vector 2: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.interrupt(1 << 40), "vector 1099511627776: msix_vectors is 2; use 0 to 1"),
+        (lambda one: one.dma_read(0, 0), "a request is for 1 byte to 16 MiB, not for 0 bytes"),
+        (lambda one: one.post(0, b""), "a request is for 1 byte to 16 MiB, not for 0 bytes"),
         (lambda one: one.interrupt("0"), "interrupt vector is '0'; give a whole number"),
         (lambda one: one.report_error(None), "None is no severity; write .correctable., "),
         (lambda one: one.sleep("1 MB"), "'1 MB' is not a time; write one like .10 us., or a"),
@@ -62,6 +65,7 @@ def test_a_call_with_a_wrong_value_says_what_to_give(
 ) -> None:
     class Asking(Device):
         bars = {0: "4 KiB"}
+        msix_vectors = 2
 
         def on_write(self, bar: int, offset: int, data: bytes) -> Any:
             return ask(self)
@@ -76,6 +80,47 @@ def test_a_call_with_a_wrong_value_says_what_to_give(
 
     with pytest.raises(ModelError, match=why):
         use()
+
+
+@pytest.mark.parametrize(
+    ("base", "parts", "why"),
+    [
+        (Device, {"on_wirte": print}, "Own.on_wirte is no part of a device; .* 'on_write'"),
+        (Device, {"onRead": print}, "Own.onRead is no part of a device; did you mean 'on_read'"),
+        (Device, {"bar": {0: "4 KiB"}}, "Own.bar is no part of a device; did you mean 'bars'"),
+        (Device, {"msix_vector": 2}, "did you mean 'msix_vectors'. If not, begin the name with _"),
+        (Device, {"vender_id": 2}, "did you mean 'vendor_id'"),
+        (OutsideDevice, {"on_acess": print}, "did you mean 'on_access'"),
+    ],
+)
+def test_a_name_that_is_almost_one_of_a_device_is_refused_when_the_class_is_made(
+    base: type, parts: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(TypeError, match=why):
+        type("Own", (base,), parts)
+
+
+def test_names_of_ones_own_are_not_refused() -> None:
+    own: dict[str, Any] = {"_bar": 1, "on_send": print, "state": 0, "base": 2, "on_work": print}
+    type("Own", (Device,), own | {"bars": {0: "4 KiB"}, "bar": 0, "tag": Parameter(3)})
+
+
+def test_a_write_to_a_model_without_on_write_is_a_warning_once() -> None:
+    class Deaf(Device):
+        bars = {0: "4 KiB"}
+
+        def on_read(self, bar: int, offset: int, length: int) -> int:
+            return 0
+
+    simulation = Fabric("own").host("h0").device("ears", "h0", model=Deaf).simulation()
+    at = simulation.tree().nodes["ears"].regions[0].base
+    for _ in range(2):
+        simulation.write("h0", at + 8, bytes(4))
+    right = r"write def on_write\(self, bar, offset, data\) in Deaf"
+    what = "ears: a write of 4 bytes at 0x8 of BAR 0 is dropped, because Deaf has no on_write"
+    with pytest.warns(ModelWarning, match=f"{what}; {right}") as warned:
+        simulation.run()
+    assert len(warned) == 1
 
 
 def test_the_data_of_a_write_may_be_any_buffer() -> None:

@@ -274,7 +274,7 @@ class Broken(Device):
         (0x08, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
         (0x10, "on_read gave 8 bytes, and 4 were read"),
         (0x18, "TypeError: on_read gave 'text'; give a number, bytes, or None"),
-        (0x20, "the function has no such interrupt vector"),
+        (0x20, "vector 3: msix_vectors is 1; use 0 to 0"),
         (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
         (0x30, "an engine waits for 'strange'; await calls of the device alone"),
         (0x38, "ValueError: on_read gave -1, which is not a number of 4 bytes; give one from 0 to"),

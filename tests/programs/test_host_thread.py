@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from conftest import PAIR
-from peerlane import Device, Fabric, HostThread, Simulation, run_programs
+from peerlane import Device, Fabric, HostThread, RequestError, Simulation, run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+
+    from peerlane import Signal
 
 
 def simulation() -> Simulation:
@@ -96,11 +99,74 @@ def test_a_program_hears_of_a_write_of_a_device_to_its_memory() -> None:
     assert thread.run(program()) == b"news"
 
 
-def test_a_program_that_waits_for_nothing_is_told() -> None:
-    fabric = simulation()
+class Forgetful(Device):
+    """A device whose engine ends without an interrupt, or waits for a signal that nobody sets."""
+
+    bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
+    msix_vectors = 2
+
+    def on_write(self, _bar: int, offset: int, _data: bytes) -> Awaitable[None] | None:
+        if offset == 16:
+            self.interrupt(1)
+            return None
+        return self.ends() if offset else self.waits(self.signal())
+
+    async def ends(self) -> None:
+        await self.sleep(100)
+
+    async def waits(self, never: Signal) -> None:
+        await never
+
+
+@pytest.mark.parametrize(
+    ("registers", "vector", "why"),
+    [
+        ([], 0, ["d: vector 0 has had no interrupt", "d: none of its engines was started"]),
+        ([8], 0, ["d: none of its engines runs; the last one, Forgetful.ends, has ended"]),
+        ([0], 1, ["d: its engine Forgetful.waits waits at .*.py:[0-9]+ .await never.$"]),
+        ([16], 1, ["d: vector 1 has sent 1 interrupt; its mask has held back 1$"]),
+        ([], 99, ["no MSI-X vector below h0 has the message 0x84; give simulation.vector"]),
+    ],
+)
+def test_a_program_that_waits_for_ever_is_named_with_its_line_and_what_the_device_does(
+    registers: list[int], vector: int, why: list[str]
+) -> None:
+    fabric = Fabric("lab").host("h0").device("d", "h0", model=Forgetful).simulation()
+    at = fabric.tree().nodes["d"].regions[0].base
+    message = fabric.vector("d", 0).message + vector
     thread = fabric.host_thread("h0")
-    with pytest.raises(RuntimeError, match="nothing is left to happen"):
-        thread.run(thread.interrupt(7))
+
+    async def driver() -> None:
+        for register in registers:
+            await thread.store(at + register, 1, 4)
+        await thread.work("5 us")
+        # The interrupt of the last store has come and was taken.
+        for _ in range(1 + (registers == [16])):
+            await thread.interrupt(message)
+
+    with pytest.raises(RuntimeError, match="a program waits for ever: nothing is left") as raised:
+        thread.run(driver())
+    lines = str(raised.value).splitlines()
+    assert re.search(r"  driver, at \S*test_host_thread.py:[0-9]+ \(await thread", lines[1])
+    assert re.search(r"waits since \S+ us for an interrupt of h0 with the message 0x", lines[2])
+    for line in why:
+        assert re.search(line, str(raised.value), re.MULTILINE), lines
+
+
+def test_each_program_that_waits_for_ever_is_named() -> None:
+    fabric = simulation()
+    threads = [fabric.host_thread("h0") for _ in range(3)]
+    programs = [threads[0].interrupt(7), threads[1].written(4096), threads[2].work(10)]
+    with pytest.raises(RuntimeError) as raised:
+        run_programs(fabric, programs)
+    _, *lines = str(raised.value).splitlines()
+    assert [line.split("since")[0].strip() for line in lines[:4]] == [
+        "HostThread.interrupt",
+        "waits",
+        "HostThread.written",
+        "waits",
+    ]
+    assert "for a write of a device to 0x1000 of h0" in lines[3]
 
 
 def test_a_watch_ends_with_the_programs_or_ends_them() -> None:
@@ -245,6 +311,18 @@ def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simul
     with pytest.raises(ValueError, match=r"the time .* belongs to another simulation"):
         run_programs(other, [sleeps()])
     assert thread.run(thread.load(at, 4)) == 7
+
+
+def test_a_strict_load_without_data_raises_with_the_reason() -> None:
+    fabric, at = with_bell()
+    thread = fabric.host_thread("h0")
+    nowhere = at + (1 << 36)
+    for address, why in ((at + 8, "completion timeout"), (nowhere, "unsupported request")):
+        assert thread.run(thread.load(address, 4)) == 0xFFFF_FFFF
+        with pytest.raises(RequestError, match=f"{why}: .*{address:#x}") as raised:
+            thread.run(thread.load(address, 4, strict=True))
+        assert raised.value.why == why
+    assert thread.run(thread.load(at, 4, strict=True)) == 7
 
 
 @pytest.mark.parametrize("by_thread", [False, True])

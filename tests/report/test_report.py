@@ -124,6 +124,29 @@ def test_each_variant_has_a_page_and_images_of_its_own(
     assert index.count("<li>") == len(pages)
 
 
+def test_each_file_of_a_scenario_has_a_page_of_its_own(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever letters the names have, and whatever folders the files are in."""
+    monkeypatch.setattr(vega, "svg", lambda _: "")
+    monkeypatch.setattr(vega, "png", lambda _: b"")
+    names = ["北京", "東京", "a/server", "b/server", "!!"]
+    for name in names:
+        file = tmp_path / f"{name}.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(PAIR.replace('"pair"', f'"{name}"'), encoding="utf-8")
+    for name in (*names, "a/server", "b/server"):  # the last two again: the pages are replaced
+        ran = peerlane("run", tmp_path / f"{name}.toml", "--report", tmp_path / "report")
+        assert ran.status == 0, ran.err
+    pages = Folder.open(tmp_path / "report").contents.pages
+    files = ["北京.html", "東京.html", "-.html", "server.html", "server-2.html"]
+    assert [entry.file for entry in pages] == files
+    assert [entry.title for entry in pages] == ["北京", "東京", "!!", "a/server", "b/server"]
+    images = [file for entry in pages for file in entry.files]
+    assert len(set(images)) == len(images)
+    assert (tmp_path / "report" / "index.html").read_text("utf-8").count("server-2.html") == 1
+
+
 def test_the_page_of_a_variant_of_a_system_has_no_part_in_the_errors_of_systems() -> None:
     report = report_of("rosta")
     variant = system_page(replace(report, settings={"links.generation": 2}), MADE)
@@ -225,7 +248,7 @@ def test_a_report_changes_no_json(peerlane: Run, scenario: Write, tmp_path: Path
 def test_an_interval_is_for_a_report_too(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
     outcome = peerlane("run", scenario(), "--interval", "1us", "--report", tmp_path / "report")
     assert outcome.status == 0, outcome.err
-    assert f"wrote {tmp_path / 'report' / 'pair.html'}" in outcome.err
+    assert f"wrote {tmp_path / 'report' / 'fabric.html'}" in outcome.err
 
 
 def test_a_repeated_run_has_no_report(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
@@ -260,8 +283,8 @@ def hostile_run() -> Page:
     """A run of a fabric whose names are as bad as they may be."""
     fabric = Fabric(HOSTILE).links(generation=2, lanes=4).host("h0").switch("s0", "h0")
     fabric.device("a", "s0").device("b", "s0", bar="1 MiB")
-    for _ in range(3):
-        fabric.flow("a", "b", size="16 KiB")
+    for card in range(3):
+        fabric.flow("a", "b", id=f"mmmm-wwww-alveo-{card}-to-mem", size="16 KiB")
     simulation = fabric.simulation()
     simulation.watch_waits()
     simulation.sample(every="100 ns")
@@ -303,6 +326,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 BLANK = """[...document.querySelectorAll(".plot")].filter((plot) =>
   !plot.querySelector("svg .role-mark path[d], svg .role-mark line")).length"""
+CUT = """[...document.querySelectorAll(".plot .role-axis-label text")].filter((text) =>
+  text.textContent.endsWith("…")).length"""
+"""Names beside a plot that are cut at their end."""
 OVERFLOWN = """[...document.querySelectorAll(".plot svg")].filter((svg) =>
   svg.getBoundingClientRect().right > document.documentElement.clientWidth).length"""
 SMALLEST = """Math.min(1, ...[...document.querySelectorAll(".drawing svg")].map((svg) =>
@@ -336,6 +362,7 @@ def test_a_browser_shows_every_chart_of_every_page(report: Path, browser: Chromi
         assert browser.requests() == [path.as_uri()], where
         assert browser.value(BLANK) == 0, where
         assert browser.value(OVERFLOWN) == 0, where
+        assert browser.value(CUT) == 0, where
         assert browser.value(SMALLEST) >= 0.74, where
         assert browser.value("document.documentElement.scrollWidth") == width, where
         assert browser.value("document.querySelectorAll('img, main script').length") == 0, where
@@ -345,6 +372,21 @@ def test_a_browser_shows_every_chart_of_every_page(report: Path, browser: Chromi
         assert (shown["paper"] == "rgb(255, 255, 255)") is not dark, where
         assert all(shown[part] != other[part] for part in shown), where
         assert browser.complaints() == [], where
+
+
+@needs_chromium
+@pytest.mark.xdist_group("report")
+def test_what_is_wider_than_the_page_shows_that_it_scrolls(report: Path, browser: Chromium) -> None:
+    boxes = """[...document.querySelectorAll(".box")]
+      .filter((box) => box.checkVisibility()).map((box) => [
+      box.scrollWidth > box.clientWidth + 1, box.parentElement.matches(".scrolls.more")])"""
+    shown = []
+    for width in (390, 1440):
+        browser.open(report / "rosta.html", width=width)
+        shown += browser.value(boxes)
+    assert [True, True] in shown
+    assert [False, False] in shown
+    assert all(is_wide == says_so for is_wide, says_so in shown)
 
 
 @needs_chromium

@@ -9,18 +9,20 @@ import pytest
 
 from conftest import PAIR
 from peerlane import Fabric
+from peerlane.charts.colours import DARK, LIGHT
 from peerlane.charts.names import short_names, wire_name
-from peerlane.charts.scales import Scale, is_geometric
+from peerlane.charts.scales import Scale, is_geometric, rows
 from peerlane.cli.shipped import text_of
 from peerlane.formats import size
 from peerlane.report.charts.over_time import over_time
 from peerlane.report.page import Origin, Page
 from peerlane.report.reproduction import heading
-from peerlane.report.run import run_page
+from peerlane.report.run import WAITS, run_page
 from peerlane.report.sweep import points_page
 from peerlane.report.words import duration, number, percent, rate, slug
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.plots import Plot
+from peerlane.topology.use import percent as percent_of
 from peerlane.varying.axes import Axis
 from peerlane.varying.sweep import sweep_points
 
@@ -209,6 +211,67 @@ def test_the_caption_of_samples_names_what_is_drawn() -> None:
     assert chart.caption == "Rates, use of wires and replay buffers over time."
 
 
+# --- names, colours, rates and sockets ---
+
+
+def test_names_beside_rows_are_whole_or_cut_in_their_middle() -> None:
+    names = [f"fpga-alveo-u280-card{card}-to-mem" for card in range(4)]
+    axis = rows("of", names, "band", 0.1)["axis"]
+    wide = axis["labelExpr"].rpartition(" : ")[2]
+    assert all(f'"{name}": "{name}"' in wide for name in names)
+    narrow = short_names(names)
+    assert all(name.startswith("fpga") and name.endswith("to-mem") for name in narrow.values())
+    assert len(set(narrow.values())) == len(names)
+    assert "labelExpr" not in rows("of", ["a", "b"], "band", 0.1)["axis"]
+
+
+def test_each_cause_of_waiting_has_a_colour_of_its_own() -> None:
+    assert len(set(WAITS.values())) == len(WAITS)
+    names = {colour.removeprefix("var(--").removesuffix(")") for colour in WAITS.values()}
+    assert names <= set(LIGHT) & set(DARK)
+
+
+def two_sockets() -> Fabric:
+    """A device that writes to the memory of the other socket."""
+    fabric = Fabric("two").host("h", sockets=2)
+    fabric.device("a", "h", socket=1)
+    return fabric.flow("a", "h", id="far", size="64 KiB")
+
+
+def test_a_run_has_a_chart_of_the_rates_of_its_workloads() -> None:
+    simulation = two_sockets().simulation()
+    result = simulation.run()
+    made = run_page(simulation, result, MADE)
+    (chart,) = (one for one in made.charts if one.name == "two-rates")
+    (bar,) = chart.panels[0].spec["data"]["values"]
+    assert (bar["of"], 1e9 * bar["value"]) == ("far", result.flows["far"].bytes_per_second)
+
+
+def test_a_connection_of_sockets_is_drawn_with_its_use_and_has_a_row_over_time() -> None:
+    simulation = two_sockets().simulation()
+    simulation.sample(every="100 ns")
+    result = simulation.run()
+    series = result.series
+    assert series is not None
+    shares = {one.direction: one.utilisation for one in series.sockets}
+    used = result.links["h.0-1", "back"].utilisation
+    assert max(shares["back"]) > used > 0.1 > max(shares["forth"])
+    moved = sum(
+        rate * (end - begin) / 1e9
+        for rate, begin, end in zip(
+            series.sockets["h.0-1", "back"].payload_bytes_per_second,
+            [series.begin_ns, *series.end_ns],
+            series.end_ns,
+            strict=False,
+        )
+    )
+    assert moved == pytest.approx(64 << 10)
+    page = run_page(simulation, result, MADE)
+    (chart,) = (one for one in page.charts if one.name == "two-time")
+    assert "h.0-1 back" in str(chart.panels[1].spec["data"])
+    assert f"\N{LEFTWARDS ARROW} {percent_of(used)}" in next(page.drawings).page
+
+
 # --- latencies and the index ---
 
 
@@ -252,15 +315,29 @@ def sweep_of(*axes: str) -> Page:
 def test_the_points_of_a_sweep_have_the_unit_of_its_chart() -> None:
     found = sweep_of("links.s0-b.lanes=1,2")
     (chart,), (table,) = found.charts, found.sections[-1].tables
-    assert chart.panels[0].spec["title"] == "flows.a-to-b rate, GB/s"
-    at = [column.title for column in table.columns].index("flows.a-to-b rate")
+    assert chart.panels[0].spec["title"] == "a-to-b rate, GB/s"
+    at = [column.title for column in table.columns].index("a-to-b GB/s")
     values = [point["y"] for point in chart.panels[0].spec["data"]["values"]]
-    assert [line.cells[at] for line in table.lines] == [f"{value:.4g} GB/s" for value in values]
+    assert [line.cells[at] for line in table.lines] == [f"{value:.4g}" for value in values]
+
+
+def test_a_sweep_has_one_chart_with_a_plot_for_each_quantity_and_lines_by_name() -> None:
+    fabric = Fabric.from_toml(PAIR).flow("b", "a", id="back", size="4 KiB")
+    metrics = ["flows.*.bytes_per_second", "links.s0-b.*.utilisation"]
+    outcome = fabric.sweep({"switches.s0.upstream.lanes": [1, 2]}, metrics)
+    made = points_page(outcome, MADE)
+    (chart,) = made.charts
+    specs = [panel.spec for panel in chart.panels]
+    assert [spec["title"] for spec in specs] == ["rate, GB/s", "used, %"]
+    names = [{point["series"] for point in spec["data"]["values"]} for spec in specs]
+    assert names == [{"a-to-b", "back"}, {"s0-b down", "s0-b up"}]
+    assert chart.caption == "Rate and used over s0 uplink lanes."
+    assert made.title == "pair: sweep of s0 uplink lanes"
 
 
 def test_a_key_of_which_one_value_has_results_is_in_the_caption() -> None:
     (chart,) = sweep_of("links.s0-b.lanes=1,2", "devices.b.bar='4 KiB','4 MiB'").charts
-    assert chart.caption == "flows.a-to-b rate over links.s0-b.lanes, at devices.b.bar = 4 MiB."
+    assert chart.caption == "Rate over s0-b lanes, at b bar = 4 MiB."
 
 
 def test_no_line_joins_names() -> None:

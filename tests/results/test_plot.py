@@ -110,9 +110,9 @@ def test_sweeps_and_results_in_python_have_figures() -> None:
     }
     result = fabric.run()
     bars = result.plot().to_dict()["data"]["values"]
-    assert [bar["value"] for bar in bars] == [link.utilisation for link in result.links]
+    assert [bar["value"] for bar in bars] == [100 * link.utilisation for link in result.links]
     points = layers(result.plot("links.payload_bytes", "links.utilisation"))["point"]
-    assert points["x"]["axis"]["title"] == "links.utilisation"
+    assert points["x"]["axis"]["title"] == "used, %"
     with pytest.raises(PlotError, match=r"it has flows, links"):
         result.plot("traffic.fairness")
 
@@ -125,7 +125,9 @@ def test_samples_are_lines_over_time() -> None:
     ends = [end / 1e3 for end in result.series.end_ns]
     figure = result.plot("series.links.utilisation")
     assert lines(figure) == {
-        f"{link.id} {link.direction} utilisation": list(zip(ends, link.utilisation, strict=True))
+        f"{link.id} {link.direction} utilisation": [
+            (end, 100 * value) for end, value in zip(ends, link.utilisation, strict=True)
+        ]
         for link in result.series.links
     }
     assert layers(figure)["line"]["x"]["axis"]["title"] == "time, us"
@@ -147,6 +149,8 @@ def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str
     peerlane("sweep", scenario(), *vary, "--metric", RATE, option, name)
     labels = {"size 4 KiB", "size 8 KiB"}
     assert lines(plot_file(name, None, [])).keys() == labels
+    over = plot_file(name, "flows.a-to-b.size", [RATE])
+    assert layers(over)["line"]["x"]["axis"]["title"] == "a-to-b size, KiB"
     for ending in ("svg", "png", "pdf", "json"):
         outcome = peerlane("plot", name, "--out", f"f.{ending}")
         assert (outcome.status, outcome.err) == (0, f"wrote f.{ending}\n")

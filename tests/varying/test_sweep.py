@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import signal
 import subprocess
@@ -17,22 +18,29 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from conftest import PAIR, wait_until, without_progress
 from peerlane import Fabric, _core
+from peerlane.cli.tables.points import points
 from peerlane.fabric.simulation import Simulation
-from peerlane.figures.metrics import UnknownMetricError, check, numbers, values_at
+from peerlane.figures.intervals import Interval
+from peerlane.figures.metrics import UnknownMetricError, check, expanded, numbers, values_at
 from peerlane.figures.quantities import in_unit
+from peerlane.formats import number
 from peerlane.progress import Progress
 from peerlane.reproduction.reproduce import reproduce
 from peerlane.results.document import schema_of
 from peerlane.results.run import RunResult
 from peerlane.varying.axes import Axis
+from peerlane.varying.journal import CompleteError
 from peerlane.varying.points import Sample, combinations
 from peerlane.varying.sweep import sweep_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.console import RenderableType
 
     from conftest import Outcome, Run, Write
 
@@ -163,12 +171,19 @@ def test_every_value_of_a_result_is_found_by_its_path() -> None:
     ("path", "advice"),
     [
         ("flows.a-to-b.bytes_per_secon", f"did you mean {RATE}?"),
-        ("flows.a-to-c.bytes", "did you mean flows.a-to-b?"),
-        ("flow.a-to-b.bytes", "did you mean flows?"),
-        ("links.h0-s0.utilisation", "there are down, up"),
+        ("flows.a-to-c.bytes", r"did you mean flows.a-to-b.bytes\?"),
+        ("flow.a-to-b.bytes", r"did you mean flows.a-to-b.bytes\?"),
+        ("a-to-b.rate", rf"did you mean {RATE}\?"),
+        ("flows.a-to-b.p99", r"did you mean flows.a-to-b.latency_ns.p99\?"),
+        ("links.s0-b.up.used", r"did you mean links.s0-b.up.utilisation\?"),
+        ("flows.a-to-b.latency", r"did you mean flows.a-to-b.latency_ns.mean\?"),
+        (
+            "links.h0-s0.utilisation",
+            "did you mean links.h0-s0.down.utilisation or links.h0-s0.up.utilisation?",
+        ),
         ("flows.a-to-b", "not a single value"),
         ("flows.a-to-b.latency_ns", "not a single value; write one of .*latency_ns.min"),
-        ("flows.a-to-b.latency_ns.p9", "did you mean flows.a-to-b.latency_ns.p99?"),
+        ("flows.a-to-b.latency_ns.p9", "did you mean flows.a-to-b.latency_ns.p90?"),
         ("traffic.u.bytes", "the result has none; it has flows, links"),
     ],
 )
@@ -203,14 +218,16 @@ def test_a_sweep_has_a_row_for_each_combination(peerlane: Run, scenario: Write) 
 def test_points_that_fail_are_told_and_the_others_go_on(peerlane: Run, scenario: Write) -> None:
     file = scenario()
     outcome = peerlane("sweep", file, "--vary", "links.lanes=1,3,4", "--out", "o.csv")
-    assert outcome.status == 0
-    assert "1 of 3 points failed" in outcome.err
+    assert outcome.status == 1
+    assert "1 of 3 points failed; --allow-failures takes them" in outcome.err
     assert "error, 1 point: links.lanes: there is no link of 3 lanes" in outcome.out
     rows = list(csv.DictReader(Path("o.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["status"] for row in rows] == ["ok", "error", "ok"]
     assert "there is no link of 3 lanes" in rows[1]["error"]
     assert rows[0].keys() == {"links.lanes", RATE, "seed", "status", "error"}
-    outcome = peerlane("sweep", file, "--vary", "links.lanes=3,5")
+    taken = peerlane("sweep", file, "--vary", "links.lanes=1,3,4", "--allow-failures")
+    assert taken.status == 0
+    outcome = peerlane("sweep", file, "--vary", "links.lanes=3,5", "--allow-failures")
     assert outcome.status == 1
     assert "every point failed" in outcome.err
 
@@ -260,12 +277,94 @@ def test_parquet_has_numbers_and_texts(scenario: Write, tmp_path: Path) -> None:
     vary = {"links.lanes": [1, 3], "devices.a.clock": "100 MHz,200 MHz"}
     found = sweep_points(scenario().read_text(), vary, [RATE, "flows.a-to-b.completed"], out=out)
     table = pd.read_parquet(out)
-    assert tuple(table.columns) == found.columns
-    assert [str(kind) for kind in table.dtypes[:3]] == ["int64", "str", "float64"]
+    assert list(table.columns[:3]) == ["links.lanes", "devices.a.clock [MHz]", RATE]
+    assert [str(kind) for kind in table.dtypes[:3]] == ["int64", "int64", "float64"]
     assert table["status"].tolist() == ["ok", "ok", "error", "error"]
     assert table[RATE].isna().tolist() == [False, False, True, True]
     assert table[RATE][0] == found.points[0].metrics[RATE]
     pd.testing.assert_frame_equal(table, found.to_pandas())
+
+
+def test_a_star_in_a_metric_stands_for_every_name() -> None:
+    before, _ = result()
+    assert expanded(before, "flows.*.bytes_per_second") == [RATE]
+    assert len(expanded(before, "links.*.*.utilisation")) == 6
+    assert expanded(before, "flows.*.latency_ns.p99") == ["flows.a-to-b.latency_ns.p99"]
+    for path in ("*", "flows.a-to-b.*", "traffic.*.bytes"):
+        with pytest.raises(UnknownMetricError, match="stands for the names of entries"):
+            expanded(before, path)
+
+
+def test_the_link_above_a_card_is_found_by_the_card_wherever_it_is() -> None:
+    fabric = Fabric("moves").host("h").switch("s", "h").device("card", "s")
+    fabric.flow("card", "h", size="64 KiB")
+    paths = ["devices.card.upstream.up.utilisation", "devices.*.upstream.down.tlps"]
+    found = fabric.sweep({"devices.card.upstream": ["s", "h"]}, paths)
+    assert found.metrics == (paths[0], "devices.card.upstream.down.tlps")
+    for point, link in zip(found, ("s-card", "h-card"), strict=True):
+        run = Fabric.from_toml(fabric.to_toml())
+        run.override("devices.card.upstream", point.settings["devices.card.upstream"])
+        assert point.metrics[paths[0]] == run.run().links[link, "up"].utilisation
+    with pytest.raises(UnknownMetricError, match=r'there is no .crad.; did you mean "card"\?'):
+        fabric.sweep({"seed": [1]}, "devices.crad.upstream.up.utilisation")
+    with pytest.raises(UnknownMetricError, match=r"did you mean links\.s-card\.up\.utilisation"):
+        fabric.sweep({"seed": [1]}, "devices.card.upstream.up.utilisatoin")
+
+
+def test_a_repeated_point_has_a_run_for_each_seed_and_a_row_with_its_mean(
+    peerlane: Run, scenario: Write
+) -> None:
+    file = scenario(("generation = 2", "generation = 2\nbit_error_rate = 1e-5"))
+    sweep = ("sweep", file, "--vary", "links.s0-b.lanes=1,2", "--metric", "links.*.down.replays")
+    outcome = peerlane(*sweep, "--repeat", "3", "--seed", "5", "--out", "o.csv")
+    assert outcome.status == 0, outcome.err
+    rows = list(csv.DictReader(Path("o.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["seed"] for row in rows] == ["5", "6", "7"] * 2
+    values = [float(row["links.s0-b.down.replays"]) for row in rows[:3]]
+    found = Interval.of(values)
+    assert found.half_width
+    mean = f"{number(found.mean)} \N{PLUS-MINUS SIGN}{number(found.half_width)}"
+    assert mean in outcome.out
+    assert "3 runs for each point" in outcome.out
+    assert peerlane(*sweep, "--repeat", "3", "--seed", "5", "--out", "o.csv", "--resume").out == ""
+    peerlane("sweep", file, "--vary", "seed=1,2", "--repeat", "2").refuses("leave out --repeat")
+
+
+def test_quantities_are_numbers_in_a_table_with_their_unit_above(tmp_path: Path) -> None:
+    vary = {"flows.a-to-b.request_size": "64 B..128 B*2", "devices.a.upstream.lanes": "1,2"}
+    found = sweep_points(PAIR, vary, [RATE], out=tmp_path / "o.csv")
+    rows = list(csv.DictReader((tmp_path / "o.csv").read_text("utf-8").splitlines()))
+    assert [row["flows.a-to-b.request_size [B]"] for row in rows] == ["64", "64", "128", "128"]
+    assert [row["devices.a.upstream.lanes"] for row in rows] == ["1", "2", "1", "2"]
+    assert [point.settings["flows.a-to-b.request_size"] for point in found][:2] == ["64 B"] * 2
+    with pytest.raises(CompleteError):
+        sweep_points(PAIR, vary, [RATE], out=tmp_path / "o.csv", resume=True)
+
+
+def test_a_table_that_is_too_wide_has_a_column_for_each_point() -> None:
+    """The heads are those of `peerlane run`."""
+    metrics = [
+        *("flows.*.bytes_per_second", "flows.*.latency_ns.p50", "flows.*.latency_ns.p99"),
+        *("links.*.up.utilisation", "links.*.down.payload_bytes"),
+    ]
+    outcome = Fabric.from_toml(PAIR).sweep({"links.s0-b.lanes": "1..8*2"}, metrics)
+    lines = printed(points(outcome), width=58)
+    assert lines[1].split() == ["s0-b", "lanes", "1", "2", "4", "8"]
+    heads = [line.strip().partition("  ")[0] for line in lines[3:12]]
+    assert heads[:4] == ["a-to-b GB/s", "a-to-b p50", "a-to-b p99", "h0-s0 up used %"]
+    assert all(len(line.split()) >= 6 and len(line) <= 58 for line in lines[3:12])
+    assert printed(points(outcome), width=240)[1].split()[:4] == ["s0-b", "lanes", "a-to-b", "GB/s"]
+    # What does not fit side by side goes on below.
+    many = printed(points(Fabric.from_toml(PAIR).sweep({"seed": range(30)}, metrics)), width=60)
+    assert max(map(len, many)) <= 60
+    assert sum(line.startswith("seed ") for line in many) > 3
+
+
+def printed(shown: RenderableType, *, width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    console.print(shown)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def test_another_executor_changes_no_result() -> None:

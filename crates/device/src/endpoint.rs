@@ -259,6 +259,7 @@ impl Endpoint {
     }
 
     /// Begins to load what the next event needs.
+    #[inline]
     pub(crate) fn prefetch(&self, action: &Action<Frame>) {
         kernel::prefetch(self, PACKETS);
         self.link
@@ -266,6 +267,7 @@ impl Endpoint {
     }
 
     /// Begins to load the lists of packets.
+    #[inline]
     pub(crate) fn prefetch_rest(&self, packets: &Packets) {
         self.link.prefetch_packets(packets);
     }
@@ -397,6 +399,7 @@ impl Endpoint {
     ///
     /// Completions have no limit here, because the requests that they answer have one. Requests and completions share the datapath by their
     /// byte balance, and the wire in the same way. Messages that were held back by masks go first.
+    #[inline]
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         let now = fx.now();
         if self.balance.next() == Side::Completer
@@ -471,7 +474,7 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for those of others.
+    /// Whether the link has virtual channels besides VC0, so that the packets of some classes do not wait for packets of other classes.
     pub(crate) fn has_channels(&self) -> bool {
         self.link.has_channels()
     }

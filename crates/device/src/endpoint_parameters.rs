@@ -33,7 +33,7 @@ kernel::parameters! {
         /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
         interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
         /// Max read request size in Device Control.
-        max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
+        max_read_request: Bytes = Bytes(512), lifts "tags" to ["4096 B"], from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
         function_level_reset_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(100_000), from "our choice; PCIe Base 6.6.2: at most 100 ms";
         /// Completion timeout of non-posted requests.

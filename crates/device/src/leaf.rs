@@ -1,4 +1,4 @@
-//! The contract of a device model with the fabric: the parameters that a plan asks before the device is built, and the access to
+//! The contract of a device model with the fabric: the parameters that a plan reads before the device is built, and the access to
 //! the device outside events.
 
 use std::any::Any;
@@ -23,7 +23,7 @@ pub trait LeafParameters: Parameters + Any {
     fn properties(&self) -> Properties;
 
     /// The circuit that can take the place of the model with these parameters, if the model has one; the key and a message if the
-    /// circuit cannot do what a parameter asks for.
+    /// circuit cannot do what a parameter requires.
     fn circuit(
         &self,
         _: &EndpointParameters,
@@ -49,7 +49,7 @@ pub struct Properties {
     pub identity: Identity,
     /// Whether the device connects hosts: packets that it sends by PCI Express come from elsewhere.
     pub joins_hosts: bool,
-    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver tells it to.
+    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver commands it to.
     pub begins_flows: bool,
     /// Whether the device does nothing without a driver or a program on the host above it.
     pub needs_driver: bool,
@@ -99,7 +99,7 @@ pub struct CircuitChoice {
     pub peer_writes: PeerWrites,
     /// Whether reads of BAR 0 are known to end with Unsupported Request.
     pub refuses_reads: bool,
-    /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter asks for another than the circuit's.
+    /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter requires another than the circuit's.
     pub preset: Option<(u8, u64, u32)>,
     /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
     pub makes_data: bool,

@@ -138,6 +138,7 @@ impl Label for PortTimer {
     fn number(self) -> u32 {
         u32::from(self.0.0) * LinkTimer::COUNT + self.1 as u32
     }
+    #[inline]
     fn from_number(number: u32) -> Self {
         PortTimer(
             Port((number / LinkTimer::COUNT) as u16),
@@ -182,6 +183,7 @@ impl Component for Switch {
         }
     }
 
+    #[inline]
     fn prefetch(&self, action: &Action<Frame>) {
         if let Some(port) = self.ports.get(port_of_event(action)) {
             let is_arrival = matches!(action, Action::Receive(_, Frame::Tlp(_)));
@@ -189,6 +191,7 @@ impl Component for Switch {
         }
     }
 
+    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
         let number = port_of_event(action);
         let Some(port) = self.ports.get(number) else {

@@ -34,7 +34,7 @@ impl System {
         self.configure(access).await;
     }
 
-    /// Sets the bits of `mask` in a register to those of `value`, by a write of the bytes with these bits.
+    /// Sets the bits of `mask` in a register to their values in `value`, by a write of the bytes with these bits.
     pub async fn change_register(&self, at: (FunctionId, u16), (mask, value): (u32, u32)) {
         let Some(old) = self.read_register(at.0, at.1).await else {
             return;

@@ -16,7 +16,7 @@ pub struct PortBelow {
     pub below: Vec<Vec<SavedState>>,
     /// Whether there is a link below the port; below the upstream port of a switch are the downstream ports.
     pub has_link: bool,
-    /// The drivers of the devices below it that are told what happens to these, in the order of their messages.
+    /// The drivers of the devices below it that are notified of what happens to these, in the order of their messages.
     pub drivers: Vec<Informed>,
 }
 
@@ -77,7 +77,7 @@ impl PortBelow {
         self.end(&system, &costs, restores).await;
     }
 
-    /// Ends a reset of what is below the port: sets it up again if `restores`; otherwise tells the drivers that it does not work.
+    /// Ends a reset of what is below the port: sets it up again if `restores`; otherwise notifies the drivers that it does not work.
     async fn end(&self, system: &System, costs: &DriverParameters, restores: bool) {
         if restores {
             self.set_up_below(system, costs).await;
@@ -86,8 +86,8 @@ impl PortBelow {
         }
     }
 
-    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers, and tells the
-    /// drivers, which were told before of what happened.
+    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers, and notifies the
+    /// drivers, which were notified before of what happened.
     pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {
         let is_up = !self.has_link || self.wait_for_link(system, true).await;
         let works = if is_up {

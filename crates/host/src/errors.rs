@@ -16,8 +16,8 @@ pub struct ErrorPort {
     pub function: FunctionId,
     /// The functions below it, which are all looked at when several of them have sent messages.
     pub below: Vec<FunctionId>,
-    /// The ports whose links are reset after fatal errors, each with the functions whose errors reset it: its own, and those of the node at
-    /// the lower end of its link. Empty where drivers are not told of errors.
+    /// The ports whose links are reset after fatal errors, each with the functions whose errors reset it: its own functions, and the
+    /// functions of the node at the lower end of its link. Empty where drivers are not notified of errors.
     pub links: Vec<(Vec<FunctionId>, PortBelow)>,
 }
 
@@ -79,8 +79,8 @@ impl Service<'_> {
         (any, served)
     }
 
-    /// Resets the links of functions with fatal errors, and tells the drivers of those with others, as Linux does (`error_detected`,
-    /// `slot_reset`, `resume`).
+    /// Resets the links of functions with fatal errors, and notifies the drivers of functions with other errors, as Linux does
+    /// (`error_detected`, `slot_reset`, `resume`).
     async fn recover(&self, costs: &DriverParameters, served: &[(FunctionId, Severity)]) {
         for (functions, port) in &self.port.links {
             let mut fatal = served

@@ -60,7 +60,7 @@ impl Interrupt {
 
     /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then. Returns early for a reset
     /// of the device, of which there were `resets` before, and for a reason to look at the device: an interrupt whose vector is masked
-    /// meanwhile may come before what it tells of, so that the driver does not wait for the next one without a limit.
+    /// meanwhile may come before the event that it reports, so that the driver does not wait for the next one without a limit.
     pub async fn wait(&self, system: &System, costs: &DriverParameters, resets: u32) -> Wake {
         let limit = self.control.map(|_| costs.interrupt_timeout);
         let wake = system.interrupt_or_reset(self.message, resets, limit).await;

@@ -31,5 +31,6 @@ pub use contained_errors::ContainedErrors;
 pub use coroutine::{Coroutine, Desk, Step};
 pub use costs::DriverParameters;
 pub use driver::Transfer;
+pub use loads::LoadFailure;
 pub use processor::{Course, Processor, Wait};
 pub use system::{Answer, Request, StoreOrigin, System, ThreadId};

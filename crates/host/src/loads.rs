@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, CompletionTimeout, FunctionId, TrafficClass};
+use protocol::{Completion, CompletionTimeout, FunctionId, Status, TrafficClass};
 use transaction::{AnsweredPart, Outstanding, RequesterLimits};
 
 use crate::ThreadId;
@@ -28,10 +28,19 @@ pub(crate) struct Load {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) thread: ThreadId,
-    /// The bytes of the part, or `None` if the read has failed.
-    pub(crate) bytes: Option<Vec<u8>>,
+    /// The bytes of the part, or the status of its completion if the read has failed.
+    pub(crate) bytes: Result<Vec<u8>, Status>,
     /// Whether this is the last part.
     pub(crate) last: bool,
+}
+
+/// The reason why a load has no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFailure {
+    /// A completion with this status.
+    Status(Status),
+    /// No completion came in time.
+    TimedOut,
 }
 
 /// The phantom function number of loads. Flows use the function itself.
@@ -75,7 +84,7 @@ impl Loads {
         let data = part.data(completion, payload);
         Some(Loaded {
             thread: part.what.thread,
-            bytes: data.ok().map(<[u8]>::to_vec),
+            bytes: data.map(<[u8]>::to_vec),
             last: part.last,
         })
     }

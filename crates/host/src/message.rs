@@ -57,7 +57,7 @@ pub struct Messages {
     pub flow: FlowId,
     /// The description of each message.
     pub message: Message,
-    /// The smallest size and the random stream of sizes, if sizes are random. Such messages are not detected at the target.
+    /// The smallest size and the random stream of sizes, if sizes are random. Messages of random sizes are not detected at the target.
     pub drawn: Option<(u64, Stream)>,
     /// The size of the buffers at both ends, a multiple of the message size. Messages use the buffers in turn, repeatedly.
     pub window: u64,

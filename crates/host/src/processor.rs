@@ -13,7 +13,7 @@ use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, CompletionTimeout, FunctionId, Header};
 use transaction::{ConfigAccess, Flow, Next, Requester, RequesterLimits, Taken};
 
-use crate::loads::Loads;
+use crate::loads::{LoadFailure, Loads};
 use crate::system::Wake;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
@@ -57,9 +57,19 @@ struct Thread {
     state: State,
     /// The result of the thread's last load.
     loaded: Vec<u8>,
+    /// The reason why the thread's last load across the fabric has no data.
+    failed: Option<LoadFailure>,
     /// The time at which the thread ran last, and how often it has run.
     ran_at: Time,
     steps: u32,
+}
+
+impl Thread {
+    /// Ends a load across the fabric without data.
+    fn fail(&mut self, why: LoadFailure) {
+        self.loaded.clear();
+        self.failed = Some(why);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +173,7 @@ impl Processor {
             begun: true,
             state: State::Ended,
             loaded: Vec::new(),
+            failed: None,
             ran_at: Time::ZERO,
             steps: 0,
         });
@@ -230,6 +241,11 @@ impl Processor {
         if self.threads[thread.0].state == State::Paused {
             self.end_load(thread, now);
         }
+    }
+
+    /// The reason why the last load of a thread across the fabric has no data, if it has none.
+    pub fn load_failure(&self, thread: ThreadId) -> Option<LoadFailure> {
+        self.threads[thread.0].failed
     }
 
     /// Whether a thread has ended.
@@ -330,7 +346,7 @@ impl Processor {
                     continue;
                 }
                 Step::Ask(Request::Read(address, len)) => {
-                    self.threads[thread.0].state = State::Loading;
+                    (one.state, one.failed) = (State::Loading, None);
                     self.loads.push(thread, address, len);
                     return None;
                 }
@@ -490,8 +506,8 @@ impl Cpu for Processor {
         };
         let thread = &mut self.threads[loaded.thread.0];
         match loaded.bytes {
-            Some(bytes) => thread.loaded.extend(bytes),
-            None => thread.loaded.clear(),
+            Ok(bytes) => thread.loaded.extend(bytes),
+            Err(status) => thread.fail(LoadFailure::Status(status)),
         }
         if loaded.last {
             self.end_load(loaded.thread, now);
@@ -501,7 +517,7 @@ impl Cpu for Processor {
 
     fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)> {
         let lost = self.loads.give_up(now)?;
-        self.threads[lost.what.thread.0].loaded.clear();
+        self.threads[lost.what.thread.0].fail(LoadFailure::TimedOut);
         self.end_load(lost.what.thread, now);
         Some((lost.what.address, lost.len))
     }

@@ -320,7 +320,7 @@ impl QueuePair {
         self.arrived.look(&self.system).await.is_some()
     }
 
-    /// Tells the controller the number of events taken, once for each group.
+    /// Writes the number of events taken to the controller, once for each group.
     async fn take_out(&self, taken: u64, register: u64) {
         if taken.is_multiple_of(GIVEN_AT_ONCE) {
             self.store(register, taken).await;

@@ -76,7 +76,7 @@ async fn write_again(system: &System, nodes: &[Vec<SavedState>]) -> bool {
     true
 }
 
-/// Drivers that the operating system tells of a reset of their device.
+/// Drivers that the operating system notifies of a reset of their device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Informed {
     /// The physical function of the device.
@@ -89,7 +89,7 @@ pub struct Informed {
     pub costs: DriverParameters,
 }
 
-/// Resets a function as [`function_level_reset`] does, and tells its drivers before and after.
+/// Resets a function as [`function_level_reset`] does, and notifies its drivers before and after.
 pub async fn informed_reset(
     system: System,
     target: FunctionId,
@@ -104,7 +104,7 @@ pub async fn informed_reset(
 }
 
 impl Informed {
-    /// Tells the drivers that their device is about to be reset, and waits until no call uses it.
+    /// Notifies the drivers that their device is about to be reset, and waits until no call uses it.
     pub async fn prepare(&self, system: &System) {
         if let Some(message) = self.messages.first() {
             system.lock(RESETS | message).await;
@@ -115,7 +115,7 @@ impl Informed {
         }
     }
 
-    /// Tells the drivers that the reset is over, after the vectors of a device that works are set up again.
+    /// Notifies the drivers that the reset is over, after the vectors of a device that works are set up again.
     pub async fn finish(&self, system: &System, works: bool) {
         if let (Some(vectors), true) = (self.vectors, works) {
             interrupts::set_up(system.clone(), self.costs.clone(), vectors).await;
@@ -132,14 +132,14 @@ impl Informed {
     }
 }
 
-/// Tells the drivers of several devices that these are about to be reset, and waits until no call uses any of them.
+/// Notifies the drivers of several devices that these are about to be reset, and waits until no call uses any of them.
 pub async fn prepare(system: &System, drivers: &[Informed]) {
     for driver in drivers {
         driver.prepare(system).await;
     }
 }
 
-/// Tells the drivers of several devices that their reset is over.
+/// Notifies the drivers of several devices that their reset is over.
 pub async fn finish(system: &System, drivers: &[Informed], works: bool) {
     for driver in drivers {
         driver.finish(system, works).await;

@@ -1,4 +1,4 @@
-//! The service of an operating system for slots: it sets up what was put in, and turns the power off when the attention button asks for
+//! The service of an operating system for slots: it sets up what was put in, and turns the power off when the attention button requests
 //! it (PCIe Base 6.7.1).
 
 use protocol::{FunctionId, register};
@@ -30,8 +30,8 @@ pub(crate) async fn serve_once(
     events != 0
 }
 
-/// Tells the drivers below that their devices are gone. A reset that software itself has made takes the link down, too: the drivers know
-/// of that, and it is over when they can be told.
+/// Notifies the drivers below that their devices are gone. A reset that software itself has made takes the link down, too: the drivers know
+/// of that, and it is over when they can be notified.
 async fn lose(port: &PortBelow, system: &System, costs: &DriverParameters) {
     if port.drivers.is_empty() {
         return;

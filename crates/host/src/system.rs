@@ -45,7 +45,7 @@ impl StoreOrigin {
     }
 }
 
-/// What the operating system tells a driver about a reset of its device.
+/// The notification of a driver about a reset of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetPhase {
     /// The device is about to be reset: the driver leaves it alone.
@@ -96,9 +96,9 @@ pub enum DeviceRequest {
     Ready(u32),
     /// The number of resets of the device with this interrupt message that have begun.
     Resets(u32),
-    /// Tells the drivers of the devices with these interrupt messages of a reset.
+    /// Notifies the drivers of the devices with these interrupt messages of a reset.
     Announce(Vec<u32>, ResetPhase),
-    /// Tells the drivers of the devices with these interrupt messages of an error that needs no reset.
+    /// Notifies the drivers of the devices with these interrupt messages of an error that needs no reset.
     Warn(Vec<u32>),
 }
 
@@ -173,8 +173,8 @@ impl System {
         Wake::parse(&self.ask_of_device(request).await)
     }
 
-    /// Tells the drivers of the devices with these interrupt messages of an error that needs no reset: those that wait for an interrupt
-    /// look at their device.
+    /// Notifies the drivers of the devices with these interrupt messages of an error that needs no reset: the drivers that wait for an
+    /// interrupt look at their device.
     pub async fn warn(&self, messages: &[u32]) {
         let request = DeviceRequest::Warn(messages.to_vec());
         self.ask_of_device(request).await;
@@ -193,7 +193,7 @@ impl System {
         bytes.try_into().map_or(0, u32::from_le_bytes)
     }
 
-    /// Tells the drivers of the devices with these interrupt messages of a reset.
+    /// Notifies the drivers of the devices with these interrupt messages of a reset.
     pub async fn announce(&self, messages: &[u32], phase: ResetPhase) {
         let request = DeviceRequest::Announce(messages.to_vec(), phase);
         self.ask_of_device(request).await;
@@ -245,7 +245,7 @@ impl System {
     }
 
     /// Sleeps until a device has written the byte at `address`, which the processor must [watch](crate::Processor::watch). Each
-    /// write ends one such wait.
+    /// write ends one of these waits.
     pub async fn written(&self, address: u64) {
         self.0.ask(Request::Written(address)).await;
     }

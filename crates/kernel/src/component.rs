@@ -342,6 +342,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// Makes the next three events known to [`ahead`](Self::ahead), as far as there are events soon.
+    #[inline]
     pub fn look_ahead(&mut self) {
         self.queue.look_ahead();
     }
@@ -356,6 +357,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// Begins to load the wires of a component.
+    #[inline]
     pub fn prefetch_wires(&self, of: ComponentId) {
         if let Some(wires) = self.wires.get(of.0 as usize) {
             prefetch(wires, 0..size_of_val(wires));
@@ -363,6 +365,7 @@ impl<T: Traffic> World<T> {
     }
 
     /// Begins to load the wire at a port of a component, whose [wires](Self::prefetch_wires) are loaded.
+    #[inline]
     pub fn prefetch_wire(&self, of: ComponentId, port: u32) {
         if let Some(wires) = self.wires.get(of.0 as usize) {
             wires.prefetch(port);

@@ -30,8 +30,9 @@ pub struct Declaration {
 /// The way in which a parameter lifts a limit of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lift {
-    /// The kind of the limit, as explanations name it; with a detail after a blank, if only that limit is lifted. Two names are of no
-    /// limit at one place: a "way" is shortened for the packets of any flow that passes the node, and an "order" of packets is given up.
+    /// The kind of the limit, as explanations name it; with a detail after a blank, if only that limit is lifted. Four names are of no
+    /// limit at one place: a "way" is shortened for the packets of any flow that passes the node, an "order" of packets is given up, the
+    /// "payload" of packets grows, and the "mapping" is what software does with an I/O MMU.
     pub limit: &'static str,
     /// The factors by which the value grows, one after the other.
     pub times: &'static [u32],
@@ -79,7 +80,7 @@ pub trait Parameters {
 
 /// Declares a struct of parameters.
 ///
-/// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts, or "way" or "order" ([`Lift`]): by growth with each
+/// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts ([`Lift`]): by growth with each
 /// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
 /// to false, and anything else grows.
 ///

@@ -296,6 +296,7 @@ impl<P: Copy + Default> EventQueue<P> {
 
     /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, events of the next day that has some are sorted
     /// already.
+    #[inline]
     pub fn look_ahead(&mut self) {
         if self.today.len() < KNOWN && self.in_days > 0 && !self.is_census_complete() {
             self.turn_early();

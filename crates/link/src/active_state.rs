@@ -6,9 +6,9 @@ use protocol::{Dllp, FunctionId};
 /// The state of one end of a link as to L1: its permission to enter it, the progress of the handshake, and the time that it was there.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveState {
-    /// Whether the end is the upstream port of its component, which asks. The port above it answers.
+    /// Whether the end is the upstream port of its component, which requests L1. The port above it answers.
     asks: bool,
-    /// The time without packets after which the end asks.
+    /// The time without packets after which the end requests L1.
     entry: Span,
     /// L1 Entry Enabled in ASPM Control.
     is_enabled: bool,
@@ -38,7 +38,7 @@ pub(crate) struct ActiveState {
 pub(crate) enum Handshake {
     /// None is under way.
     None,
-    /// The lower end has nothing to send, and asks.
+    /// The lower end has nothing to send, and requests L1.
     Asking,
     /// The upper end agrees, and waits until all that it has sent is acknowledged.
     Agreeing,

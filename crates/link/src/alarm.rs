@@ -19,7 +19,7 @@ pub enum LinkTimer {
     InitializeChannels,
     /// The component takes the errors that the link has corrected, or learns that it has failed.
     Errors,
-    /// Training goes on, or the component is told of a change of the link.
+    /// Training goes on, or the component is notified of a change of the link.
     Training,
     /// Damage between frames may be found.
     Framing,
@@ -34,6 +34,7 @@ impl LinkTimer {
     pub(crate) const OF_PACKETS: usize = 4;
 
     /// The timer with the given number.
+    #[inline]
     pub fn from_number(number: u32) -> Self {
         // Numbers in the order of the timers: the compiler makes no table of it.
         match number {

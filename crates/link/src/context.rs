@@ -13,7 +13,7 @@ pub trait LinkContext {
     fn packets(&mut self) -> &mut Packets;
     /// Sends `frame`: its last bit leaves `after` from now, and it arrives after the wire's delay.
     fn send(&mut self, frame: Frame, after: Span);
-    /// Sends `frame` as [`send`](Self::send) does, in the background: it tells the far end nothing new.
+    /// Sends `frame` as [`send`](Self::send) does, in the background: it has no news for the far end.
     fn send_in_background(&mut self, frame: Frame, after: Span);
     /// Sets a timer: `expire(timer)` is called `after` from now.
     fn wake(&mut self, timer: LinkTimer, after: Span);

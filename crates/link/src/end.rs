@@ -33,7 +33,7 @@ use rate::Rates;
 /// One end of a link.
 ///
 /// A large fabric has thousands of ends, and most events find their end outside the cache. What packets need is therefore in few lines, and
-/// in each of these is what is needed together: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and those of the transmitter.
+/// in each of these is what is needed together: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and the parts of the transmitter.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct LinkEnd {
@@ -465,7 +465,7 @@ impl LinkEnd {
             || self.receiver.has_pending_updates()
     }
 
-    /// The next DLLP to send at `at`, and whether it tells the far end anything new.
+    /// The next DLLP to send at `at`, and whether it has news for the far end.
     fn next_dllp(&mut self, at: Time, cx: &mut impl EndContext) -> Option<(Dllp, bool)> {
         if let Some(dllp) = self
             .handshake

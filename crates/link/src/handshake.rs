@@ -10,7 +10,7 @@ use crate::channels::{Negotiation, channel_and_class, number_of};
 #[repr(C)]
 pub(crate) struct Handshake {
     phase: Phase,
-    /// The number of DLLPs left to send in this round, with those of `others`.
+    /// The number of DLLPs left to send in this round, including the DLLPs of `others`.
     left: u32,
     channels: u8,
     /// Whether the far end's features have arrived, which this end's Feature DLLPs acknowledge.
@@ -119,7 +119,7 @@ impl Handshake {
         changed
     }
 
-    /// The channels besides those of the link's own initialisation that are enabled and not initialised, as bits by VC ID.
+    /// The channels besides the ones of the link's own initialisation that are enabled and not initialised, as bits by VC ID.
     pub(crate) fn pending(&self) -> u8 {
         self.others.as_ref().map_or(0, |others| others.pending())
     }

@@ -1,6 +1,6 @@
 //! One end of a link as a state machine: sequence numbers, replay, flow-control credits, DLLPs and timing.
 //!
-//! Every component with a PCI Express port has a [`LinkEnd`] for each such port, and an [`OpticalEnd`](optical::OpticalEnd) for
+//! Every component with a PCI Express port has a [`LinkEnd`] for each of its ports, and an [`OpticalEnd`](optical::OpticalEnd) for
 //! each optical port. Two ends are joined only by a wire.
 
 mod active_state;

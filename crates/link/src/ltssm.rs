@@ -48,11 +48,11 @@ impl Offer {
 /// A command to one end of a link, from its component or from outside the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkCommand {
-    /// Go down, and stay down until told to train: this end is taken out, or loses its power.
+    /// Go down, and stay down until commanded to train: this end is taken out, or loses its power.
     TakeDown,
-    /// Go down, and hold the far end in hot reset until told to train (PCIe Base 4.2.6.11).
+    /// Go down, and hold the far end in hot reset until commanded to train (PCIe Base 4.2.6.11).
     HotReset,
-    /// Go down, and disable the link until told to train (PCIe Base 4.2.6.9).
+    /// Go down, and disable the link until commanded to train (PCIe Base 4.2.6.9).
     Disable,
     /// Train from Detect on. It has no effect at an end that trains or is up.
     Train,
@@ -83,7 +83,7 @@ pub enum LinkChange {
 /// The reason why a link has gone down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownCause {
-    /// This end was told to.
+    /// This end was commanded to go down.
     Command,
     /// The signal of the far end has gone, or it trains from the beginning: a surprise at a downstream port.
     LossOfSignal,
@@ -352,7 +352,7 @@ impl Ltssm {
         std::mem::take(&mut self.retrains_again)
     }
 
-    /// Leaves for a state without a link, and tells the far end by ordered sets of `kind`.
+    /// Leaves for a state without a link, and notifies the far end by ordered sets of `kind`.
     fn leave(&mut self, state: LinkState, kind: OrderedSetKind) -> Step {
         let transition = self.end_link(DownCause::Command);
         (self.state, self.is_held) = (state, false);

@@ -9,7 +9,7 @@ kernel::parameters! {
         /// Largest payload that the function supports (Device Capabilities, Max_Payload_Size Supported).
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
-            from "common among switches and FPGA cores";
+            lifts "payload" to ["256 B", "512 B", "1024 B"], from "common among switches and FPGA cores";
         /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
         /// Number of packets after which an Ack is sent without further delay; 0 for no such number.
@@ -64,11 +64,13 @@ kernel::parameters! {
         training_time: Option<Span> = None, within Some(Span::from_us(1))..=Some(Span::from_us(1_000_000)), from "PCIe Base 4.2.6.2 and 4.2.6.3, least ordered sets at 2.5 GT/s: 1024 TS1 and 16 TS2 in Polling, 8 TS1 and 16 TS2 in Configuration, 68 us; equalisation from 8 GT/s on may take 100 ms more (4.2.6.4.2)";
         /// Time that the port spends in Recovery, from the far end's first TS1 until its own last TS2.
         recovery_time: Option<Span> = None, within Some(Span::ZERO)..=Some(Span::from_us(100_000)), from "PCIe Base 4.2.6.4, least ordered sets at the link's rate: 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, 16 idle symbols in Recovery.Idle";
-        /// Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities); with one, the port supports ASPM L0s.
+        /// Time that the port's receiver needs to exit L0s (L0s Exit Latency in Link Capabilities). A port that has this time set
+        /// supports ASPM L0s.
         l0s_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(100)), from "our choice: no ASPM, as servers are configured";
         /// Time without packets after which the port's transmitter enters L0s, where software has enabled it.
         l0s_entry_time: Span = Span::from_us(7), within Span::from_ns(100)..=Span::from_us(7), from "PCIe Base 5.4.1.1.1: at most 7 us";
-        /// Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link Capabilities); with one, the port supports ASPM L1.
+        /// Time that the port needs from L1 to L0, including Recovery (L1 Exit Latency in Link Capabilities). A port that has this time
+        /// set supports ASPM L1.
         l1_exit_latency: Option<Span> = None, within None..=Some(Span::from_us(1000)), from "our choice: no ASPM, as servers are configured";
         /// Time without packets after which the upstream port of a device or switch requests L1, where software has enabled it.
         l1_entry_time: Span = Span::from_us(10), within Span::from_ns(100)..=Span::from_us(1000), from "our choice: the least time from a refusal to the next request, PCIe Base 5.4.1.2.1";

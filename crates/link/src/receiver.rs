@@ -36,14 +36,14 @@ pub struct Delivery {
     pub complete: Time,
 }
 
-/// The receiver of a link end. The buffers are first, so that those of posted packets are in one line of the cache, and what each packet
-/// needs besides is last, beside the fields of the link end.
+/// The receiver of a link end. The buffers are first, so that the ones for posted packets are in one line of the cache, and what each
+/// packet needs besides is last, beside the fields of the link end.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     channels: PerChannel<PerClass<ClassBuffers>>,
 
-    /// The buffers of a channel that software enables. Boxed, because few links have such channels.
+    /// The buffers of a channel that software enables. Boxed, because few links have these channels.
     unopened: Option<Box<PerClass<ClassBuffers>>>,
     /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
     silent_after: Option<Span>,

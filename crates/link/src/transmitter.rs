@@ -141,6 +141,7 @@ impl Transmitter {
     }
 
     /// Begins to load the oldest packet that is kept, and the next one that waits.
+    #[inline]
     pub(crate) fn prefetch_packets(&self, packets: &Packets) {
         self.replay_buffer.prefetch();
         if self.has_waiting() {
@@ -153,6 +154,7 @@ impl Transmitter {
     }
 
     /// Begins to load where packets of a source wait.
+    #[inline]
     pub(crate) fn prefetch_source(&self, source: u16) {
         self.channels[0].queue.prefetch_source(source.into());
     }
@@ -307,7 +309,7 @@ impl Transmitter {
         Some(&mut channel.budgets[credit.class])
     }
 
-    /// Sends a DLLP; in the background, if it tells the far end nothing new.
+    /// Sends a DLLP; in the background, if it has no news for the far end.
     pub(crate) fn send_dllp(
         &mut self,
         at: Time,

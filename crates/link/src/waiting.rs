@@ -21,7 +21,7 @@ pub struct Waiting {
     pub packet: PacketId,
     /// The credits that it needs.
     pub charge: Charge,
-    /// The bytes of the packet on the wire, those of them up to the end of its header, and those of its payload. With these, the packet
+    /// The bytes of the packet on the wire, up to the end of its header, and of its payload. With these, the packet
     /// need not be looked at again when it leaves, when it may long have left the cache.
     pub(crate) wire_len: u16,
     pub(crate) wire_len_to_header: u8,
@@ -39,7 +39,7 @@ pub struct Waiting {
 /// The packets that a question concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// The packets of a flow; only those of this source, if it is known that all come from it.
+    /// The packets of a flow; only the packets of this source, if it is known that all come from it.
     Flow(FlowId, Option<u16>),
     /// The packets of one source and class.
     Source(u16, Class),
@@ -124,7 +124,7 @@ impl Marked {
 /// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The packet at this place among those of this class of this source: 0 for the oldest, and otherwise one that passes older ones.
+    /// The packet at this place among the packets of this class of this source: 0 for the oldest, and otherwise one that passes older ones.
     Packet(u16, Class, usize),
     /// Packets wait, but none may leave before this time.
     NotBefore(Time),
@@ -157,6 +157,7 @@ impl Queue {
     }
 
     /// Begins to load the packets of the source that probably has its turn next.
+    #[inline]
     pub(crate) fn prefetch(&self) {
         let [word, other, before] = self.in_turn();
         let (first, bits) = if word.1 != 0 {
@@ -177,6 +178,7 @@ impl Queue {
     }
 
     /// Begins to load the list of posted packets of a source.
+    #[inline]
     pub(crate) fn prefetch_source(&self, source: usize) {
         if let Some(source) = self.sources.get(source) {
             kernel::prefetch(
@@ -458,7 +460,7 @@ impl Queue {
         self.sources[usize::from(source)].classes[class].len()
     }
 
-    /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: those of its
+    /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: packets of its
     /// source, class and traffic class. Corrupt packets are in no buffer.
     pub(crate) fn ahead(&self, source: u16, class: Class, place: usize) -> usize {
         let packets = &self.sources[usize::from(source)].classes[class];
@@ -541,7 +543,7 @@ impl Queue {
 }
 
 impl Pick {
-    /// Combines two reasons not to send: keeps the one that tells more about the next attempt.
+    /// Combines two reasons not to send: keeps the one that says more about the next attempt.
     pub(crate) fn or(self, other: Pick) -> Pick {
         match (self, other) {
             (Pick::NotBefore(a), Pick::NotBefore(b)) => Pick::NotBefore(a.min(b)),
@@ -624,9 +626,9 @@ impl Source {
     }
 
     /// Chooses a packet with relaxed or ID-based ordering that is not the oldest of its class, or may pass the oldest of another one
-    /// together with all packets between; the oldest such packet. `otherwise` is the reason why no oldest packet may leave.
+    /// together with all packets between; the oldest of these packets. `otherwise` is the reason why no oldest packet may leave.
     ///
-    /// The table only permits this (PCIe Base 2.4.1), and a packet with default ordering keeps its place among those of its class.
+    /// The table only permits this (PCIe Base 2.4.1), and a packet with default ordering keeps its place among the packets of its class.
     fn choose_relaxed(
         &self,
         number: u16,

@@ -88,7 +88,7 @@ impl WireTiming {
         end.round_up(self.alignment).since(Time::ZERO)
     }
 
-    /// The bits of all lanes that the line carries from `from` until `until`, those of the coding included.
+    /// The bits of all lanes that the line carries from `from` until `until`, including the bits of the coding.
     pub fn line_bits(&self, from: Time, until: Time) -> u64 {
         let unit = self.generation.unit_interval_fs();
         let bits = |time: Time| {

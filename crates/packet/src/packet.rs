@@ -136,16 +136,19 @@ impl Packets {
     }
 
     /// Begins to load the packet at `id`, if there is one: its header and what belongs to it.
+    #[inline]
     pub fn prefetch_header(&self, id: PacketId) {
         self.slots.prefetch(id, HEADER);
     }
 
     /// Begins to load the stamp of the packet at `id`, if there is one, and its route between routers.
+    #[inline]
     pub fn prefetch_stamp(&self, id: PacketId) {
         self.slots.prefetch(id, STAMP);
     }
 
     /// Begins to load the bytes of the packet at `id`, which is loaded.
+    #[inline]
     pub fn prefetch_bytes(&self, id: PacketId) {
         let bytes = self.slots[id].bytes();
         prefetch(bytes, 0..bytes.len());

@@ -239,6 +239,10 @@ impl Port for Inside {
         self.now_fs
     }
 
+    fn vectors(&self) -> Option<u16> {
+        Some(self.vectors)
+    }
+
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
         request.check()?;
         if function > self.last_function {

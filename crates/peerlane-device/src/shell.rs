@@ -56,6 +56,11 @@ pub trait Port {
     /// Takes note that the data of a flow has arrived in the model. A port without flows ignores it.
     fn deliver(&mut self, _label: Label, _bytes: &[u8]) {}
 
+    /// The number of interrupt vectors of a function; `None` from a port that does not know it, such as that of a library.
+    fn vectors(&self) -> Option<u16> {
+        None
+    }
+
     /// Clears the pending bit of a vector of a function. A port without MSI-X tables ignores it.
     fn withdraw(&mut self, _function: u8, _vector: u16) {}
 }
@@ -233,6 +238,11 @@ impl<'p> Shell<'p> {
     /// Simulated time in femtoseconds.
     pub fn now_fs(&self) -> u64 {
         self.port.now_fs()
+    }
+
+    /// The number of interrupt vectors of the function, where the port knows it.
+    pub fn vectors(&self) -> Option<u16> {
+        self.port.vectors()
     }
 
     /// Makes a request of any kind.

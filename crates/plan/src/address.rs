@@ -159,7 +159,7 @@ fn check_size(key: &'static str, bar: Bar, smallest: u64) -> Result<(), Wrong> {
     Err((key, format!("{} {advice}", show(size))))
 }
 
-/// PCIe Base 7.5.1.2.1: a memory BAR asks for 128 bytes at least.
+/// PCIe Base 7.5.1.2.1: a memory BAR has 128 bytes at least.
 const SMALLEST_BAR: u64 = 128;
 
 /// PCIe Base 9.3.3.14: the smallest BAR of a virtual function is one system page.

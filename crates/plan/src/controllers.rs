@@ -27,9 +27,9 @@ pub struct ControllerPlan {
     pub port: PortParameters,
     /// The network interface controller at each port.
     pub ports: Vec<usize>,
-    /// The I/O ports; their port numbers follow those of the network interface controllers.
+    /// The I/O ports; their port numbers follow the numbers of the network interface controllers.
     pub io_ports: Vec<usize>,
-    /// The cables; their port numbers follow those of the I/O ports.
+    /// The cables; their port numbers follow the numbers of the I/O ports.
     pub cables: Vec<usize>,
     /// The port that leads to each processor, up to the highest processor number in use.
     pub routes: Arc<[Option<u8>]>,

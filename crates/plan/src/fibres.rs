@@ -1,4 +1,4 @@
-//! Fibres and the router ports that they join: those of generated networks, and those that the scenario writes one by one.
+//! Fibres and the router ports that they join: fibres of generated networks, and fibres that the scenario writes one by one.
 
 use kernel::{Bytes, Parameters, Quantity};
 use link::optical::{FlowControl, OpticalParameters};

@@ -67,7 +67,7 @@ impl Firmware<'_> {
             .map(|(place, _)| functions.id_of(place))
     }
 
-    /// The settings of `node` that replace choices of the firmware, with those of Access Control Services.
+    /// The settings of `node` that replace choices of the firmware, including Access Control Services.
     fn settings(&self, node: usize) -> Vec<(FunctionId, Setting)> {
         let functions = &self.functions[node];
         let mut settings = settings(&self.scenario.nodes[node], functions);

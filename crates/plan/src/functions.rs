@@ -173,7 +173,7 @@ fn express(
     }
 }
 
-/// The vendor, device and class codes that the scenario writes, or else those of `code`.
+/// The vendor, device and class codes that the scenario writes, or else the codes of `code`.
 fn identity(node: &Node, code: Identity) -> Identity {
     let settings = &node.settings;
     let id = |written: Option<Code>, default: u16| written.map_or(default, |code| code.0 as u16);

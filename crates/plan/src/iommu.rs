@@ -61,7 +61,7 @@ impl Allocator<'_> {
         (pages, self.scenario.nodes[host].iommu.iommu_page)
     }
 
-    /// Takes memory for the page tables of these ranges, which the scenario asks for by `key`.
+    /// Takes memory for the page tables of these ranges, which the scenario requests by `key`.
     fn tables(
         &mut self,
         host: usize,

@@ -12,7 +12,7 @@ macro_rules! registry {
         $then! {
             /// Reads and writes host memory and other devices, many requests at once.
             "dma" => Dma(device::Dma, device::DmaParameters);
-            /// Moves blocks of host memory, and makes atomic operations on it, as software asks: one transfer after the other.
+            /// Moves blocks of host memory, and makes atomic operations on it, as software requests: one transfer after the other.
             "block-dma" => BlockDma(device::BlockDma, device::BlockDmaParameters);
             /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
             "sg-dma" => SgDma(device::SgDma, device::SgDmaParameters);

@@ -191,8 +191,8 @@ fn receive_buffer(node: &Node) -> Option<RouteBuffer> {
     Some(RouteBuffer::new(name, "receive_buffer", size, HEADER))
 }
 
-/// Whether loads and stores, and not only messages, cross a controller or one that cables join to it: those of an endpoint at an I/O
-/// port, or those between hosts.
+/// Whether loads and stores, and not only messages, cross a controller or one that cables join to it: loads and stores of an endpoint at an
+/// I/O port, or between hosts.
 fn has_loads(all: &[ControllerPlan], number: usize, between_hosts: bool) -> bool {
     let mut joined = all.iter().filter(|other| other.group == all[number].group);
     between_hosts || joined.any(|other| !other.io_ports.is_empty())

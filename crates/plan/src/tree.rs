@@ -194,7 +194,7 @@ fn above(
     Ok(index)
 }
 
-/// The beginning of a message about `node` if other nodes are on its line, as those of a repeated table are: its name.
+/// The beginning of a message about `node` if other nodes are on its line, as the nodes of a repeated table are: its name.
 fn which(scenario: &FabricScenario, node: &Node) -> String {
     let is_alone = !scenario
         .nodes
@@ -206,7 +206,7 @@ fn which(scenario: &FabricScenario, node: &Node) -> String {
     format!("{}: ", node.name.value)
 }
 
-/// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of such names.
+/// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of these names.
 pub fn known(scenario: &FabricScenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();

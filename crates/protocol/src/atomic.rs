@@ -8,7 +8,7 @@ use crate::{FunctionId, MemoryRequest, Tag, TlpError};
 pub struct AtomicRequest {
     /// The Requester ID.
     pub requester: FunctionId,
-    /// The tag, which tells the requester's outstanding requests apart.
+    /// The tag, by which the requester identifies its outstanding requests.
     pub tag: Tag,
     operation: AtomicOperation,
     address: u64,

@@ -1,6 +1,6 @@
 //! Aurora 64B/66B: how long a frame of user data occupies the lanes of a serial channel.
 //!
-//! The numbers are those of the Aurora 64B/66B protocol specification (SP011) and of AMD's core for it (PG074), with strict
+//! The numbers come from the Aurora 64B/66B protocol specification (SP011) and from AMD's core for it (PG074), with strict
 //! alignment of frames.
 
 /// Data bytes of a block.

@@ -73,7 +73,7 @@ pub struct Attributes {
     pub relaxed_ordering: bool,
     /// ID-based ordering (IDO): the packet may pass older posted requests of another requester.
     pub id_ordering: bool,
-    /// No snoop: the requester asks for no coherence action.
+    /// No snoop: the requester needs no coherence action.
     pub no_snoop: bool,
 }
 

@@ -13,7 +13,7 @@ pub struct Completion {
     pub tag: Tag,
     /// How the request ended.
     pub status: Status,
-    /// Byte Count: bytes of the request that are still to come, with those of this completion: 1..=4096.
+    /// Byte Count: bytes of the request that are still to come, including the bytes of this completion: 1..=4096.
     pub byte_count: u16,
     /// Lower Address: the low seven bits of the address of the first byte in this completion.
     pub lower_address: u8,

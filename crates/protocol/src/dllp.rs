@@ -33,7 +33,7 @@ pub enum Dllp {
         /// Whether the sender supports scaled flow control. The other features are not modelled.
         scaled_flow_control: bool,
     },
-    /// `PM_Active_State_Request_L1`: the upstream port of a component asks to enter L1 (PCIe Base 5.4.1.2.1).
+    /// `PM_Active_State_Request_L1`: the upstream port of a component requests to enter L1 (PCIe Base 5.4.1.2.1).
     ActiveStateRequest,
     /// `PM_Request_Ack`: the port above agrees, and sends it until the link is electrically idle.
     PowerRequestAck,

@@ -82,7 +82,7 @@ pub enum TlpError {
     Translations {
         /// Translations in the completion.
         translations: u16,
-        /// Translations that the request asks for.
+        /// Translations that are requested.
         asked: u16,
         /// Read completion boundary in bytes.
         boundary: u16,

@@ -13,9 +13,9 @@ pub enum Generation {
     Gen3,
     /// 16 GT/s, 128b/130b.
     Gen4,
-    /// 20 GT/s, CCIX extended speed mode; all other properties are those of `Gen4`.
+    /// 20 GT/s, CCIX extended speed mode; all other properties are as for `Gen4`.
     Gen4At20,
-    /// 25 GT/s, CCIX extended speed mode; all other properties are those of `Gen4`.
+    /// 25 GT/s, CCIX extended speed mode; all other properties are as for `Gen4`.
     Gen4At25,
     /// 32 GT/s, 128b/130b.
     Gen5,

@@ -20,7 +20,7 @@ pub struct MessageRequest {
 /// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// Invalidate Request: asks a device to remove the translations of the [`Invalidation`](crate::Invalidation) in its data (PCIe
+    /// Invalidate Request: requests that a device removes the translations of the [`Invalidation`](crate::Invalidation) in its data (PCIe
     /// Base 10.3.1).
     InvalidateRequest {
         /// The device with the translations.
@@ -37,7 +37,7 @@ pub enum Message {
         /// Tags of the completed requests.
         tags: InvalidateTags,
     },
-    /// Page Request: asks that a page be made resident (PCIe Base 10.4.1).
+    /// Page Request: requests that a page be made resident (PCIe Base 10.4.1).
     PageRequest(PageRequest),
     /// PRG Response: answers all page requests of a group (PCIe Base 10.4.2).
     PageGroupResponse {

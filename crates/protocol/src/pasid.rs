@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU8;
 
-/// The address space of a process (PASID) in which a request has its address, and the permissions that the request asks for.
+/// The address space of a process (PASID) in which a request has its address, and the permissions that the request needs.
 ///
 /// It takes three bytes, also as an `Option`, which a `Header` has as padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ impl Pasid {
         self.word() & NUMBER
     }
 
-    /// Execute Requested: the request asks for permission to execute what it reads.
+    /// Execute Requested: the request needs permission to execute what it reads.
     pub const fn is_execute_requested(self) -> bool {
         self.word() & EXECUTE != 0
     }

@@ -7,7 +7,7 @@ use crate::{FunctionId, Page, Tag, TlpError};
 pub struct MemoryRequest {
     /// Requester ID.
     pub requester: FunctionId,
-    /// The tag, which tells the requester's outstanding requests apart.
+    /// The tag, by which the requester identifies its outstanding requests.
     pub tag: Tag,
     address: u64,
     dwords: u16,
@@ -206,7 +206,7 @@ impl MemoryRequest {
         (self.address | flag) as u32
     }
 
-    /// Number of translations that the request asks for; 0 if it is not a translation request.
+    /// Number of translations that are requested; 0 if it is not a translation request.
     pub const fn translations(&self) -> u16 {
         match self.address_type {
             AddressType::TranslationRequest { .. } => self.dwords / TRANSLATION_DWORDS,
@@ -260,7 +260,7 @@ impl MemoryRequest {
 pub struct ConfigRequest {
     /// Requester ID.
     pub requester: FunctionId,
-    /// The tag, which tells the requester's outstanding requests apart.
+    /// The tag, by which the requester identifies its outstanding requests.
     pub tag: Tag,
     /// The function with the configuration space.
     pub target: FunctionId,

@@ -57,6 +57,13 @@ impl HostThread {
         self.thread.take().map(|bytes| PyBytes::new(py, &bytes))
     }
 
+    /// The reason why the last load, which was from `address`, has no data.
+    fn load_failure(&self, address: Address) -> PyResult<Option<String>> {
+        let simulation = &mut self.simulation.get().idle()?.0;
+        let failure = self.thread.load_failure(simulation, address.0);
+        Ok(failure.map(|why| why.to_string()))
+    }
+
     fn costs(&self) -> [(&'static str, f64); 6] {
         let costs = self.thread.costs();
         [

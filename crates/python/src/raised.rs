@@ -35,7 +35,7 @@ pub fn keep(py: Python<'_>, error: PyErr, outer: impl FnOnce(&str) -> PyErr) {
     let raised = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         error
     } else {
-        let raised = outer(said(&error.to_string()));
+        let raised = outer(&described(py, &error));
         raised.set_cause(py, Some(error));
         raised
     };
@@ -49,7 +49,17 @@ pub fn keep_as_it_is(error: PyErr) {
     });
 }
 
-/// The text of an exception, without the colon of an empty message.
-pub fn said(text: &str) -> &str {
-    text.trim_end().trim_end_matches(':')
+/// The text of an exception, without the colon of an empty message, and the line of the user's code that raised it.
+pub fn described(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.to_string();
+    let text = text.trim_end().trim_end_matches(':');
+    let place = || -> PyResult<Option<String>> {
+        let module = py.import("peerlane.programs.place")?;
+        let place = module.call_method1("raised_at", (error.value(py),))?;
+        place.extract()
+    };
+    match place() {
+        Ok(Some(place)) => format!("{text}, at {place}"),
+        _ => text.to_owned(),
+    }
 }

@@ -136,7 +136,8 @@ impl Source {
         }
     }
 
-    /// The line of a byte of the text; 0 for what was set after the text was read.
+    /// The number of the line that contains the byte at `offset`; 0 for [`NOWHERE`], which stands for a key or value that is not in the
+    /// text.
     pub(crate) fn line(&self, offset: usize) -> usize {
         if offset == NOWHERE {
             return 0;
@@ -375,7 +376,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Sets the key in those of `sets` that have it.
+    /// Sets the key in the sets of `sets` that have it.
     pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         let value = self.scalar()?;
         for set in sets {

@@ -1,4 +1,4 @@
-//! A process's side of a session: it makes calls, by the page where the server looks for them there, otherwise over the socket.
+//! A process's side of a session: it makes calls, in the shared page if the server looks for calls there, otherwise over the socket.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::pace::{Pace, has_one_core};
 pub struct Caller {
     channel: Channel,
     page: Option<Exchange<Response, Call>>,
-    /// Whether the server did not look at the page at the last call that could have gone there.
+    /// Whether the server was not looking at the page when this side last had a call that could have gone there.
     has_missed: bool,
-    /// Whether the answer to the next call that is answered soon is awaited without a sleep.
+    /// Decides how the answer to the next call with [`Expected::Soon`] is awaited: by polling, or with a sleep.
     pace: Pace,
 }
 
 /// How an answer is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Without a sleep, if this pays.
+    /// By polling, where this is quicker than to sleep and be woken; otherwise with a sleep.
     Soon,
     /// With a sleep.
     AnyTime,

@@ -231,7 +231,7 @@ impl Model {
         requesters.find_map(|requester| requester.why(flow, now))
     }
 
-    /// Whether a requester here makes the requests of flows, rather than an engine that software tells what to do.
+    /// Whether a requester here makes the requests of flows, rather than an engine that software commands.
     pub fn has_requester(&self) -> bool {
         self.requester().is_some()
     }
@@ -330,6 +330,7 @@ impl Model {
     }
 }
 
+#[inline]
 fn pass<C: Component<Traffic = Pcie>>(
     model: &mut C,
     id: ComponentId,

@@ -220,8 +220,9 @@ impl Bridge {
         beyond_the_tree(waiting.packet, Header { kind, ..request }, packets)
     }
 
-    /// Handles a packet from the far side; what it becomes on this side may be sent at `due`. Returns whether its buffer space is free now,
-    /// or the reason to refuse the packet, which is not released then.
+    /// Handles a packet from the far bridge. The bridge translates the packet into packets of this side, which may be sent from `due` on.
+    /// Returns whether the buffer space of the received packet is free now. An error has the reason to refuse the packet, and a refused
+    /// packet is not released.
     pub fn receive(
         &mut self,
         frame: BusFrame,

@@ -149,6 +149,7 @@ impl Memory {
     }
 
     /// Begins to load the `len` bytes at `address`, as far as they have been written.
+    #[inline]
     pub fn prefetch(&self, address: u64, len: u32) {
         let (page, start) = (address as usize / PAGE, address as usize % PAGE);
         if let Some(Some(Page::Own(page, _))) = self.pages.get(page) {

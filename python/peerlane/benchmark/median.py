@@ -23,7 +23,7 @@ _SIZES = range(1, (1 << 26) + 1)
 
 
 def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
-    """The run with the median time of `repeat`, after one that warms up; with all their times."""
+    """The run of median time out of `repeat` runs, with the times of all, after a warm-up run."""
     if endpoints not in _ENDPOINTS or tlps not in _AMOUNT:
         raise ValueError("the bench takes 1 to 4096 endpoints and 1 to 2^30 TLPs")
 
@@ -40,7 +40,7 @@ def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
 def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
     """The median run of a torus of `side` times `side` routers, as `median_fabric` gives it."""
     if side not in _SIDES or hops not in _AMOUNT:
-        raise ValueError("the bench takes sides of 2 to 128 routers and 1 to 2^30 hops")
+        raise ValueError("a torus may have 2 to 128 routers on a side, and a run 1 to 2^30 hops")
 
     def run() -> dict[str, Any]:
         measured, result = _run(_core.bench_scenario("network", side, hops))
@@ -48,8 +48,8 @@ def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
         _check(traffic["intact"])
         if not (made := sum(fibre["frames"] for fibre in result["fibres"])):
             raise ValueError(
-                f"{side} x {side} routers send no message for {hops} hops; write more hops, such "
-                "as 500000"
+                f"{hops} hops are too few for one message in a torus of {side} x {side} routers; "
+                "write more, such as --hops 500000"
             )
         counts = {"hops": made, "messages": traffic["bytes"] // _MESSAGE}
         return _rates(measured, "hops", made) | counts

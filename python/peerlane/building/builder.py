@@ -417,6 +417,7 @@ class Fabric(Workloads):
         *,
         sample: str | None = None,
         seed: int | None = None,
+        repeat: int = 1,
         scheduler: str | None = None,
         executor: Executor | None = None,
         out: str | PathLike[str] | None = None,
@@ -434,6 +435,7 @@ class Fabric(Workloads):
                 of all workloads, if there are none.
             sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
             seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
+            repeat: Runs of each combination, with one seed after the other.
             scheduler: The address of a Dask scheduler, whose workers run the points.
             executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
             out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
@@ -461,6 +463,7 @@ class Fabric(Workloads):
                 source=f"<{self._scenario.get('name') or 'fabric'}>",
                 sample=sample,
                 seed=seed,
+                repeat=repeat,
                 scheduler=scheduler,
                 executor=executor,
                 out=out,

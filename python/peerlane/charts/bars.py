@@ -7,24 +7,41 @@ from typing import TYPE_CHECKING
 
 from peerlane.charts.chart import Panel, Spec
 from peerlane.charts.scales import beside, rows
+from peerlane.formats import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from peerlane.charts.lines import Axis
+
 _LINE = 24
 _LETTER = 6.2
-_NARROW = 250
-"""Pixels of the plot on a narrow page, by which the words in a part are chosen."""
+_VALUE = 40
+"""Pixels of the value at the end of a bar."""
+
+_BAR = 18
+"""Pixels of a bar from zero, with the space to the next."""
+
+_FITTING: list[Spec] = [
+    {"flatten": ["labels", "needs"], "as": ["text", "need"]},
+    {"filter": "datum.need < datum.share * width"},
+    {"window": [{"op": "row_number", "as": "place"}], "groupby": ["bar", "from"]},
+    {"filter": "datum.place === 1"},
+]
+"""Chooses the first label of each part that is not wider than the part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: its kind has a colour, and its label stands in it where there is room."""
+    """A part of a bar: its kind has a colour, and the first of its labels that fits stands in it.
+
+    `words` say in full what it is.
+    """
 
     bar: str
     kind: str
     share: float
-    label: str
+    labels: tuple[str, ...]
     words: str = ""
 
 
@@ -52,8 +69,9 @@ def bars(
                 "from": begin,
                 "to": begin + part.share,
                 "share": part.share,
-                "words": part.words or part.label,
-                "text": part.label if _LETTER * len(part.label) < part.share * _NARROW else "",
+                "words": part.words or part.labels[0],
+                "labels": part.labels,
+                "needs": [_LETTER * len(label) + 8 for label in part.labels],
             }
         )
     shown = [kind for kind in colours if any(part.kind == kind for part in parts)]
@@ -105,7 +123,7 @@ def bars(
                     "fontSize": 10.5,
                     "aria": False,
                 },
-                "transform": [{"filter": "datum.text !== ''"}],
+                "transform": _FITTING,
                 "encoding": {
                     "y": y,
                     "x": x,
@@ -121,4 +139,38 @@ def bars(
             },
         ],
     }
-    return Panel("", spec, right=beside(names))
+    return Panel("", spec, *beside(names))
+
+
+def amounts(title: str, names: Sequence[str], values: Sequence[float], axis: Axis) -> Panel:
+    """A bar from zero for each name, with its value at its end.
+
+    Args:
+        title: Above the plot.
+        names: The names, from top to bottom.
+        values: The value of each name.
+        axis: The horizontal axis.
+    """
+    known = zip(names, values, strict=True)
+    y = rows("of", names, "band", 0.1)
+    x: Spec = {"field": "value", "type": "quantitative", "axis": {"title": axis.words}}
+    spec: Spec = {
+        "data": {"values": [{"of": of, "value": one, "text": number(one)} for of, one in known]},
+        "height": _BAR * len(names),
+        "layer": [
+            {
+                "mark": {"type": "bar", "color": "var(--c1)"},
+                "encoding": {
+                    "y": y,
+                    "x": x,
+                    "tooltip": [{"field": "of"}, {"field": "value", "title": axis.words}],
+                },
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 4, "aria": False},
+                "encoding": {"y": y, "x": x, "text": {"field": "text"}},
+            },
+        ],
+    }
+    right, narrow = beside(names)
+    return Panel(title, spec, right + _VALUE, narrow + _VALUE)

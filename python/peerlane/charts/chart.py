@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 Spec = dict[str, Any]
@@ -16,29 +17,59 @@ LEFT = 46
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One plot; `right` are the pixels beside it that its labels need."""
+    """One plot; `right` are the pixels beside it that its labels need.
+
+    A panel of rows, with their names, has other pixels on a `narrow` page, and the whole width of
+    any page.
+    """
 
     title: str
     spec: Spec
     right: int = 12
+    narrow: int | None = None
 
     @property
-    def margin(self) -> int:
-        """The pixels beside the plot, left and right."""
-        return LEFT + self.right
+    def margins(self) -> tuple[int, int]:
+        """The pixels beside the plot, left and right, on a wide page and on a narrow one."""
+        return LEFT + self.right, LEFT + (self.right if self.narrow is None else self.narrow)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Panels with one caption, which is a sentence; `name` is that of its images.
 
-    `text` says in words what the chart shows, for those who do not see it.
+    `text` says in words what the chart shows, for those who do not see it. A `title` stands above
+    all panels of an image.
     """
 
     name: str
     caption: str
     text: str
     panels: tuple[Panel, ...]
+    title: str = ""
+
+    def labelled(self, x: str | None, y: str | None) -> Chart:
+        """The chart with other words at its axes; `None` leaves an axis as it is."""
+        panels = (replace(one, spec=_labelled(deepcopy(one.spec), x, y)) for one in self.panels)
+        return replace(self, panels=tuple(panels))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether each panel takes the whole width of a page."""
+        return len(self.panels) == 1 or any(panel.narrow is not None for panel in self.panels)
+
+
+def _labelled(spec: Spec, x: str | None, y: str | None) -> Spec:
+    """A specification with other words at its axes; `y` stands above the first plot."""
+    if y is not None and isinstance(spec.get("title"), str):
+        spec["title"] = y
+    for number, view in enumerate(spec.get("vconcat", ())):
+        _labelled(view, x, y if number == 0 else None)
+    for view in (spec, *spec.get("layer", ())):
+        axis = view.get("encoding", {}).get("x", {}).get("axis") or {}
+        if x is not None and axis.get("title"):
+            axis["title"] = x
+    return spec
 
 
 CONFIG: Spec = {

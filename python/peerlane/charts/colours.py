@@ -19,6 +19,9 @@ LIGHT = {
     "c6": "#3a94cf",
     "c7": "#6b6b6b",
     "c8": "#7a3e1d",
+    "c9": "#5b4bb3",
+    "c10": "#b0173f",
+    "c11": "#56670a",
 }
 """On paper and by day. The series have the hues of Okabe and Ito, which colour-blind readers tell
 apart, darkened until text in them has a contrast of 4.5 to the page (but for the sky blue)."""
@@ -38,6 +41,9 @@ DARK = {
     "c6": "#9ad4f5",
     "c7": "#b4b4b4",
     "c8": "#c9977a",
+    "c9": "#a99bf2",
+    "c10": "#f0808f",
+    "c11": "#b5c667",
 }
 """The same colours on a dark page."""
 

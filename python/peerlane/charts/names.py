@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LONGEST = 20
-"""Letters of a name beside a plot."""
+SHORT, LONG = 20, 48
+"""Letters of a name beside a plot on a narrow page, and on a wide one."""
 
 _ARROWS = {" down": " \N{DOWNWARDS ARROW}", " up": " \N{UPWARDS ARROW}"}
 
 
-def short(name: str, mark: str = "") -> str:
+def short(name: str, mark: str = "", most: int = SHORT) -> str:
     """A name with an arrow for a direction at its end; what a long one leaves out is in its middle.
 
     Args:
         name: The whole name.
         mark: Stands at the end, and distinguishes the name from others.
+        most: The letters of the short form.
     """
     name = re.sub("( down| up)$", lambda found: _ARROWS[found[0]], name)
-    room = _LONGEST - len(mark)
+    room = most - len(mark)
     if len(name) > room:
         head = room // 2
         name = f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[head + 1 - room :]}"
@@ -42,15 +43,15 @@ def wire_name(wire: str, sender: str) -> str:
     return f"{wire} {sender}"
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """The short form of each name; names that differ have forms that differ."""
+def short_names(names: Iterable[str], most: int = SHORT) -> dict[str, str]:
+    """The short form of each name, of `most` letters; names that differ have forms that differ."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
-        label, count = short(name), 1
+        label, count = short(name, most=most), 1
         while label in taken:
             count += 1
-            label = short(name, f" ({count})")
+            label = short(name, f" ({count})", most)
         taken.add(label)
         found[name] = label
     return found

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
+
+from peerlane.charts.lettering import widest
+from peerlane.charts.names import LONG, SHORT, short_names
+from peerlane.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +27,12 @@ BYTES = (
 SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+~g')"
 """The label of an error, with its sign."""
 
+NARROW = "narrow"
+"""The parameter of a specification that says whether it stands on a narrow page."""
+
 _MOST_TICKS = 6
+_FONT = 11
+"""The size of labels."""
 _LETTER = 6.4
 """Pixels that a letter of a label takes, at most."""
 
@@ -136,26 +146,45 @@ def ticks(values: Sequence[float], *, log: bool) -> Spec:
 def rows(
     field: str, names: Sequence[str], scale: Literal["band", "point"], padding: float, **axis: bool
 ) -> Spec:
-    """The vertical channel of rows, whose names stand left of the plot in their order."""
-    extent = _extent(names)
+    """The vertical channel of rows, whose names stand left of the plot in their order.
+
+    A name is whole unless it is very long; what is left out of it then, and of a name of medium
+    length on a narrow page, is in its middle.
+    """
+    wide, narrow = short_names(names, LONG), short_names(names, SHORT)
+    extents = [_extent(list(shown.values())) for shown in (narrow, wide)]
+    limit: Spec | int = extents[1]
+    labels: Spec = {}
+    if wide != narrow:
+        limit = {"expr": f"{NARROW} ? {extents[0]} : {extents[1]}"}
+        forms = " : ".join(
+            json.dumps({printable(one): printable(shown[one]) for one in names})
+            for shown in (narrow, wide)
+        )
+        labels = {"labelExpr": f"({NARROW} ? {forms})[datum.value]"}
+    elif any(wide[one] != one for one in names):
+        labels = {"labelExpr": f"{json.dumps(dict(wide))}[datum.value]"}
+    extent = dict.fromkeys(("minExtent", "maxExtent", "labelLimit"), limit)
     return {
         "field": field,
         "type": "nominal",
         "sort": list(names),
         "scale": {"type": scale, "padding": padding},
-        "axis": {"title": None, "minExtent": extent, "maxExtent": extent, "labelLimit": extent}
-        | axis,
+        "axis": {"title": None} | extent | labels | axis,
     }
 
 
-def beside(names: Sequence[str]) -> int:
-    """The pixels that a panel of rows needs beside the usual ones."""
-    return max(8, _extent(names) - 30)
+def beside(names: Sequence[str]) -> tuple[int, int]:
+    """The pixels that a panel of rows needs beside the usual ones, on a wide and a narrow page."""
+    wide, narrow = (
+        max(8, _extent(list(short_names(names, most).values())) - 30) for most in (LONG, SHORT)
+    )
+    return wide, narrow
 
 
 def _extent(names: Sequence[str]) -> int:
     """Pixels for names left of a plot."""
-    return min(150, round(_LETTER * max(map(len, names), default=0)) + 8)
+    return round(widest(names, _FONT)) + 8
 
 
 def letters(labels: Sequence[str]) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from peerlane.charts.chart import CONFIG
 from peerlane.charts.colours import LIGHT, painted
+from peerlane.charts.scales import NARROW
 from peerlane.errors import optional
 from peerlane.printable import printable
 
@@ -29,6 +31,17 @@ _HEAD = {
     "subtitleColor": "var(--muted)",
 }
 """The title of a panel of an image, above the words of its vertical axis."""
+
+_PARAMETERS = [{"name": NARROW, "value": False}]
+
+INCH = 96
+"""Pixels of an inch of a drawing."""
+
+_LEAST_PANEL = 260
+"""Pixels of a panel and of what is beside it, from which on two stand side by side."""
+
+_TRIES = 3
+"""Attempts to make an image as wide as it should be."""
 
 _SCALE = 2
 """Pixels of a PNG for each of its SVG."""
@@ -57,51 +70,107 @@ def script() -> str:
 def compiled(panel: Panel, text: str) -> Spec:
     """The Vega of a panel, whose colours are custom properties of its page.
 
-    Its `width` is that of the plot, which the page sets.
+    The page sets its `width`, which is that of the plot, and its parameter `narrow`.
     """
-    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
+    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG, "params": _PARAMETERS}
     whole |= _wide(panel.spec, _PANEL_WIDTH)
     vega: dict[str, Any] = _library().vegalite_to_vega(_printable(whole))
     return vega
 
 
-def specification(chart: Chart) -> Spec:
-    """A chart as one Vega-Lite specification, in the colours of paper."""
+def specification(chart: Chart, width: float | None = None) -> Spec:
+    """A chart as one Vega-Lite specification, in the colours of paper.
+
+    Args:
+        chart: The chart.
+        width: The width of the whole image in pixels; the plots have the usual widths, if absent.
+    """
+    plot: float = _PANEL_WIDTH if len(chart.panels) > 1 else _IMAGE_WIDTH
+    columns = min(len(chart.panels), 2)
+    if width is not None and width < columns * _LEAST_PANEL:
+        columns = 1
+    spec = _whole(chart, plot, columns)
+    # Names, labels and legends have widths that only the library knows.
+    for _ in range(_TRIES if width is not None else 0):
+        plot = max(plot + ((width or 0.0) - _width_of(_drawn(spec))) / columns, 20)
+        spec = _whole(chart, plot, columns)
+    return spec
+
+
+def _whole(chart: Chart, width: float, columns: int) -> Spec:
+    """The specification of a chart whose plots have a width."""
     several = len(chart.panels) > 1
-    width = _PANEL_WIDTH if several else _IMAGE_WIDTH
     panels = [_wide(panel.spec, width) for panel in chart.panels]
     for panel, spec in zip(chart.panels, panels, strict=True):
-        if panel.title:
-            spec["title"] = _HEAD | {"text": panel.title, "subtitle": spec.get("title", "")}
+        title = panel.title if several else chart.title or panel.title
+        if title:
+            spec["title"] = _HEAD | {"text": title, "subtitle": _above(spec)}
     whole: Spec = panels[0]
     if several:
         own = dict.fromkeys(("color", "shape", "opacity"), "independent")
-        whole = {"concat": panels, "columns": 2, "resolve": {"scale": own}}
+        whole = {"concat": panels, "columns": columns, "resolve": {"scale": own}}
+        whole |= {"title": _HEAD | {"text": chart.title}} if chart.title else {}
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
-    spec = _printable({"$schema": SCHEMA, "config": config} | whole)
+    spec = _printable({"$schema": SCHEMA, "config": config, "params": _PARAMETERS} | whole)
     found: Spec = json.loads(painted(json.dumps(spec)))
     return found
 
 
-def svg(chart: Chart) -> str:
-    """A chart as a drawing for paper."""
-    drawing: str = _library().vegalite_to_svg(specification(chart))
+def _above(spec: Spec) -> str:
+    """The words of the vertical axis, which stand above a plot."""
+    words = spec.get("title", "")
+    return words if isinstance(words, str) else ""
+
+
+def svg(chart: Chart, width: float | None = None) -> str:
+    """A chart as a drawing for paper, perhaps of a width in pixels, of which an inch has 96."""
+    drawing = _drawn(specification(chart, width))
+    if width is None:
+        return drawing
+    inches = (f'{name}="{_side(drawing, name) / INCH:.4g}in"' for name in ("width", "height"))
+    plain = re.compile(r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"')
+    return plain.sub(lambda found: f"{found[1]} {' '.join(inches)}", drawing, count=1)
+
+
+def in_units(drawing: str, unit: float) -> str:
+    """A drawing whose width is in inches, in plain numbers, `unit` of which are an inch."""
+    inches = re.compile(r'(<svg[^>]*?) width="([\d.]+)in" height="([\d.]+)in"')
+    return inches.sub(
+        lambda found: (
+            f'{found[1]} width="{unit * float(found[2]):g}" height="{unit * float(found[3]):g}"'
+        ),
+        drawing,
+        count=1,
+    )
+
+
+def _drawn(spec: Spec) -> str:
+    drawing: str = _library().vegalite_to_svg(spec)
     return drawing
 
 
-def png(drawing: str) -> bytes:
-    """A drawing as pixels."""
-    pixels: bytes = _library().svg_to_png(drawing, scale=_SCALE)
+def _width_of(drawing: str) -> float:
+    return _side(drawing, "width")
+
+
+def _side(drawing: str, name: str) -> float:
+    found = re.search(rf'<svg[^>]*? {name}="([\d.]+)"', drawing)
+    return float(found[1]) if found else 0.0
+
+
+def png(drawing: str, scale: float = _SCALE) -> bytes:
+    """A drawing as pixels, as many of which stand for a pixel of the drawing as `scale` says."""
+    pixels: bytes = _library().svg_to_png(drawing, scale=scale)
     return pixels
 
 
 def pdf(drawing: str) -> bytes:
-    """A drawing as a page of its size."""
+    """A drawing as a page of its size, with a point for each of its units."""
     page: bytes = _library().svg_to_pdf(drawing)
     return page
 
 
-def _wide(spec: Spec, width: int) -> Spec:
+def _wide(spec: Spec, width: float) -> Spec:
     """A panel of a width."""
     if "vconcat" in spec:
         return spec | {"vconcat": [view | {"width": width} for view in spec["vconcat"]]}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from peerlane.cli.head import set_command
 from peerlane.fabric.scenario_warning import ScenarioWarning
+from peerlane.models.model_warning import ModelWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +50,10 @@ def _run(arguments: list[str]) -> int | None:
 
 @contextmanager
 def _warnings_on_one_line() -> Iterator[None]:
-    """Prints each warning about a scenario once, by `console.warn`, instead of as Python does."""
+    """Prints each warning about a scenario or a model once, by `console.warn`, on one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", ScenarioWarning)
+        warnings.simplefilter("always", ModelWarning)
         as_usual = warnings.showwarning
 
         def show(  # noqa: PLR0913, PLR0917 - as Python calls it
@@ -62,7 +64,7 @@ def _warnings_on_one_line() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if issubclass(category, ScenarioWarning):
+            if issubclass(category, (ScenarioWarning, ModelWarning)):
                 from peerlane.cli.console import warn
 
                 warn(str(message))

@@ -97,7 +97,8 @@ def _of_result(numbers: str, source: str) -> Bundle:
     command: list[Any] = list(made.get("command") or ())
     if len(command) < 2:  # noqa: PLR2004 - peerlane, and the name of the command
         raise FileError(
-            f"{source} has no command that made it; write it with `peerlane run --json`"
+            f"{source} does not say by which command it was written; write a new result with"
+            " `peerlane run --json`"
         )
     given, options = _parsed(command[1], command[2:], source)
     file = given["file"]

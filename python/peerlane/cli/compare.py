@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from peerlane.cli.console import emit
+from peerlane.cli.console import emit, out
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo, wrong_use
@@ -18,8 +18,13 @@ def compare(
         Path, typer.Argument(metavar="A.json", help="The earlier result, from `--json`.")
     ],
     after: Annotated[
-        Path, typer.Argument(metavar="B.json", help="The later result, from `--json`.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="[B.json]",
+            help="The later result, from `--json`. Without it, published values beside the"
+            " simulated ones of A.json, from `peerlane reproduce`.",
+        ),
+    ] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Show every change.")] = False,
     any_version: Annotated[
@@ -37,17 +42,44 @@ def compare(
 
     The weight of a change is its share of the larger value. Bytes of a link weigh by their share of
     all bytes of the link, its times by their share of the run, and its use by the difference.
-    Values that are no numbers, such as the end of a flow that is not complete, come first.
+    Values that are no numbers, such as the end of a flow that is not complete, come first. Two
+    results of `peerlane reproduce` are compared row by row, beside the published values.
     """
     from peerlane.cli.tables.comparison import comparison
-    from peerlane.results.reading import document_of, text_of
+    from peerlane.cli.tables.report import comparison_of_reports
+    from peerlane.reproduction.written import reports_of
+    from peerlane.results.reading import document_of, kind_of, text_of
     from peerlane.varying.comparison import check_alike
     from peerlane.varying.comparison import compare as compare_documents
 
+    if after is None:
+        _published(before, every=every, json_to=json_to)
+        return
     keep_apart([str(before), str(after)], {"--json": json_to})
     names = (str(before), str(after))
     documents = [document_of(text_of(path), path) for path in names]
     with wrong_use():
         check_alike(documents[0], documents[1], names, any_version=any_version)
     outcome = compare_documents(documents[0], documents[1])
-    emit(head("comparison") | outcome.to_json(), comparison(outcome, names, every=every), json_to)
+    table = comparison(outcome, names, every=every)
+    if kind_of(documents[0]) == "report":
+        table = comparison_of_reports(
+            reports_of(documents[0]), reports_of(documents[1]), names, every=every
+        )
+    emit(head("comparison") | outcome.to_json(), table, json_to)
+
+
+def _published(path: Path, *, every: bool, json_to: str | None) -> None:
+    """Prints the rows of a reproduction, as the command that wrote them did."""
+    from rich.console import Group
+
+    from peerlane.cli.tables.report import report
+    from peerlane.reproduction.written import reports_of
+    from peerlane.results.reading import document_of, kind_of, text_of
+
+    document = document_of(text_of(str(path)), str(path))
+    if kind_of(document) != "report":
+        raise typer.BadParameter("write a second result to compare with", param_hint="B.json")
+    if json_to is not None:
+        raise typer.BadParameter(f"{path} has these numbers as JSON; leave out --json")
+    out().print(Group(*(report(one, every=every) for one in reports_of(document))))

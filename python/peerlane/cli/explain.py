@@ -22,13 +22,21 @@ def explain(
         bool,
         typer.Option(
             "--what-if/--no-what-if",
-            help="Run again with the limit of each flow lifted, to find the next one.",
+            help="Run again with each limit lifted, to find what helps and what limits then.",
         ),
     ] = True,
     every: ShowAll = False,
     json_to: JsonTo = None,
 ) -> None:
-    """Say what each flow of a scenario waits for, what limits its rate, and what comes next.
+    """Say where the flows of a scenario wait, and what would help.
+
+    The first line is for the whole fabric: the place whose limit is worth the most to lift, the
+    rates there, and the steps that lift it, one after the other, until another place is the limit.
+    The first step is the one that helps most among the changes that need no other part: a setting,
+    a slot, a route, a generation or width of a link, a buffer. Below it a table for each place has
+    the steps ("and" keeps the changes above), other changes ("or"), and what each flow does alone;
+    "not lifted" names changes that gain less than 1 %. Each row was found by a run of its own, and
+    its settings are as --set takes them.
 
     The time of a flow, from its start to its last request, is divided by what it waits for; the
     shares add up to 100 %:
@@ -49,11 +57,8 @@ def explain(
     the smaller part of its time. docs/reference/waits.md has more, and the keys that lift each.
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
-    numbers in names, the slowest is shown; --all shows each. Of more than 16 flows with the same
-    limit, only that of the slowest is lifted, unless --all or --json is given.
-
-    "What if" is measured: a run of its own with one key of the scenario changed, far enough that
-    the limit is another one. It has the rate before and after, and what then limits.
+    numbers in names, the slowest is shown. --all shows each flow with all its shares, and --flow
+    one flow. Of more than 8 places the first 8 are lifted, unless --all or --json is given.
     """
     from peerlane.cli.console import emit, progress
     from peerlane.cli.head import head
@@ -77,5 +82,5 @@ def explain(
             progress=bar,
         )
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
-    emit(document, tables(found, each=every), json_to)
+    emit(document, tables(found, each=every, shares=flow is not None), json_to)
     judge_failures(found.failures)

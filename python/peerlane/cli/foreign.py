@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
-from pathlib import Path
 
-import peerlane
 from peerlane.cli.console import complain, say
-
-_PACKAGE = f"{Path(peerlane.__file__).parent}{os.sep}"
+from peerlane.programs.place import is_own, raised_at
 
 _FRAME = re.compile(r"\n(?=\s+\d+: )")
 """The beginning of the backtrace in the message of a panic."""
 
 
 def complain_of_code(error: Exception) -> None:
-    """Prints the traceback of an exception, or the backtrace of a panic, and then the message."""
+    """Prints the callers of the line that failed, or the backtrace of a panic; then the message.
+
+    The message of an exception ends with the line itself.
+    """
     if error.__cause__ is not None:
-        _print_traceback(error.__cause__)
+        _print_callers(error.__cause__)
     said, *frames = _FRAME.split(str(error))
     for line in "\n".join(frames).splitlines():
         say(line)
     complain(" ".join(said.splitlines()))
 
 
-def _print_traceback(error: BaseException) -> None:
-    """Prints a traceback without the frames of Peerlane, which are around the user's."""
+def _print_callers(error: BaseException) -> None:
+    """Prints the traceback above the line that failed, without the frames of Peerlane."""
     told = traceback.TracebackException.from_exception(error)
-    own = [frame for frame in told.stack if not frame.filename.startswith(_PACKAGE)]
-    if own:
-        told.stack = traceback.StackSummary.from_list(own)
-    for text in told.format():
+    own = [frame for frame in told.stack if not is_own(frame.filename)]
+    failed = raised_at(error) or ""
+    places = [failed.startswith(f"{one.filename}:{one.lineno} ") for one in own]
+    callers = own[: len(own) - 1 - places[::-1].index(True)] if any(places) else own
+    if not callers and error.__cause__ is None and error.__context__ is None:
+        return
+    told.stack = traceback.StackSummary.from_list(callers)
+    texts = [*told.format()]
+    for text in texts[: -len([*told.format_exception_only()])]:
         for line in text.splitlines():
             say(line)

@@ -49,8 +49,10 @@ def writable(path: str | None) -> str | None:
     if not above.is_dir():
         parent = Path(path).parent
         if above.exists():
-            raise typer.BadParameter(f"{parent} is no folder; write another place")
-        raise typer.BadParameter(f"there is no folder {parent}; make it, or write another place")
+            raise typer.BadParameter(f"{parent} is not a folder; name a file elsewhere")
+        raise typer.BadParameter(
+            f"there is no folder {parent}; create the folder, or name a file elsewhere"
+        )
     place = Path(path) if Path(path).exists() else Path(path).absolute().parent
     if not os.access(place, os.W_OK):
         raise typer.BadParameter(f"{place} cannot be written; name a file elsewhere")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from peerlane._core import ModelError, UnitError
 from peerlane.cli.captures import incomplete
 from peerlane.cli.console import complain, emit, progress, warn, write
 from peerlane.cli.head import head
@@ -31,26 +32,26 @@ class Outcome:
     """A run: what it measured, what broke it off, and which captures are incomplete."""
 
     result: RunResult
-    interrupt: KeyboardInterrupt | None
+    broken_off: KeyboardInterrupt | ModelError | UnitError | None
     lost: list[str]
 
 
 def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
-    """Runs to the end, or until the user interrupts.
+    """Runs to the end, until the user interrupts, or until a model fails.
 
     Without a number of threads, the run has as many as pay.
     """
-    interrupt = result = None
+    broken_off = result = None
     unwritten: list[OSError] = []
     with progress(request.scenario.running) as bar:
         try:
             result = simulation.run(bar, threads=request.threads or "auto")
-        except KeyboardInterrupt as raised:
-            interrupt = raised
+        except (KeyboardInterrupt, ModelError, UnitError) as raised:
+            broken_off = raised
         except OSError as raised:
             unwritten.append(raised)
     lost = list(incomplete(simulation, unwritten))
-    return Outcome(result or simulation.result(), interrupt, lost)
+    return Outcome(result or simulation.result(), broken_off, lost)
 
 
 def conclude(
@@ -66,7 +67,7 @@ def conclude(
         simulation: The simulation that ran.
         outcome: The run.
         request: Its request.
-        lines: Lines below the tables.
+        lines: The last lines, below the tables.
         write_more: Writes more of the run; false if that has failed.
     """
     result, outputs = outcome.result, request.outputs
@@ -83,11 +84,11 @@ def conclude(
         known = {key: made[key] for key in ("version", "scenario_digest", "command")}
         replace(kept, **known).to_parquet(outputs.parquet_to)
     is_written = write_more()
-    if outcome.interrupt is not None:
+    if outcome.broken_off is not None:
         sys.stdout.flush()
         if outcome.lost:
             warn("; ".join(outcome.lost))
-        raise outcome.interrupt
+        raise outcome.broken_off
     for warning in request.captures.empty(simulation):
         warn(warning)
     if request.threads is not None and (fewer := simulation.fewer_threads):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from peerlane.cli.console import say
 from peerlane.cli.files import keep_apart
 from peerlane.cli.options import writable, wrong_use
+
+if TYPE_CHECKING:
+    from peerlane.figures.figure import Figure
 
 
 def _figure_file(path: str | None) -> str | None:
@@ -21,12 +24,41 @@ def _figure_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def plot(
+def _width(width: str | None) -> str | None:
+    from peerlane.figures.figure import inches_of
+
+    if width is not None:
+        with wrong_use():
+            inches_of(width)
+    return width
+
+
+def _drawn(result: str, x: str | None, y: list[str], figure: str | None) -> Figure:
+    from peerlane.report.figures import plot_report
+    from peerlane.results.reading import document_of, kind_of, text_of
+    from peerlane.varying.reading import TABLES, plot_document, plot_file
+
+    if Path(result).suffix not in TABLES:
+        kinds = ("result", "points", "sweep", "report")
+        document = document_of(text_of(result), result, *kinds)
+        if kind_of(document) == "report":
+            if x or y:
+                raise typer.BadParameter("--x and --y are for sweeps and runs; write --figure NAME")
+            return plot_report(document, figure)
+        if figure is None:
+            return plot_document(document, x, y)
+    if figure is not None:
+        raise typer.BadParameter("--figure is for the JSON of `peerlane reproduce`")
+    return plot_file(result, x, y)
+
+
+def plot(  # noqa: PLR0913 - each is an option
     result: Annotated[
         str,
         typer.Argument(
             metavar="RESULT",
-            help="The table of a sweep (.csv, .parquet), or the JSON of a sweep or a run.",
+            help="The table of a sweep (.csv, .parquet), or the JSON of a sweep, a run or"
+            " `peerlane reproduce`.",
         ),
     ],
     *,
@@ -39,6 +71,32 @@ def plot(
         typer.Option(
             metavar="COLUMN",
             help="The column up the figure; the first metric, if absent. May be repeated.",
+        ),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of the JSON of `reproduce`: the figure or table, such as fig3; a wrong name lists"
+            " all.",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The words above the figure.")
+    ] = None,
+    x_label: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The words of the horizontal axis.")
+    ] = None,
+    y_label: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The words of the vertical axis.")
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTH",
+            callback=_width,
+            help="The width of the image: 3.3in, 85mm, 1column or 2columns (of an IEEE paper). PNG"
+            " then has 300 pixels an inch.",
         ),
     ] = None,
     out: Annotated[
@@ -58,12 +116,12 @@ def plot(
     Of a sweep, each combination of the other keys is a line, and points that differ in the seed
     alone are their mean with its 95 % confidence interval. A sweep of loads is plotted as latency
     over offered load. Of a run, columns are fields of all entries of a list, such as
-    `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`.
+    `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`. Of `peerlane reproduce`,
+    a figure of the source has rings for published values and full marks for simulated ones.
     """
-    from peerlane.varying.reading import plot_file
-
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})
     with wrong_use():
-        plot_file(result, x, y or []).save(target)
+        drawn = _drawn(result, x, y or [], figure)
+        drawn.styled(title=title, x_label=x_label, y_label=y_label, width=width).save(target)
     say(f"wrote {target}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,6 +12,7 @@ import typer
 from peerlane.cli.console import complain, progress, say
 from peerlane.cli.head import head
 from peerlane.cli.options import wrong_use
+from peerlane.cli.shipped import is_shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,12 +42,18 @@ def open_folder(path: str | None) -> Folder | None:
         return Folder.open(path)
 
 
-def origin(seed: str, digest: str | None = None) -> Origin:
-    """What made a page: this command."""
+def origin(seed: str, digest: str | None = None, file: str = "-") -> Origin:
+    """What made a page: this command, perhaps of a scenario in a file."""
     from peerlane.report.page import Origin
 
     made = head("report")
-    return Origin(shlex.join(made["command"]), made["version"], seed, digest)
+    words = (shlex.join(made["command"]), made["version"], seed, digest)
+    if file == "-":
+        return Origin(*words)
+    if is_shipped(file):
+        return Origin(*words, file=file, place=f"shipped {file}")
+    place = sha256(str(Path(file).resolve()).encode()).hexdigest()[:16]
+    return Origin(*words, file=Path(file).name.removesuffix(".toml"), place=place)
 
 
 def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> bool:

@@ -135,7 +135,7 @@ class RunRequest:
         bool,
         typer.Option(
             "--explain/--no-explain",
-            help="Say of flows that are far below their links what they wait for.",
+            help="Say in the last line where flows wait, and in a report what would help.",
         ),
     ] = True
     junit: Annotated[

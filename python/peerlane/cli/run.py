@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 FINEST = "100 ns"
 """The interval of the samples of a report, where none is given. The simulator doubles it until the
 samples of the whole run have room, so that one run is enough, however long it is."""
-
-MOST_HINTS = 8
-"""Flows of which a line says what they wait for."""
 
 
 def run(request: RunRequest) -> None:
@@ -58,9 +56,8 @@ def run(request: RunRequest) -> None:
       did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
       flow uses the bytes that are read, too.
 
-    Below the flows, a line says what a flow waits for that has less than 90 % of the rate that the
-    slowest link on its way can carry in its packets: `peerlane explain` has the rest, and JSON has
-    `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
+    The last line says where most flows wait for longest; `peerlane explain` says what would help,
+    and JSON has `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
 
     Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
     workload to the end of the last one (JSON: `measured_ns`):
@@ -120,7 +117,7 @@ def run(request: RunRequest) -> None:
     interval_ns = _sample(simulation, request)
     outcome = simulate(simulation, request)
     result = outcome.result
-    lines = list(_hints(simulation, result, request)) if request.explain else []
+    lines = list(_where_flows_wait(simulation, result, request))
 
     def write_more() -> bool:
         is_written = write_pages(folder, lambda: [_page(simulation, result, request)])
@@ -148,21 +145,40 @@ def _sample(simulation: Simulation, request: RunRequest) -> float | None:
     return None
 
 
-def _hints(simulation: Simulation, result: RunResult, request: RunRequest) -> Iterator[str]:
-    """What flows wait for that are far below their links, and the command that has the rest."""
-    from peerlane.explaining.hints import hints
+def _where_flows_wait(
+    simulation: Simulation, result: RunResult, request: RunRequest
+) -> Iterator[str]:
+    """The place that limits the flows, and the command that says what would help."""
+    from peerlane.explaining.present import slow_slots
 
-    found = list(hints(result, simulation.tree()))
-    more = len(found) - MOST_HINTS
-    for line in found if more <= 0 else [*found[:MOST_HINTS], f"{more} more flows wait"]:
-        yield f"{line}: {request.scenario.again('explain')}"
+    if request.explain and result.waits is not None:
+        explanation = result.explain(slow_slots(simulation.tree()))
+        if explanation.bottlenecks:
+            again = request.scenario.again("explain")
+            yield f"{explanation.sentence} What would help: {again}"
 
 
 def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Page:
+    from peerlane.cli.console import progress
     from peerlane.cli.report import origin
+    from peerlane.cli.scenarios import scenario_text
+    from peerlane.explaining.explain import explained
     from peerlane.report.run import run_page
 
-    page = run_page(simulation, result, origin(str(result.seed), simulation.scenario_digest))
+    explanation = None
+    if request.explain and result.waits and not result.partial:
+        text, source = scenario_text(request.scenario.file)
+        with progress(f"explaining {Path(request.scenario.file).name}") as bar:
+            explanation = explained(
+                text,
+                simulation,
+                result,
+                source=source,
+                settings=request.scenario.changed,
+                progress=bar,
+            )
+    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file)
+    page = run_page(simulation, result, made, explanation)
     return page.with_settings(request.scenario.changed)
 
 

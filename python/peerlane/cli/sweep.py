@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import FAILED, JsonTo, ReportTo, ShowAll, writable, wrong_use
+from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, ReportTo, ShowAll, writable, wrong_use
 from peerlane.cli.request import ScenarioRequest
 from peerlane.cli.spread import given
 
@@ -57,8 +57,8 @@ class PointsRequest:
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Take a value of the result's JSON, such as `flows.up.bytes_per_second` or "
-            "`links.h0-s0.up.utilisation`. May be repeated; the rates of all workloads, if absent.",
+            help="Take a value of the result's JSON, such as `flows.*.bytes_per_second` or "
+            "`devices.fpga.upstream.up.utilisation`. May be repeated; all rates, if absent.",
         ),
     ] = None
     sample: Annotated[
@@ -70,6 +70,19 @@ class PointsRequest:
             "`A..B` then draws from all values between.",
         ),
     ] = None
+    repeat: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MOST_RUNS,
+            metavar="N",
+            help="Run each point with N seeds, and show means with 95 % confidence intervals.",
+        ),
+    ] = 1
+    allow_failures: Annotated[
+        bool,
+        typer.Option("--allow-failures", help="Exit with 0 although some points failed."),
+    ] = False
     resume: Annotated[
         bool,
         typer.Option(
@@ -185,11 +198,12 @@ def sweep(request: SweepRequest) -> None:
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
 
     With --vary, each combination of the values is a run of its own, with a row for the keys and
-    metrics. A point that fails is printed with its reason, and the others go on; the exit status is
-    1 when all fail. While the sweep goes on, its points are in FILE.journal beside --out FILE;
-    after an interruption --resume runs the others. Of more than 8 rates that are alike but for the
-    numbers in their names, the least, the median and the most are shown; --all or --metric shows
-    each.
+    metrics; where rows are too wide for the terminal, each point is a column. A point that fails is
+    printed with its reason, and the others go on; the exit status is then 1, unless
+    --allow-failures takes them and some have a result. While the sweep goes on, its points are in
+    FILE.journal beside --out FILE; after an interruption --resume runs the others. Of more than 8
+    rates that are alike but for the numbers in their names, the least, the median and the most are
+    shown; --all or --metric shows each.
 
     Without --vary, the workload of a network runs at one load after the other:
 
@@ -240,7 +254,7 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
     def page() -> Page:
         from peerlane.report.sweep import points_page
 
-        made = origin(_seeds(outcome), digest_of(text))
+        made = origin(_seeds(outcome), digest_of(text), request.scenario.file)
         return points_page(outcome, made).with_settings(request.scenario.changed)
 
     is_written = write_pages(folder, lambda: [page()])
@@ -255,8 +269,9 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
         complain(f"every point failed, first with: {outcome.wrong[0].error}")
         raise typer.Exit(FAILED)
     if outcome.wrong:
-        warn(f"{len(outcome.wrong):,} of {len(outcome):,} points failed")
-    if not is_written:
+        advice = "" if request.points.allow_failures else "; --allow-failures takes them"
+        warn(f"{len(outcome.wrong):,} of {len(outcome):,} points failed{advice}")
+    if not is_written or (outcome.wrong and not request.points.allow_failures):
         raise typer.Exit(FAILED)
 
 
@@ -281,6 +296,7 @@ def _swept(request: SweepRequest, text: str, source: str) -> Sweep | None:
                 settings=scenario.changed,
                 sample=request.points.sample,
                 seed=scenario.seed,
+                repeat=request.points.repeat,
                 scheduler=request.scheduler,
                 out=request.out,
                 resume=request.points.resume,
@@ -361,7 +377,7 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
         from peerlane.report.sweep import loads_page
 
         of_all = simulation.result().seed if seed is None else seed
-        made = origin(str(of_all), digest_of(text))
+        made = origin(str(of_all), digest_of(text), request.scenario.file)
         return loads_page(outcome, made).with_settings(settings)
 
     is_written = write_pages(folder, lambda: [page()])

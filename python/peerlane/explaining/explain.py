@@ -1,22 +1,22 @@
-"""Explains why flows are as fast as they are: one run that is watched, and one for each lift."""
+"""Explains why flows are as fast as they are: one run that is watched, and one for each change."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError, advice
 from peerlane.explaining.present import Present
-from peerlane.explaining.what_if import Case
+from peerlane.explaining.what_if import MOST_LIFTED, Case
 from peerlane.fabric.variant import parsed, variant
-from peerlane.results.collection import Collection
-from peerlane.results.explanation import MOST_LIMITED_ALIKE, limited_alike, slowest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Executor
 
-    from peerlane.results.explanation import Explanation, FlowExplanation, Value
+    from peerlane.fabric.simulation import Simulation
+    from peerlane.results.bottleneck import Value
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
 
 
@@ -44,42 +44,63 @@ def explain(  # noqa: PLR0913 - each is an option
         settings: New values of keys, by their paths.
         seed: Replaces the scenario's own.
         flow: The flow to explain; all, if absent.
-        what_if: Whether to run the scenario again with the limit of each flow lifted.
-        each: Whether to lift the limit of each flow, or, of many flows with the same limit but for
-            numbers, that of the slowest alone.
+        what_if: Whether to run the scenario again with the limit of each bottleneck lifted.
+        each: Whether to lift the limits of all bottlenecks, or of the first eight.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: Called with the fraction done, 0 to 1.
 
     Raises:
         ScenarioError: The scenario cannot be built, has no flows, or none of this id.
     """
+    simulation = variant(parsed(text, source), settings or {}, seed=seed)
+    simulation.watch_waits()
+    _check(simulation.result(), flow, source)
+    share = 0.5 if what_if else 1.0
+    result = simulation.run(lambda done: progress and progress(share * done))
+    return explained(
+        text,
+        simulation,
+        result,
+        source=source,
+        settings=settings,
+        flow=flow,
+        most=(sys.maxsize if each else MOST_LIFTED) if what_if else 0,
+        executor=executor,
+        progress=lambda done: progress and progress(0.5 + 0.5 * done),
+    )
+
+
+def explained(  # noqa: PLR0913 - each is an option
+    text: str,
+    simulation: Simulation,
+    result: RunResult,
+    *,
+    source: str = "<text>",
+    settings: Mapping[str, Value] | None = None,
+    flow: str | None = None,
+    most: int = MOST_LIFTED,
+    executor: Executor | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Explanation:
+    """Finds out what comes next for a run that was watched, with the options of `explain`.
+
+    Args:
+        text: The scenario, as TOML.
+        simulation: The simulation that ran.
+        result: Its result.
+        source: What to call the scenario in messages.
+        settings: Values of keys with which it ran.
+        flow: The flow to explain.
+        most: Bottlenecks whose limits are lifted.
+        executor: Workers.
+        progress: Called with the fraction done.
+    """
     scenario = parsed(text, source)
-    simulation = variant(scenario, settings or {}, seed=seed)
     scenario.update(dict(settings or {}))
     scenario.write_out()
     scenario.remove("expect")  # of the run as it is
-    tree = simulation.tree()
-    simulation.watch_waits()
-    planned = simulation.result()
-    _check(planned, flow, source)
-    share = 0.5 if what_if else 1.0
-    result = simulation.run(lambda done: progress and progress(share * done))
-    whole = result.explain()
-    flows = [one for one in whole.flows if flow in {None, one.id}]
-    case = Case(scenario, Present(scenario, tree), result, executor)
-    flows = [replace(one, amount=case.amount(one)) for one in flows]
-    if what_if:
-        chosen = flows if each else list(_for_all(flows))
-        lifted = case.lifted(chosen, lambda done: progress and progress(0.5 + 0.5 * done))
-        by_id = {one.id: one for one in lifted}
-        flows = [by_id.get(one.id, one) for one in flows]
-    return replace(whole, flows=Collection(flows))
-
-
-def _for_all(flows: Iterable[FlowExplanation]) -> Iterator[FlowExplanation]:
-    """The flows that stand for all: of many with the same limit the slowest."""
-    for alike in limited_alike(flows):
-        yield from alike if len(alike) <= MOST_LIMITED_ALIKE else [slowest(alike)]
+    case = Case(scenario, Present(scenario, simulation.tree()), result, executor)
+    return case.explained(flow, lambda done: progress and progress(done), most)
 
 
 def _check(result: RunResult, flow: str | None, source: str) -> None:

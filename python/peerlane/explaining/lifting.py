@@ -1,108 +1,210 @@
 """The keys of a scenario that lift a limit, and the values that lift it farther and farther.
 
-The catalogue has with each key the limit that it lifts, and how its value grows.
+The catalogue has with each key the limit that it lifts, and how its value grows. Beside these keys,
+a limit is lifted by a link without bit errors, and by another place for a device or its data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
 from peerlane.figures.quantities import amount_of
+from peerlane.results.bottleneck import OF_FLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from peerlane.explaining.present import Present
-    from peerlane.results.explanation import Value
+    from peerlane.results.bottleneck import Bottleneck, Value
     from peerlane.results.waits import Cause
 
     Row = tuple[str, list[int], str | None, list[str]]
 
-OF_FLOW = "keeps the interval of the flow"
-"""The detail of a datapath at which a flow waits for its own `interval`."""
+_OF_PARTS = {"memory", "socket", "datapath", "software"}
+"""Limits that keys of the catalogue lift by another part: a faster memory, processor or engine."""
+
+_TRANSLATION = "address translation"
 
 
 @dataclass(frozen=True, slots=True)
 class Lifting:
-    """A key that may lift a limit.
+    """Keys that may lift a limit together.
 
-    `values` lift it farther and farther, each with a value for every key: the first that is enough
-    is taken, or the first of all if none is.
+    `values` lift it farther and farther, each with a value for every key. `is_part` is whether the
+    change needs another part, such as a faster memory, where others need a setting or a slot.
     """
 
     keys: tuple[str, ...]
     before: tuple[Value, ...]
     values: tuple[tuple[Value, ...], ...]
+    is_part: bool = False
 
 
-def liftings(present: Present, flow: str, limit: Cause) -> list[Lifting]:
-    """What may lift the limit of a flow; empty if no key does."""
-    tables = list(dict.fromkeys(_tables(present, flow, limit)))
-    if not tables:
+def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
+    """What may lift the limit of a bottleneck: what costs least comes first."""
+    found = [
+        *_shortcuts(present, one.flows),
+        *_without_errors(present, one.flows),
+        *_mappings(present, one.causes),
+        *_without_order(present, one),
+        *_nearer(present, one),
+        *of_limit(present, one),
+        *_other_uplinks(present, one),
+        *_payloads(present, one),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
+    """What may shorten the way of packets, such as no redirection to the root.
+
+    The nodes above the ends of flows may have these keys; where several have, all are lifted
+    together, too.
+    """
+    nodes = dict.fromkeys(node for flow in flows for node in present.above_ends(flow))
+    found = list(_switched(present, "way", nodes))
+    return [*found, _together(found)] if len(found) > 1 else found
+
+
+def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
+    """No bit errors on the links of flows; nothing where these have none."""
+    links = dict.fromkeys(link for flow in flows for link in present.way(flow))
+    errors = dict(found for link in links if (found := present.bit_errors(link)) is not None)
+    return [Lifting(tuple(errors), tuple(errors.values()), ((0,) * len(errors),))] if errors else []
+
+
+def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
+    """Other ways in which software maps memory for the I/O MMUs that flows wait for."""
+    hosts = [one.where for one in causes if one.detail == _TRANSLATION]
+    found = _switched(present, "mapping", hosts)
+    return sorted(found, key=lambda lift: not isinstance(lift.before[0], bool))
+
+
+def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
+    """What lets packets pass earlier ones, for which they may wait in a host."""
+    hosts = [split_path(present.table(cause.where))[0] == "hosts" for cause in one.causes]
+    if one.kind != "memory" or not all(hosts):
         return []
-    found = list(_of_limit(present, limit, tables, limit.detail))
-    if limit.kind == "wire":
-        return [one for one in found if one.values][:1]  # a faster link before a wider one
-    if limit.kind == "credit" and limit.detail is not None:
-        # The other one of headers and data may be just as small.
-        stem = limit.detail.rpartition(" ")[0]
-        both = [
-            one
-            for amount in ("headers", "data")
-            for one in _of_limit(present, limit, tables, f"{stem} {amount}")
-        ]
-        found += [_together(both)] if len(both) > 1 else []
-    if limit.kind == "software" and not tables[0].startswith("devices.") and found:
+    ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow)[:1])
+    tables = [*(join_path(("flows", flow)) for flow in one.flows), *map(present.table, ends)]
+    found = [lift for table in tables for lift in _of_table(present, "order", table)]
+    return [_together(found)] if found else []
+
+
+def _nearer(present: Present, one: Bottleneck) -> list[Lifting]:
+    """Memory at the socket of the device, or the device at the socket of its memory."""
+    if one.kind != "socket":
+        return []
+    memory: dict[str, Value] = {}
+    slots: dict[str, Value] = {}
+    for flow in one.flows:
+        roots = [root for end in present.ends_of_flow(flow) if (root := present.root_port(end))]
+        for node, socket in roots[:1]:
+            if len(roots) == 1:
+                memory[join_path(("flows", flow, "socket"))] = socket
+            sockets = {
+                int(number) for where in one.where for number in where.rpartition(".")[2].split("-")
+            }
+            for other in sockets - {socket}:
+                slots[f"{present.table(node)}.upstream.socket"] = other
+    return [
+        Lifting(tuple(found), tuple(map(present.value, found)), (tuple(found.values()),))
+        for found in (memory, slots)
+        if found
+    ]
+
+
+def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Another slot for a device whose packets share the uplink of its switch."""
+    if one.kind != "wire" or len(one.flows) == 1:
+        return
+    for where in one.where:
+        above, below = present.ends(where) or ("", "")
+        ends = [end for flow in one.flows for end in present.ends_of_flow(flow)]
+        devices = dict.fromkeys(end for end in ends if present.upstream_of(end) == below)
+        if len(devices) > 1:
+            key = f"{present.table(list(devices)[-1])}.upstream.to"
+            yield Lifting((key,), (below,), ((above,),))
+
+
+def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The largest payload that a node of the way of flows supports, for all that support less."""
+    if one.kind not in {"wire", "credit"}:
+        return
+    flows = one.flows
+    ways = dict.fromkeys(
+        node for flow in flows for node in (*present.ends_of_flow(flow), *present.above_ends(flow))
+    )
+    sizes = {node: present.payload_supported(node) for node in present.tree_of(ways)}
+    most = max((sizes[node] for node in ways if node in sizes), default=0.0)
+    found: dict[str, tuple[Value, Value]] = {}
+    for node in sizes:
+        for key, *_ in present.scenario.lifts(present.table(node), "payload"):
+            path = f"{present.table(node)}.{key}"
+            before = present.value(path)
+            if before is not None and (amount_of(before) or most) < most:
+                found[path] = before, f"{int(most)} B"
+    if found:
+        befores = tuple(one for one, _ in found.values())
+        afters = tuple(one for _, one in found.values())
+        yield Lifting(tuple(found), befores, (afters,))
+
+
+def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
+    """The keys of the catalogue that lift the limit at all places together."""
+    places = [_at(present, one, cause) for cause in one.causes]
+    found = [_side_by_side(alike) for alike in zip(*places, strict=False)]
+    if one.kind == "software" and found and not found[0].keys[0].startswith("devices."):
         return [_together(found)]  # the costs of one call
     return found
 
 
-def shortcuts(present: Present, flow: str) -> list[Lifting]:
-    """What may shorten the way of a flow's packets, such as no redirection to the root.
-
-    The nodes above both ends may have these keys; where several have, all are lifted together, too.
-    """
-    tables = (present.table(node) for node in present.above_ends(flow))
-    found = [one for table in tables for one in _switched(present, "way", table) if one.values]
-    return [*found, _together(found)] if len(found) > 1 else found
-
-
-def without_order(present: Present, flow: str, limit: Cause) -> list[Lifting]:
-    """What lets the packets of a flow pass earlier ones, for which they may wait in a host."""
-    if limit.kind != "memory" or "hosts" not in split_path(present.table(limit.where))[::2]:
+def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
+    """The keys that lift the limit at one place."""
+    tables = list(dict.fromkeys(_tables(present, one, cause)))
+    if not tables:
         return []
-    tables = (join_path(("flows", flow)), *map(present.table, present.ends_of_flow(flow)[:1]))
-    found = [one for table in tables for one in _switched(present, "order", table) if one.values]
-    return [_together(found)] if found else []
+    found = list(_in_tables(present, cause, tables, cause.detail))
+    if cause.kind == "wire":  # what other links have comes first
+        others = {
+            key
+            for lift in found
+            for key in lift.keys
+            if lift.values and present.of_others(cause, key) == lift.values[0][0]
+        }
+        found.sort(key=lambda lift: lift.keys[0] not in others)
+    if cause.kind == "credit" and cause.detail is not None:
+        # The other one of headers and data may be just as small.
+        stem = cause.detail.rpartition(" ")[0]
+        both = [
+            lift
+            for amount in ("headers", "data")
+            for lift in _in_tables(present, cause, tables, f"{stem} {amount}")
+        ]
+        found += [_together(both)] if len(both) > 1 else []
+    return found
 
 
-def without_errors(present: Present, limit: Cause) -> list[Lifting]:
-    """No bit errors where a limit may be due to packets that are sent again; empty without them."""
-    if limit.kind not in {"wire", "credit", "replay-buffer"}:
-        return []
-    errors = present.bit_errors(limit.where)
-    return [] if errors is None else [Lifting((errors[0],), (errors[1],), ((0,),))]
-
-
-def _tables(present: Present, flow: str, limit: Cause) -> Iterable[str]:
+def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
     """The tables whose keys lift a limit; keys of several tables are lifted together."""
-    where, fibre = limit.where, present.routers(limit.where)
-    if limit.detail == OF_FLOW:
-        return [join_path(("flows", flow))]
-    if limit.kind in {"wire", "credit"} and fibre:
+    where, fibre = cause.where, present.routers(cause.where)
+    if cause.detail == OF_FLOW:
+        return [join_path(("flows", flow)) for flow in one.flows]
+    if cause.kind in {"wire", "credit"} and fibre:
         return map(present.table, fibre)
-    if limit.kind == "wire":
+    if cause.kind == "wire":
         return [present.table_of_link(where)]
-    if limit.kind in {"credit", "replay-buffer"}:
-        end = _end(present, limit, sends=limit.kind == "replay-buffer")
+    if cause.kind in {"credit", "replay-buffer"}:
+        end = _end(present, cause, sends=cause.kind == "replay-buffer")
         return [] if end is None else [present.table(end)]
-    if limit.kind in {"arbitration", "other"}:
+    if cause.kind == "other":
         return []
-    return [present.table(where.rpartition(".")[0] if limit.kind == "socket" else where)]
+    return [present.table(where.rpartition(".")[0] if cause.kind == "socket" else where)]
 
 
 def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
@@ -115,28 +217,40 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
     return above if is_down == sends else below
 
 
-def _of_limit(
+def _in_tables(
     present: Present, limit: Cause, tables: Sequence[str], detail: str | None
 ) -> Iterator[Lifting]:
     """The keys of tables that lift a limit, where they have a value that limits."""
     for row in present.scenario.lifts(tables[0], limit.kind, detail):
         keys, own = _keys(present, limit, tables, row)
-        yield from _lifting(keys, present.before(limit, keys[0]), own)
+        before = present.before(limit, keys[0])
+        first = present.of_others(limit, keys[0])
+        is_part = limit.kind in _OF_PARTS and limit.detail != OF_FLOW
+        yield from _lifting(keys, before, own, first, is_part=is_part)
 
 
-def _switched(present: Present, what: str, table: str) -> Iterator[Lifting]:
-    """The keys of a table that lift what is no limit at one place: a "way", or an "order"."""
+def _switched(present: Present, what: str, nodes: Iterable[str]) -> Iterator[Lifting]:
+    """The keys of nodes that lift what is no limit at one place: a "way", or a "mapping"."""
+    for node in nodes:
+        yield from _of_table(present, what, present.table(node))
+
+
+def _of_table(present: Present, what: str, table: str) -> Iterator[Lifting]:
     for row in present.scenario.lifts(table, what):
         key = f"{table}.{row[0]}"
-        yield from _lifting((key,), present.scenario.effective(key)[0], row)
+        found = _lifting((key,), present.value(key), row)
+        yield from (one for one in found if one.values)
 
 
-def _lifting(keys: tuple[str, ...], before: Value, row: Row) -> Iterator[Lifting]:
+def _lifting(
+    keys: tuple[str, ...], before: Value, row: Row, first: Value = None, *, is_part: bool = False
+) -> Iterator[Lifting]:
     _, factors, most, to = row
-    values = _values(before, factors, most, to)
+    values = _values(before, factors, most, to, first)
     if values or amount_of(before):
         many = len(keys)
-        yield Lifting(keys, (before,) * many, tuple((value,) * many for value in values))
+        rows = tuple((value,) * many for value in values)
+        yield Lifting(keys, (before,) * many, rows, is_part)
 
 
 def _keys(
@@ -156,21 +270,45 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
         tuple(key for one in liftings for key in one.keys),
         tuple(value for one in liftings for value in one.before),
         (tuple(value for one in liftings for value in one.values[-1]),),
+        any(one.is_part for one in liftings),
+    )
+
+
+def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
+    """The same key of several tables, each with its own values; the last one stays."""
+    if len(liftings) == 1:
+        return liftings[0]
+    with_values = [one for one in liftings if one.values]
+    if not with_values:
+        return liftings[0]
+    steps = zip_longest(*(one.values for one in with_values))
+    last = [one.values[-1] for one in with_values]
+    return Lifting(
+        tuple(key for one in with_values for key in one.keys),
+        tuple(value for one in with_values for value in one.before),
+        tuple(
+            tuple(value for own, end in zip(step, last, strict=True) for value in own or end)
+            for step in steps
+        ),
+        with_values[0].is_part,
     )
 
 
 def _values(
-    before: Value, factors: Iterable[int], most: str | None, to: Iterable[str]
+    before: Value, factors: Iterable[int], most: str | None, to: Iterable[str], first: Value
 ) -> list[Value]:
-    """The values from the one before on, each more than the last, or no limit."""
+    """The values from the one before on, each more than the last, or no limit.
+
+    `first` is the value that others have, from which on more is tried.
+    """
     last = amount_of(before)
     grown = [times(before, factor) for factor in factors] if last else []
     if most is not None:
         greatest: Value = read_value(most)
         grown = [min(one, greatest, key=lambda each: amount_of(each) or 0.0) for one in grown]
     values: list[Value] = []
-    for one in (*grown, *map(read_value, to)):
-        if _is_more(one, before, last):
+    for one in (first, *grown, *map(read_value, to)):
+        if one is not None and _is_more(one, before, last):
             values.append(one)
             last = amount_of(one) or last
     return values

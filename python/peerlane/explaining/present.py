@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane.dotted import join_path
+from peerlane.figures.quantities import amount_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from peerlane._core import Scenario
-    from peerlane.fabric.tree import Tree
-    from peerlane.results.explanation import Value
+    from peerlane.fabric.tree import Node, Tree
+    from peerlane.results.bottleneck import Value
     from peerlane.results.waits import Cause
 
 
@@ -38,7 +41,57 @@ class Present:
         rate = self.rate(limit.where) if limit.kind == "wire" else None
         trained = dict(zip(("generation", "lanes"), rate or (), strict=False))
         key = path.rpartition(".")[2]
-        return trained[key] if key in trained else self.scenario.effective(path)[0]
+        return trained[key] if key in trained else self.value(path)
+
+    def value(self, path: str) -> Value:
+        """The value that a key has in a run; `None` if the simulator calculates it."""
+        found: Value = self.scenario.effective(path)[0]
+        return found
+
+    def of_others(self, limit: Cause, path: str) -> Value:
+        """The generation, or the lanes, that the links of other devices have."""
+        key = path.rpartition(".")[2]
+        ends = self.ends(limit.where) if limit.kind == "wire" else None
+        is_drive = ends is not None and self.tree.nodes[ends[1]].model == "nvme"
+        if ends is None or is_drive or key not in {"generation", "lanes"}:
+            return None
+        return max((getattr(one.upstream, key) for one in _in_slots(self.tree)), default=None)
+
+    def slow_slots(self) -> list[str]:
+        """The links of devices that are slower than the links of other devices."""
+        return slow_slots(self.tree)
+
+    def way(self, flow: str) -> tuple[str, ...]:
+        """The links of the ends of a flow, and above these."""
+        ends = (*self.ends_of_flow(flow), *self.above_ends(flow))
+        above = {one.name: one.upstream.to for one in self.tree.nodes if one.upstream}
+        links = [f"{above[end]}-{end}" for end in ends if end in above]
+        between = (*(one.id for one in self.tree.cables), *(one.id for one in self.tree.fibres))
+        return (*links, *between)
+
+    def upstream_of(self, name: str) -> str | None:
+        """The node above a node."""
+        found = (one.upstream.to for one in self.tree.nodes if one.upstream and one.name == name)
+        return next(found, None)
+
+    def root_port(self, name: str) -> tuple[str, int] | None:
+        """The node below the root port that leads to a node, and the socket of the port."""
+        nodes = {one.name: one for one in self.tree.nodes}
+        node = nodes[name]
+        while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
+            node = nodes[node.upstream.to]
+        if node.upstream is None or node.upstream.socket is None:
+            return None
+        return node.name, node.upstream.socket
+
+    def tree_of(self, names: Iterable[str]) -> list[str]:
+        """All nodes below the hosts above some nodes, and these hosts."""
+        roots = {self.tree.root_of(self.tree.nodes[name]).name for name in names}
+        return [one.name for one in self.tree.nodes if self.tree.root_of(one).name in roots]
+
+    def payload_supported(self, name: str) -> float:
+        """The largest payload that a node supports, in bytes."""
+        return amount_of(self.value(f"{self.table(name)}.max_payload_supported")) or 0.0
 
     def ends(self, link: str) -> tuple[str, str] | None:
         """The nodes above and below a link; of a cable, its controllers."""
@@ -93,3 +146,26 @@ class Present:
             path = f"{self.table_of_link(link)}.bit_error_rate"
         rate = self.scenario.effective(path)[0]
         return (path, rate) if isinstance(rate, int | float) and rate > 0 else None
+
+
+def slow_slots(tree: Tree) -> list[str]:
+    """The links of devices that are slower than the links of other devices.
+
+    A drive has the few lanes that drives have, whatever its slot.
+    """
+    nodes = _in_slots(tree)
+    lanes = max((one.upstream.lanes for one in nodes if one.upstream), default=0)
+    generation = max((one.upstream.generation for one in nodes if one.upstream), default=0)
+    return [
+        f"{one.upstream.to}-{one.name}"
+        for one in nodes
+        if one.upstream and (one.upstream.lanes < lanes or one.upstream.generation < generation)
+    ]
+
+
+def _in_slots(tree: Tree) -> list[Node]:
+    return [
+        one
+        for one in tree.nodes
+        if one.kind == "device" and one.upstream is not None and one.model != "nvme"
+    ]

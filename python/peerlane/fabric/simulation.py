@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning
+from peerlane.fabric.silence import silence
 from peerlane.fabric.tree import Tree
 from peerlane.fabric.vector import Vector
 from peerlane.figures.quantities import nanoseconds
 from peerlane.formats import duration
-from peerlane.models.engine import RequestError
+from peerlane.models.loading import devices_made
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
 from peerlane.programs.access import Access, Sleep, refuse_foreign
@@ -83,10 +85,11 @@ class Simulation:
         settings: str = "",
         models: Mapping[str, Source] | None = None,
     ) -> None:
-        if isinstance(text, str):
-            self._core = _core.Simulation(text, source, seed, all_models(models))
-        else:
-            self._core = _core.Simulation.of(text, settings or None, seed, all_models(models))
+        with devices_made() as self._devices:
+            if isinstance(text, str):
+                self._core = _core.Simulation(text, source, seed, all_models(models))
+            else:
+                self._core = _core.Simulation.of(text, settings or None, seed, all_models(models))
         self._written = text
         self._source = source if isinstance(text, str) else text.source
         self._in_flight: dict[int, Access[bytes]] = {}
@@ -346,7 +349,7 @@ class Simulation:
         self._refuse_foreign(accesses)
         for access in accesses:
             while not access.is_done:
-                if not self._pass(until):
+                if not self._pass(access, until):
                     return all(one.is_done for one in accesses)
         return True
 
@@ -366,7 +369,7 @@ class Simulation:
         while True:
             self.collect()
             ended = [one for one in accesses if one.has_outcome()]
-            if ended or not self._pass(until):
+            if ended or not self._pass(accesses[0], until):
                 return ended
 
     def _refuse_foreign(self, accesses: Sequence[object]) -> None:
@@ -376,13 +379,13 @@ class Simulation:
                 raise TypeError(f"{access!r} is no access in flight; {right}")
             refuse_foreign(access, self)
 
-    def _pass(self, until: float | str | None) -> bool:
-        """Lets time pass until something has ended; false if `until` has come."""
+    def _pass(self, access: Access[Any], until: float | str | None) -> bool:
+        """Lets time pass until something has ended, such as `access`; false if `until` has come."""
         until_ns = None if until is None else nanoseconds(until)
         if until_ns is not None and self.now_ns >= until_ns:
             return False
         if not _core.advance_to(self._core, [], until_ns):
-            raise RuntimeError("an access has not ended, and nothing is left to happen")
+            raise RuntimeError(f"{access!r} has not ended, and nothing is left to happen")
         return True
 
     def sleep(self, time: float | str) -> Sleep:
@@ -442,6 +445,13 @@ class Simulation:
         except OverflowError:
             message = f"{device} has no vector {number} of function {function}; count both from 0"
             raise ValueError(message) from None
+
+    def silence(self, host: str, message: int | None) -> Iterator[str]:
+        """Lines about the devices from which a program of `host` waits for an event in vain.
+
+        The event is the interrupt with `message`, or a write to memory if that is `None`.
+        """
+        return silence(self, self._devices, host, message)
 
     def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
         """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".

@@ -27,6 +27,7 @@ _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
 """The fields that tell entries of one name apart."""
 _EXAMPLES, _SHOWN = 3, 12
 """Parts that a message has as examples, or lists."""
+_EVERY = "*"
 _FEW = 4
 """Values of a list that are values of their own, such as a least and a most."""
 
@@ -103,6 +104,35 @@ def check(document: Json, schema: Json, path: str) -> set[str]:
     if here is None and fields:
         raise _group(path, parts, fields)
     return {str(one.get("type")) for one in _kinds(schema, kind)}
+
+
+def expanded(document: Json, path: str) -> list[str]:
+    """The paths that a path with `*` stands for: a name of every entry of the list there.
+
+    Args:
+        document: A result of the scenario, perhaps of before the run.
+        path: Of a metric; without `*` it stands for itself.
+
+    Raises:
+        UnknownMetricError: A `*` is in the place of a field, or of a list without entries.
+    """
+    found: list[tuple[tuple[str, ...], object]] = [((), document)]
+    for part in split_path(path):
+        following = []
+        for before, here in found:
+            inner = _members(here)
+            if part != _EVERY:
+                following.append(((*before, part), inner.get(part)))
+                continue
+            if not before or not inner or not all(isinstance(one, dict) for one in inner.values()):
+                where = join_path(before) or "results"
+                raise UnknownMetricError(
+                    f"{path}: * stands for the names of entries, and {where} has none; write *"
+                    " after the name of a list, such as flows.*.bytes_per_second"
+                )
+            following += [((*before, name), one) for name, one in inner.items()]
+        found = following
+    return [join_path(parts) for parts, _ in found]
 
 
 def numbers(document: Json) -> dict[str, Scalar]:
@@ -214,7 +244,9 @@ def _unknown(
 ) -> UnknownMetricError:
     where = join_path(before) or "results"
     near = _core.nearest(part, list(known))
-    if near:
+    if meant := _meant(document, split_path(path)):
+        advice = f"did you mean {meant}?"
+    elif near:
         advice = f"did you mean {join_path((*before, near))}?"
     elif known:
         shown = [join_path([name]) for name in known]
@@ -223,3 +255,30 @@ def _unknown(
         there = [name for name, value in document.items() if isinstance(value, list) and value]
         advice = f"the result has none; it has {', '.join(there)}"
     return UnknownMetricError(f"there is no metric {path}: {where} has no {part!r}; {advice}")
+
+
+def _meant(document: Json, parts: Sequence[str]) -> str:
+    """The metrics that have the parts of a path, in other words or with others between them."""
+    words = [one for part in parts for one in _MEANT.get(part.lower(), (part,))]
+    if words[-1] == _LATENCY:
+        words.append(_LATENCIES[0])
+    known = [found for found, _ in leaves(document)]
+    # The latencies of a run that has not begun are not known yet.
+    known += [(*one, of) for one in known if one[-1] == _LATENCY for of in _LATENCIES]
+    written = list(dict.fromkeys(part for one in known for part in one))
+    wanted = {one if one in written else _core.nearest(one, written) for one in words}
+    found = [one for one in known if wanted <= set(one)]
+    shortest = [one for one in found if len(one) == min(map(len, found))]
+    return " or ".join(map(join_path, shortest)) if len(shortest) <= _EXAMPLES else ""
+
+
+_LATENCY = "latency_ns"
+_LATENCIES = ("mean", "min", "p50", "p90", "p99", "p999", "max")
+_MEANT = {
+    **dict.fromkeys(("rate", "gb/s", "gbps", "bandwidth", "throughput"), ("bytes_per_second",)),
+    **dict.fromkeys(("used", "use", "utilization", "busy"), ("utilisation",)),
+    **{one: (_LATENCY, one) for one in _LATENCIES},
+    "median": (_LATENCY, "p50"),
+    "latency": (_LATENCY,),
+}
+"""Words for a value that people write, such as the heads of tables, and its fields."""

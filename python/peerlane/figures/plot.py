@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.charts.chart import Chart, Panel
+from peerlane.charts.bars import amounts
+from peerlane.charts.chart import Chart
 from peerlane.charts.lines import Axis, Line, lines
-from peerlane.charts.names import short_names
-from peerlane.charts.scales import beside
-from peerlane.charts.scales import rows as rows_of
 from peerlane.figures.figure import Figure, PlotError
+from peerlane.figures.headings import heading, headings
 from peerlane.figures.intervals import Interval
 from peerlane.figures.quantities import in_unit, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from peerlane.charts.chart import Spec
+    from peerlane.charts.chart import Panel
+    from peerlane.figures.headings import Heading
 
     Row = Mapping[str, Any]
     Groups = Mapping[str, Sequence[Row]]
@@ -27,9 +27,6 @@ _MOST_SERIES = 20
 """Lines of one figure; more cannot be distinguished."""
 _MOST_NAMES = 12
 """Columns that a message names."""
-_RATE = "bytes_per_second"
-_BAR = 18
-"""Pixels of a bar, with the space to the next."""
 
 
 def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
@@ -103,22 +100,10 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
     if not shown:
         raise PlotError(f"{value} has no numbers")
     _check_range(value, [row[value] for row in shown])
-    axis, factor = axis_of(value)
-    names = list(short_names(str(row[name]) for row in shown).values())
-    bars = [
-        {"of": label, "value": factor * row[value]} for label, row in zip(names, shown, strict=True)
-    ]
-    spec: Spec = {
-        "data": {"values": bars},
-        "height": _BAR * len(bars),
-        "mark": {"type": "bar", "color": "var(--c1)"},
-        "encoding": {
-            "y": rows_of("of", names, "band", 0.1),
-            "x": {"field": "value", "type": "quantitative", "axis": {"title": axis.words}},
-            "tooltip": [{"field": "of"}, {"field": "value", "title": axis.words}],
-        },
-    }
-    return _figure(f"{value} of each {name}", Panel(title, spec, beside(names)))
+    words = heading(value)
+    names = [str(row[name]) for row in shown]
+    panel = amounts(title, names, [words.factor * row[value] for row in shown], words.axis)
+    return _figure(f"{value} of each {name}", panel)
 
 
 def _figure(what: str, panel: Panel) -> Figure:
@@ -141,20 +126,26 @@ def plotted(
     """
     unit = next((one for rows in groups.values() for row in rows if (one := unit_of(row[x]))), "")
     is_scale = all(in_unit(row[x], unit) is not None for rows in groups.values() for row in rows)
-    axes = [axis_of(y) for y in ys]
+    words = list(headings(ys).values())
+    across = heading(x)
+    quantities = {(one.quantity, one.unit) for one in words}
     drawn = []
-    for y, (axis, factor) in zip(ys, axes, strict=True):
+    for y, of_y in zip(ys, words, strict=True):
+        own = of_y.of if len(quantities) == 1 and of_y.of else of_y.axis.label
         for label, rows in groups.items():
             found: dict[float | str, list[float]] = {}
             for row in rows:
                 place = in_unit(row[x], unit) if is_scale else None
+                if place is not None and not unit:
+                    place *= across.factor
                 at = found.setdefault(str(row[x]) if place is None else place, [])
                 if is_number(row[y]):
-                    at.append(factor * row[y])
-            name = ", ".join([axis.label] * (len(ys) > 1) + [label] * bool(label))
+                    at.append(of_y.factor * row[y])
+            name = ", ".join([own] * (len(ys) > 1) + [label] * bool(label))
             drawn.append(_line(name, found, joined=joined, is_scale=is_scale))
-    up = axes[0][0] if len(ys) == 1 else Axis("", _common_unit([axis for axis, _ in axes]))
-    return lines(title, drawn, Axis(x, unit), up, joined=joined and is_scale)
+    up = words[0].axis if len(ys) == 1 else _common(words)
+    along = Axis(across.axis.label, unit or across.unit)
+    return lines(title, drawn, along, up, joined=joined and is_scale)
 
 
 def _line(
@@ -170,27 +161,25 @@ def _line(
     return Line(name, places, values, spread)
 
 
-def _common_unit(axes: Sequence[Axis]) -> str:
-    units = {axis.unit for axis in axes}
-    return units.pop() if len(units) == 1 else ""
-
-
-def axis_of(column: str) -> tuple[Axis, float]:
-    """The axis of a column, and the factor to its unit: rates are in GB/s."""
-    if column.endswith(_RATE):
-        return Axis(column.removesuffix(_RATE).rstrip(".") + " rate", "GB/s"), 1e-9
-    return Axis(column), 1.0
+def _common(words: Sequence[Heading]) -> Axis:
+    """The axis of several columns: what they have in common."""
+    quantities, units = {one.quantity for one in words}, {one.unit for one in words}
+    quantity = quantities.pop() if len(quantities) == 1 else ""
+    return Axis(quantity, units.pop() if len(units) == 1 else "")
 
 
 def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
     """The rows of each line: those with the same values of `keys`."""
     varied = [key for key in keys if len({repr(row[key]) for row in rows}) > 1]
-    ends = [key.rpartition(".")[2] for key in varied]
-    names = ends if len(set(ends)) == len(ends) else varied
+    ends = [heading(key).quantity for key in varied]
+    names = ends if len(set(ends)) == len(ends) else [heading(key).head for key in varied]
     found: dict[str, list[Row]] = {}
     for row in rows:
         pairs = zip(varied, names, strict=True)
-        values = [str(row[key]) if key == "name" else f"{name} {row[key]}" for key, name in pairs]
+        values = [
+            str(row[key]) if key == "name" else f"{name} {row[key]} {heading(key).unit}".strip()
+            for key, name in pairs
+        ]
         found.setdefault(", ".join(values), []).append(row)
     return found
 
@@ -198,6 +187,10 @@ def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
 def _column(columns: Sequence[str], name: str) -> str:
     if name in columns:
         return name
+    if (
+        with_unit := next((one for one in columns if one.startswith(f"{name} [")), None)
+    ) is not None:
+        return with_unit
     near = _core.nearest(name, list(columns))
     advice = f"did you mean {near}?" if near else f"there are {_some(columns)}"
     raise PlotError(f"there is no column {name!r}; {advice}")

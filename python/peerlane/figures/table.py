@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane.errors import optional
+from peerlane.figures.quantities import in_unit, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,6 +89,37 @@ def difference(
                 there = row[place] if len(row) > place else "nothing"
                 return f"point {number:,} has {name}={there}; asked for is {name}={value}"
     return None
+
+
+def units_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, str]:
+    """The unit of each key whose values are all quantities of one kind, such as sizes."""
+    found = {}
+    for key in keys:
+        values = [row[key] for row in rows]
+        unit = next(map(unit_of, values), "")
+        if unit and all(in_unit(value, unit) is not None for value in values):
+            found[key] = unit
+    return found
+
+
+def with_units(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """A table with numbers in the place of quantities, whose columns are named with the unit."""
+    names = {name: f"{name} [{units[name]}]" if name in units else name for name in columns}
+    found = [
+        {
+            names[name]: _whole(in_unit(value, units[name])) if name in units else value
+            for name, value in row.items()
+            if name in names
+        }
+        for row in rows
+    ]
+    return list(names.values()), found
+
+
+def _whole(value: float | None) -> float | None:
+    return int(value) if value is not None and value == int(value) else value
 
 
 def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:

@@ -19,13 +19,13 @@ def wrong_number(**numbers: object) -> Exception | None:
     return None
 
 
-def wrong_vector(vector: object) -> Exception | None:
-    """The error of an interrupt vector that no device can have."""
+def wrong_vector(vector: object, count: int) -> Exception | None:
+    """The error of an interrupt vector that a function with `count` vectors does not have."""
     if not hasattr(vector, "__index__"):
         return TypeError(f"the interrupt vector is {vector!r}; give a whole number")
-    if not 0 <= index(vector) < 1 << 16:
-        right = "declare more, or use one from 0 on"
-        return ValueError(f"the function has no interrupt vector {vector}; {right}")
+    if not 0 <= index(vector) < count:
+        right = f"use 0 to {count - 1}" if count else "declare as many as the device uses"
+        return ValueError(f"vector {vector}: msix_vectors is {count}; {right}")
     return None
 
 

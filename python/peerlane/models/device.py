@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.figures.quantities import nanoseconds
 from peerlane.models.arguments import (
     Buffer,
@@ -18,8 +20,10 @@ from peerlane.models.arguments import (
     wrong_number,
     wrong_vector,
 )
-from peerlane.models.engine import Answer, NoShell, RequestError, Signal, Task, Tasks
+from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
+from peerlane.models.model_warning import ModelWarning
 from peerlane.models.parameter import Parameter, Written
+from peerlane.models.spelling import refuse_misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -66,6 +70,28 @@ Read = Registers | Malformed | None
 """The answer to a read of registers."""
 
 
+CALLS = {
+    "on_reset": (),
+    "on_read": ("bar", "offset", "length"),
+    "on_write": ("bar", "offset", "data"),
+}
+"""The methods that the simulator calls, with their arguments."""
+
+INTERFACE = (
+    *CALLS,
+    "name",
+    "vendor_id",
+    "device_id",
+    "revision_id",
+    "class_code",
+    "bars",
+    "msix_vectors",
+    "tags",
+    "virtual_functions",
+)
+"""The methods and attributes that a class of a model defines."""
+
+
 class Device:
     """The base class of device models: attributes declare a device, methods are its behaviour.
 
@@ -106,6 +132,15 @@ class Device:
 
     _shell: _core.ModelShell
     _tasks: Tasks
+    _known_as: str = ""
+    """The name of the device, once it is in a simulation."""
+    _has_dropped: bool = False
+    """Whether there was a warning about a write that is dropped."""
+
+    def __init_subclass__(cls, **arguments: object) -> None:
+        """Refuses names that are almost names of a device, such as `on_wirte`."""
+        super().__init_subclass__(**arguments)
+        refuse_misspelt(cls, Device, INTERFACE)
 
     def __new__(cls, *args: object, **values: object) -> Device:  # noqa: ARG004, PYI034 - see below
         """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
@@ -147,8 +182,18 @@ class Device:
         return None
 
     def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[object] | None:
-        """Takes a write of registers; returns an engine to start, or `None`."""
-        del bar, offset, data
+        """Takes a write of registers; returns an engine to start, or `None`.
+
+        Warns:
+            ModelWarning: The class does not define it, so that the write is dropped.
+        """
+        if type(self).on_write is Device.on_write and not self._has_dropped:
+            self._has_dropped = True
+            own = type(self).__name__
+            what = f"a write of {len(data)} bytes at {offset:#x} of BAR {bar} is dropped"
+            right = f"write def on_write(self, bar, offset, data) in {own}"
+            message = f"{self._known_as or own}: {what}, because {own} has no on_write; {right}"
+            warnings.warn(ModelWarning(message), stacklevel=2)
         return None
 
     @property
@@ -272,8 +317,8 @@ class Device:
         """
         try:
             self._shell.interrupt(vector, self._tasks.function)
-        except (TypeError, OverflowError) as error:
-            raise wrong_vector(vector) or error from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise wrong_vector(vector, self._shell.vectors()) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
         """Reports an error of the device itself (Internal Error), by a message if it is enabled."""
@@ -282,6 +327,10 @@ class Device:
         except TypeError:
             right = 'write "correctable", "non-fatal" or "fatal"'
             raise TypeError(f"{severity!r} is no severity; {right}") from None
+
+    def _activity(self) -> list[str]:
+        """The engines that run, each with the line at which it waits, for messages."""
+        return self._tasks.activity()
 
     def _reset(self, function: int) -> None:
         self._end_engines(function)
@@ -347,14 +396,6 @@ def name_of(model: type[Device]) -> str:
     """The name of a model in scenarios."""
     hyphened = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", model.__name__).replace("_", "-")
     return model.name or hyphened.lower()
-
-
-CALLS = {
-    "on_reset": (),
-    "on_read": ("bar", "offset", "length"),
-    "on_write": ("bar", "offset", "data"),
-}
-"""The methods that the simulator calls, with their arguments."""
 
 
 def declaration(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.errors import PeerlaneError
+from peerlane.errors import RequestError
+from peerlane.programs.place import name, place
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Generator
@@ -16,20 +17,6 @@ Result = TypeVar("Result")
 
 _Waited = "int | Task[Any] | Signal"
 """What a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
-
-
-class RequestError(PeerlaneError):
-    """A request of a device has no data.
-
-    `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
-    "atomic operations not enabled" or "reset", if the requester was reset; of a write that was
-    dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
-    names the request.
-    """
-
-    def __init__(self, why: str, request: str = "") -> None:
-        super().__init__(f"{why}: {request}" if request else why)
-        self.why = why
 
 
 class Task(Generic[Result]):
@@ -86,6 +73,8 @@ class Tasks:
         self._running: dict[Task[Any], None] = {}
         self._tags = 0
         self._ending: int | None = None
+        self._ended: object = None
+        """The coroutine of the engine that ended last."""
         self.function = 0
 
     def tag(self) -> int:
@@ -133,6 +122,17 @@ class Tasks:
             if task in self._running:
                 self._go_on(task, value)
 
+    def activity(self) -> list[str]:
+        """The engines that run, each with the line at which it waits; or why there is none."""
+        if self._running:
+            running = [task.coroutine for task in self._running]
+            lines = [f"its engine {name(one)} waits at {place(one)}" for one in running]
+            more = len(lines) - MOST_SHOWN
+            return lines if more <= 0 else [*lines[:MOST_SHOWN], f"{more} more engines wait"]
+        if self._ended is None:
+            return ["none of its engines was started"]
+        return [f"none of its engines runs; the last one, {name(self._ended)}, has ended"]
+
     def close(self, function: int) -> None:
         """Ends the engines of a function without resuming them; all engines for function 0."""
         ended = [task for task in self._running if function in (0, task.function)]
@@ -171,6 +171,7 @@ class Tasks:
             waited = task.coroutine.throw(error) if error else task.coroutine.send(value)
         except StopIteration as end:
             self._running.pop(task, None)
+            self._ended = task.coroutine
             task.end(end.value)
             self.go_on_all(task)
         except BaseException:
@@ -188,6 +189,9 @@ class Tasks:
         finally:
             self.function = outer
 
+
+MOST_SHOWN = 4
+"""The most engines of a device that a message names."""
 
 MOST_WAITS = 100
 """The most places at which an engine that is ended may wait once more."""

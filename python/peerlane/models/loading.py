@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from peerlane import _core
 from peerlane.models.device import Device, declaration, name_of
@@ -15,7 +18,7 @@ from peerlane.models.parameter import OWN
 from peerlane.models.python_file import load_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
     from typing_extensions import TypeIs
@@ -189,17 +192,42 @@ def _of_class(name: str, model: type[Device]) -> _core.DeviceModel:
         raise ValueError(f"{model.__name__} cannot be made ({error}); {right}") from None
 
     def make(device: str, values: dict[str, Any]) -> Device:
-        del device
-        return _with_values(model(), values)
+        return _made(device, _with_values(model(), values))
 
     return _core.DeviceModel(name, declaration(model), make)
 
 
 def _of_object(name: str, device: Device) -> _core.DeviceModel:
-    def make(_: str, values: dict[str, Any]) -> Device:
-        return _with_values(device, values)
+    def make(known_as: str, values: dict[str, Any]) -> Device:
+        return _made(known_as, _with_values(device, values))
 
     return _core.DeviceModel(name, declaration(type(device), settings_of(device)), make)
+
+
+Devices = WeakValueDictionary[str, Device]
+"""The devices of a simulation with a model in Python, by their names."""
+
+_making: ContextVar[Devices | None] = ContextVar("making", default=None)
+
+
+@contextmanager
+def devices_made() -> Iterator[Devices]:
+    """Collects the devices that are made in this context."""
+    devices: Devices = WeakValueDictionary()
+    token = _making.set(devices)
+    try:
+        yield devices
+    finally:
+        _making.reset(token)
+
+
+def _made(name: str, device: Device) -> Device:
+    """The device, which knows its name now, and which the simulation that is being made keeps."""
+    vars(device).update(_known_as=name, _has_dropped=False)
+    devices = _making.get()
+    if devices is not None:
+        devices[name] = device
+    return device
 
 
 def _with_values(device: Device, values: dict[str, Any]) -> Device:

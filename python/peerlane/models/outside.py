@@ -6,15 +6,16 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from peerlane import _core
+from peerlane.errors import RequestError
+from peerlane.formats import duration
 from peerlane.models.arguments import (
     answer_bytes,
     data_bytes,
     operand_bytes,
     wrong_number,
-    wrong_vector,
 )
 from peerlane.models.device import Device
-from peerlane.models.engine import RequestError
+from peerlane.models.spelling import refuse_misspelt
 from peerlane.programs.access import Access
 
 if TYPE_CHECKING:
@@ -94,15 +95,19 @@ class OutsideDevice(Device):
     _in_flight: dict[int, Access[bytes] | AtomicAccess]
     _work: list[Callable[[], None]]
     _simulation: Simulated | None
-    _known_as: str
     _is_on: bool
     """Whether the first reset, after power-on, has come."""
+
+    def __init_subclass__(cls, **arguments: object) -> None:
+        """Refuses names that are almost names of a device, such as `on_acces`."""
+        super().__init_subclass__(**arguments)
+        refuse_misspelt(cls, OutsideDevice, ["on_access"])
 
     def __new__(cls, *args: object, **values: object) -> OutsideDevice:  # noqa: PYI034 - as `Device`
         """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
         device = super().__new__(cls, *args, **values)
         parts: dict[str, object] = {"accesses": deque(), "_work": [], "_open": {}, "_in_flight": {}}
-        vars(device).update(parts, _simulation=None, _known_as="", _is_on=False)
+        vars(device).update(parts, _simulation=None, _is_on=False)
         return cast("OutsideDevice", device)
 
     def attach(self, simulation: Simulated, known_as: str) -> None:
@@ -207,9 +212,7 @@ class OutsideDevice(Device):
             TypeError: The vector is no whole number.
             ValueError: The device has no such vector.
         """
-        if wrong := wrong_vector(vector):
-            raise wrong
-        self._act(lambda: self._shell.interrupt(vector, 0))
+        self._act(lambda: Device.interrupt(self, vector))
 
     def _begin_atomic(self, operation: str, address: int, size: int, *operands: int) -> Access[int]:
         if wrong := wrong_number(address=address):
@@ -283,6 +286,14 @@ class OutsideDevice(Device):
         _core.call_model(self._simulation.core, self._known_as, 0)
         if failed:
             raise failed[0]
+
+    def _activity(self) -> list[str]:
+        lines = [f"{len(self.accesses)} accesses wait in its accesses"] if self.accesses else []
+        for read in self._open.values():
+            where = f"{read.length} bytes at {read.offset:#x} of BAR {read.bar}"
+            when = duration(read.time_ns)
+            lines.append(f"its program has not answered the read of {where} that came at {when}")
+        return lines or ["its program has taken each access and answered each read"]
 
     def _is_called(self) -> bool:
         try:

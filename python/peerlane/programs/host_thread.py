@@ -12,11 +12,20 @@ from operator import index
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from peerlane import _core
+from peerlane.errors import RequestError
 from peerlane.figures.quantities import nanoseconds
 from peerlane.programs.access import refuse_foreign
+from peerlane.programs.standstill import Devices, Wait, standstill
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Coroutine,
+        Generator,
+        Iterator,
+        Sequence,
+    )
     from typing import Any, NoReturn
 
     from peerlane.programs.access import Waitable
@@ -27,7 +36,7 @@ PAGE = 4096
 """Bytes of a page of the host."""
 
 
-class Machine(Protocol):
+class Machine(Devices, Protocol):
     """The part of `peerlane.Simulation` that a host thread uses."""
 
     @property
@@ -73,9 +82,21 @@ class HostThread:
         """Simulated time, in nanoseconds."""
         return self._simulation.now_ns
 
-    async def load(self, address: int, length: int = 8) -> int:
-        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if nobody answers."""
+    async def load(self, address: int, length: int = 8, *, strict: bool = False) -> int:
+        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if there is no data.
+
+        Args:
+            address: The first byte.
+            length: The number of bytes.
+            strict: Whether a load without data raises, and does not give all ones.
+
+        Raises:
+            RequestError: A strict load has no data, for example after the completion timeout.
+            ValueError: This is no possible access of a core.
+        """
         loaded = await self._done(lambda: self._core.begin_load(address, length))
+        if strict and (failure := self._core.load_failure(address)):
+            raise RequestError(*failure.split(": ", 1))
         return int.from_bytes(loaded, "little")
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
@@ -116,13 +137,15 @@ class HostThread:
 
     async def written(self, address: int) -> None:
         """Polls a byte until a device writes it; each write ends one call."""
-        await self._done(lambda: self._core.begin_written(address))
+        wait = Wait(self._host, self.now_ns, address=address)
+        await self._done(lambda: self._core.begin_written(address), wait)
         await self.work(self._costs["poll"])
 
     async def interrupt(self, message: int) -> None:
         """Sleeps in a system call until an interrupt with this message comes."""
         await self.system_call()
-        await self._done(lambda: self._core.begin_interrupt(message))
+        wait = Wait(self._host, self.now_ns, message)
+        await self._done(lambda: self._core.begin_interrupt(message), wait)
         await self.work(self._costs["interrupt_latency"])
 
     @asynccontextmanager
@@ -140,7 +163,7 @@ class HostThread:
         finally:
             self._simulation.free(self._host, address, size)
 
-    async def _done(self, begin: Callable[[], None]) -> bytes:
+    async def _done(self, begin: Callable[[], None], wait: Wait | None = None) -> bytes:
         """Waits for the end of an operation; withdraws it if the program is closed before."""
         if self._is_awaited:
             right = "make a thread for each program: Simulation.host_thread"
@@ -148,7 +171,7 @@ class HostThread:
         begin()
         self._is_awaited = True
         try:
-            return await _Done(self._core)
+            return await _Done(self._core, wait)
         finally:
             self._is_awaited = False
             self._core.withdraw()
@@ -176,13 +199,17 @@ def number_bytes(value: int, length: int) -> bytes:
 
 
 class _Done:
-    """An awaitable that ends when the last request to a host thread is done."""
+    """An awaitable that ends when the last request to a host thread is done.
 
-    def __init__(self, core: _core.HostThread) -> None:
-        self._core = core
+    `wait` is the event that ends the request, if a device has to make it.
+    """
 
-    def __await__(self) -> Generator[_core.HostThread, bytes, bytes]:
-        return (yield self._core)
+    def __init__(self, core: _core.HostThread, wait: Wait | None) -> None:
+        self.core = core
+        self.wait = wait
+
+    def __await__(self) -> Generator[_Done, bytes, bytes]:
+        return (yield self)
 
 
 def _check(programs: Sequence[object]) -> None:
@@ -226,13 +253,10 @@ def run_programs(
         while len(running.results) < len(programs):
             if running.go_on_all():
                 continue
-            threads = list(running.threads.values())
+            threads = [waited.core for waited in running.threads.values()]
             more = _core.advance_to(simulation.core, threads, running.until_ns())
             if not more and not running.go_on_all():
-                raise RuntimeError(
-                    "a program waits for an interrupt, or a write to its memory, which no device "
-                    "makes: nothing is left to happen in the simulation"
-                )
+                raise RuntimeError(standstill(simulation, running.waiting()))
     finally:
         for program in started:
             program.close()
@@ -248,13 +272,21 @@ class _Running(Generic[_Result]):
         self.simulation = simulation
         self.programs = programs
         self.results: dict[int, _Result] = {}
-        self.threads: dict[int, _core.HostThread] = {}
+        self.threads: dict[int, _Done] = {}
         self.others: dict[int, Waitable] = {}
 
     def until_ns(self) -> float | None:
         """The first time for which a program waits."""
         times = (one.until_ns for one in self.others.values())
         return min((time for time in times if time is not None), default=None)
+
+    def waiting(self) -> Iterator[tuple[object, object]]:
+        """The programs that have not ended, each with what it awaits."""
+        awaited: dict[int, object] = {
+            number: waited.wait or "its host thread" for number, waited in self.threads.items()
+        }
+        for number, one in sorted((awaited | self.others).items()):
+            yield self.programs[number], one
 
     def go_on(self, number: int, answer: bytes | None) -> None:
         """Resumes a program, until it waits again or ends."""
@@ -266,7 +298,7 @@ class _Running(Generic[_Result]):
         if hasattr(waited, "is_done"):
             refuse_foreign(waited, self.simulation)
             self.others[number] = waited
-        elif hasattr(waited, "begin_load"):
+        elif isinstance(waited, _Done):
             self.threads[number] = waited
         else:
             right = "await a HostThread, an access in flight or Simulation.sleep"
@@ -278,7 +310,7 @@ class _Running(Generic[_Result]):
             number: None for number, waited in self.others.items() if waited.is_done
         }
         for number, thread in self.threads.items():
-            answer = thread.take()
+            answer = thread.core.take()
             if answer is not None:
                 ready[number] = answer
         for number, answer in ready.items():

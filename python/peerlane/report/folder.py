@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +45,7 @@ class Entry(BaseModel):
     figures: tuple[tuple[str, str], ...]
     files: tuple[str, ...]
     deviations: tuple[Deviation, ...] = ()
+    place: str = ""
 
 
 class Contents(BaseModel):
@@ -75,7 +77,8 @@ class Contents(BaseModel):
 class Folder:
     """A folder that takes pages: it is new or empty, or has an earlier report.
 
-    A page takes the place of the earlier one of its name; others stay. Files that no report has
+    A page replaces the earlier one of its name and of its scenario's file; other pages stay, and
+    where one of another file has its name, a number is added to the name. Files that no report has
     written are never changed or deleted.
     """
 
@@ -116,7 +119,8 @@ class Folder:
             ReportError: A file that no report has written has the name of one of these.
             OSError: Something could not be written; the error has its name.
         """
-        new = {f"{page.name}.html": page for page in pages}
+        new = self._settled(pages)
+        pages = tuple(new.values())
         entries = [one for one in self.contents.pages if one.file not in new]
         entries += [_entry(file, page) for file, page in new.items()]
         contents = Contents(pages=tuple(entries))
@@ -161,6 +165,18 @@ class Folder:
         first = next(iter(new)) if len(contents.pages) == 1 else INDEX
         return self.path / first
 
+    def _settled(self, pages: Sequence[Page]) -> dict[str, Page]:
+        """The pages by their files, under names that no page of another scenario's file has."""
+        found: dict[str, Page] = {}
+        taken = {entry.file.casefold(): entry.place for entry in self.contents.pages}
+        for page in pages:
+            own = page.origin.place
+            names = chain([page.name], (f"{page.name}-{number}" for number in count(2)))
+            name = next(one for one in names if taken.get(f"{one}.html".casefold(), own) == own)
+            taken[f"{name}.html".casefold()] = own
+            found[f"{name}.html"] = page if name == page.name else page.named(name)
+        return found
+
     def _draw(self, name: str, drawing: str) -> None:
         """Writes the images of a drawing."""
         svg, png = _images(name)
@@ -190,6 +206,7 @@ def _entry(file: str, page: Page) -> Entry:
         figures=page.figures,
         files=tuple(images),
         deviations=page.deviations,
+        place=page.origin.place,
     )
 
 

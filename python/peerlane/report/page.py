@@ -13,7 +13,7 @@ from peerlane.charts.colours import DARK, LIGHT, properties
 from peerlane.fabric.variant import told
 from peerlane.printable import printable
 from peerlane.report.charts.published import SHAPES
-from peerlane.report.words import variant_name
+from peerlane.report.words import slug, variant_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -62,12 +62,23 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a page, so that it can be made again."""
+    """What made a page, so that it can be made again.
+
+    `file` is the name of the scenario's file without its ending, after which the page is named, and
+    `place` stands for the place of that file: pages of different files never replace each other.
+    Both are empty for a scenario that is in no file.
+    """
 
     command: str
     version: str
     seed: str
     digest: str | None = None
+    file: str = ""
+    place: str = ""
+
+    def page_name(self, name: str) -> str:
+        """The name of a page of a scenario with this name."""
+        return slug(self.file or name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,11 @@ class Page:
         if not settings:
             return self
         name = variant_name(self.name, told(dict(sorted(settings.items()))))
+        title = f"{self.title}, with {told(settings)}"
+        return replace(self.named(name), title=title, deviations=())
+
+    def named(self, name: str) -> Page:
+        """The page with another name, by which its images are named, too."""
 
         def renamed(one: _Named) -> _Named:
             return replace(one, name=f"{name}{one.name.removeprefix(self.name)}")
@@ -127,13 +143,7 @@ class Page:
             )
             for section in self.sections
         )
-        return replace(
-            self,
-            name=name,
-            title=f"{self.title}, with {told(settings)}",
-            sections=tuple(sections),
-            deviations=(),
-        )
+        return replace(self, name=name, sections=tuple(sections))
 
 
 def html(page: Page, script: str, *, index: str | None = "index.html") -> str:

@@ -14,15 +14,17 @@ from peerlane.report.overhead import overheads
 from peerlane.report.page import Page, Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, columns, plain
 from peerlane.report.topology_section import topology
-from peerlane.report.words import NONE, duration, rate, slug
+from peerlane.report.words import NONE, duration, number, rate
 from peerlane.report.workloads import workloads
-from peerlane.results.explanation import told
+from peerlane.results.bottleneck import said
+from peerlane.results.waits import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peerlane import Simulation
     from peerlane.report.page import Origin
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
     from peerlane.results.waits import FlowWaits, Share
 
@@ -31,15 +33,15 @@ WAITS = {
     "credit": "var(--c2)",
     "tags": "var(--c3)",
     "outstanding": "var(--c6)",
-    "replay-buffer": "var(--c6)",
+    "replay-buffer": "var(--c9)",
     "datapath": "var(--c5)",
     "memory": "var(--c8)",
-    "socket": "var(--c8)",
+    "socket": "var(--c10)",
     "arbitration": "var(--c4)",
-    "software": "var(--c3)",
+    "software": "var(--c11)",
     "other": "var(--c7)",
 }
-"""The colour of each cause of waiting; causes that share one differ by their words."""
+"""The colour of each cause of waiting."""
 
 _MOST_ROWS = 24
 """Bars of one chart."""
@@ -54,16 +56,23 @@ _LEAST_SHARE = 0.005
 """Parts of a bar, and the least share that is one; the rest is put together under "other"."""
 
 
-def run_page(simulation: Simulation, result: RunResult, origin: Origin) -> Page:
+def run_page(
+    simulation: Simulation,
+    result: RunResult,
+    origin: Origin,
+    explanation: Explanation | None = None,
+) -> Page:
     """The page of a run.
 
     Args:
         simulation: What was run.
         result: What it measured; with samples, it has charts over time.
         origin: What made it.
+        explanation: What limits its flows, and what would help.
     """
-    name = slug(result.name)
+    name = origin.page_name(result.name)
     sections = [
+        *_limits(explanation),
         topology(name, _FABRIC, simulation, result),
         *workloads(name, result),
         *_waits(name, result),
@@ -109,6 +118,22 @@ def _verdict(result: RunResult) -> str:
     return f"{state}: {duration(result.simulated_ns)} of simulated time, without a fault."
 
 
+def _limits(explanation: Explanation | None) -> Iterator[Section]:
+    """Where flows wait, and what would help."""
+    if explanation is None or not explanation.bottlenecks:
+        return
+    titles = ("what if", "GB/s", "GB/s each", "then")
+    tables: list[Table] = []
+    for one in explanation.bottlenecks:
+        rows = [
+            (way, number(rates.total / 1e9), rates.each, then) for way, rates, then in said(one)
+        ]
+        caption = one.sentence if tables else ""
+        shown = columns(*titles, numbers=titles[1:3])
+        tables.append(Table(shown, tuple(map(Line, rows)), caption=caption))
+    yield Section("What limits the flows", explanation.sentence, tables=tuple(tables))
+
+
 def _waits(name: str, result: RunResult) -> Iterator[Section]:
     waits = [one for one in result.waits or () if one.shares]
     if not waits:
@@ -145,12 +170,13 @@ def _parts(flow: FlowWaits) -> Iterator[Part]:
     large = [one for one in flow.shares[:_MOST_PARTS] if one.share >= _LEAST_SHARE]
     yield from (_part(flow.id, one) for one in large)
     if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:
-        yield Part(flow.id, "other", rest, "other", "small shares")
+        yield Part(flow.id, "other", rest, ("other",), "small shares")
 
 
 def _part(flow: str, one: Share) -> Part:
-    where = short(f"{one.where} {one.direction}" if one.direction else one.where)
-    return Part(flow, one.kind, one.share, f"{one.kind} {where}", told(one.cause))
+    where = f"{one.where} {one.direction}" if one.direction else one.where
+    forms = (f"{one.kind} {where}", f"{one.kind} {short(where)}", one.kind)
+    return Part(flow, one.kind, one.share, forms, told(one.cause))
 
 
 def _time(name: str, result: RunResult) -> Iterator[Section]:

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane.charts.chart import Chart
 from peerlane.charts.lines import MOST, Axis, Line, lines
-from peerlane.figures.plot import axis_of, grouped, is_number, plotted
+from peerlane.figures.headings import heading, headings
+from peerlane.figures.plot import grouped, is_number, plotted
+from peerlane.formats import shortened
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Table
 from peerlane.report.table import Line as Row
-from peerlane.report.words import NONE, duration, number, rate, slug
+from peerlane.report.words import NONE, duration, number, rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from peerlane.charts.chart import Panel
+    from peerlane.figures.headings import Heading
     from peerlane.network.sweep import LoadSweep
     from peerlane.report.page import Origin
     from peerlane.report.table import Kind
@@ -26,8 +29,6 @@ _MOST_PANELS = 12
 _MOST_ROWS = 1000
 """Rows of the table of points; the files of the sweep have all."""
 
-_RATE = "bytes_per_second"
-
 
 def points_page(outcome: Sweep, origin: Origin) -> Page:
     """The page of a sweep over any keys.
@@ -36,13 +37,14 @@ def points_page(outcome: Sweep, origin: Origin) -> Page:
         outcome: The points.
         origin: What made it.
     """
-    name = f"{slug(outcome.name)}-sweep"
+    name = f"{origin.page_name(outcome.name)}-sweep"
     charts = [*_metrics(name, outcome)]
     shown = outcome.rows()[:_MOST_ROWS]
-    columns = tuple(_column(title) for title in outcome.columns)
+    words = headings(outcome.columns)
+    columns = tuple(_column(title, one) for title, one in words.items())
     rows = tuple(
         Row(
-            tuple(_cell(title, row[title]) for title in outcome.columns),
+            tuple(_cell(one, row[title]) for title, one in words.items()),
             wrong=row["status"] != "ok",
         )
         for row in shown
@@ -52,8 +54,8 @@ def points_page(outcome: Sweep, origin: Origin) -> Page:
     verdict = f"{len(outcome) - failed} of {len(outcome)} points have a result."
     return Page(
         name=name,
-        title=f"{outcome.name}: sweep of {', '.join(outcome.keys)}",
-        what=f"{', '.join(outcome.metrics)} over {', '.join(outcome.keys)}.",
+        title=f"{outcome.name}: sweep of {_names(words, outcome.keys)}",
+        what=f"{_names(words, outcome.metrics)} over {_names(words, outcome.keys)}.",
         figures=(("points", str(len(outcome))), ("failed", str(failed))),
         sections=(
             *([Section("Metrics", charts=tuple(charts))] if charts else []),
@@ -72,7 +74,7 @@ def loads_page(outcome: LoadSweep, origin: Origin) -> Page:
         outcome: The loads.
         origin: What made it.
     """
-    name = f"{slug(outcome.name)}-loads"
+    name = f"{origin.page_name(outcome.name)}-loads"
     points = list(outcome.points)
     offered = [point.offered_bytes_per_second / 1e9 for point in points]
     x = Axis("offered load of a node", "GB/s")
@@ -133,49 +135,77 @@ def loads_page(outcome: LoadSweep, origin: Origin) -> Page:
     )
 
 
+def _names(words: Mapping[str, Heading], columns: Sequence[str]) -> str:
+    return ", ".join(shortened([words[column].head for column in columns], _MOST_PANELS))
+
+
 def _metrics(name: str, outcome: Sweep) -> Iterable[Chart]:
-    """A chart for each metric."""
+    """A chart of all metrics, with a plot for each quantity and a line for each name."""
     rows = [row for row in outcome.rows() if row["status"] == "ok"]
     keys = [key for key in outcome.keys if key != "seed"] or list(outcome.keys)
-    for count, metric in enumerate(outcome.metrics[:_MOST_PANELS], 1):
-        there = [row for row in rows if is_number(row[metric])]
-        if not there:
-            continue
-        varied = [key for key in keys if len({repr(row[key]) for row in there}) > 1] or keys[:1]
-        panels = _panels(there, varied, metric)
-        # Of a key whose other values have no result, the one that has.
-        fixed = [f"{key} = {there[0][key]}" for key in keys if key not in varied]
-        caption = f"{axis_of(metric)[0].label} over {' and '.join(varied)}"
-        caption += f", at {' and '.join(fixed)}." if fixed else "."
-        values = [row[metric] for row in there]
-        text = f"{caption} {len(there)} points from {number(min(values))} to {number(max(values))}."
-        yield Chart(f"{name}-{count}", caption, text, panels)
+    quantities: dict[tuple[str, str], list[str]] = {}
+    for metric, words in headings(outcome.metrics).items():
+        if any(is_number(row[metric]) for row in rows):
+            quantities.setdefault((words.quantity, words.unit), []).append(metric)
+    if not quantities:
+        return
+    varied = [key for key in keys if len({repr(row[key]) for row in rows}) > 1] or keys[:1]
+    panels = [panel for metrics in quantities.values() for panel in _panels(rows, varied, metrics)][
+        :_MOST_PANELS
+    ]
+    # Of a key whose other values have no result, the one that has.
+    fixed = [f"{heading(key).head} = {rows[0][key]}" for key in keys if key not in varied]
+    what = [words for words, _ in quantities]
+    caption = f"{_listed(what)} over {_listed([heading(key).head for key in varied])}"
+    caption = f"{caption[0].upper()}{caption[1:]}{f', at {chr(32).join(fixed)}' if fixed else ''}."
+    ranges = [
+        _range(metric, [row[metric] for row in rows if is_number(row[metric])])
+        for metrics in quantities.values()
+        for metric in metrics
+    ]
+    text = f"{caption} {len(rows)} points: {', '.join(shortened(ranges, _MOST_PANELS))}."
+    yield Chart(f"{name}-1", caption, text, tuple(panels))
 
 
-def _panels(rows: Sequence[dict[str, Any]], keys: Sequence[str], metric: str) -> tuple[Panel, ...]:
-    """A line for each combination of the other keys; or points over each key, if all differ."""
+def _range(metric: str, values: Sequence[float]) -> str:
+    words = heading(metric)
+    return f"{words.head} from {words.text(min(values))} to {words.text(max(values))}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _panels(
+    rows: Sequence[dict[str, Any]], keys: Sequence[str], metrics: Sequence[str]
+) -> tuple[Panel, ...]:
+    """A line for each metric and each combination of the other keys.
+
+    Where those are too many, each metric has a plot; where every point differs in all keys, each
+    key has one, with points.
+    """
     first, *others = keys
     groups = grouped(rows, others)
     is_scattered = bool(others) and all(
         len({repr(row[first]) for row in group}) == 1 for group in groups.values()
     )
     if is_scattered or len(groups) > MOST:
-        shown = keys[:_MOST_PANELS]
-        return tuple(plotted({"": rows}, key, [metric], title=key, joined=False) for key in shown)
-    return (plotted(groups, first, [metric]),)
+        return tuple(
+            plotted({"": rows}, key, [metric], title=heading(key).head, joined=False)
+            for metric in metrics
+            for key in keys
+        )
+    if len(groups) * len(metrics) <= MOST:
+        return (plotted(groups, first, metrics),)
+    return tuple(plotted(groups, first, [metric]) for metric in metrics)
 
 
-def _column(title: str) -> Column:
+def _column(title: str, words: Heading) -> Column:
     """The column of a key, a metric, or what became of points."""
     kind: Kind = "words" if title == "error" else "name" if title == "status" else "number"
-    return Column(axis_of(title)[0].label, kind)
+    return Column(words.head, kind)
 
 
-def _cell(title: str, value: object) -> str:
-    if value is None:
-        return NONE
-    if title.endswith(_RATE) and isinstance(value, float | int):
-        return rate(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return number(value) if isinstance(value, float | int) else str(value)
+def _cell(words: Heading, value: object) -> str:
+    return NONE if value is None else words.text(value).replace(" us", " \N{MICRO SIGN}s")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from unicodedata import normalize
 
 from peerlane import formats
 
 _LONGEST = 80
-"""Letters of the name of a file."""
+"""Bytes of the name of a file, without its ending."""
 
 NONE = "\N{EN DASH}"
 """The absence of a value."""
@@ -38,8 +39,12 @@ def rate(bytes_per_second: float | None) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as that of a file, but for that of the index: letters, digits, ., - and _ stay."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST]
+    """A name as that of a file, but for that of the index.
+
+    Letters and digits of all scripts stay, and so do ., - and _.
+    """
+    plain = re.sub(r"[^\w.-]+", "-", normalize("NFC", name)).strip(".-")
+    plain = plain.encode()[:_LONGEST].decode(errors="ignore")
     return f"{plain}-" if plain in {"", "index"} else plain
 
 

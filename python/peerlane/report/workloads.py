@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.formats import size
 from peerlane.report.charts.latencies import latencies
+from peerlane.report.charts.rates import rates
 from peerlane.report.page import Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, cells, columns, heads
 from peerlane.report.words import duration, rate
@@ -31,10 +32,10 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
     known = {one.id: one.latency for one in every if one.latency}
     others = ((name, rows) for name, rows in result.workloads.items() if rows and name != "flows")
     tables = [*_flows(result), *(_table(name, rows) for name, rows in others)]
-    chart = latencies(f"{name}-latencies", known)
-    if tables or chart is not None:
-        charts = (chart,) if chart is not None else ()
-        yield Section("Workloads", charts=charts, tables=tuple(tables))
+    charts = (rates(f"{name}-rates", every), latencies(f"{name}-latencies", known))
+    shown = tuple(chart for chart in charts if chart is not None)
+    if tables or shown:
+        yield Section("Workloads", charts=shown, tables=tuple(tables))
 
 
 def _flows(result: RunResult) -> Iterator[Table]:

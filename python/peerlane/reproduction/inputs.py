@@ -128,7 +128,10 @@ def everywhere() -> set[str]:
 
 
 def source_of(name: str) -> str:
-    """The source of a default, or of a setting of a profile; nothing for any other input."""
+    """The document or choice from which a default, or a profile's setting, has its value.
+
+    Empty for any other input.
+    """
     if name.startswith(PROFILE):
         profile, _, key = name.removeprefix(PROFILE).rpartition(".")
         return profiles()[profile][key][1] if key in profiles().get(profile, {}) else ""

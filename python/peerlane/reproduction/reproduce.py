@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from peerlane._core import advice
+from peerlane._core import nearest
 from peerlane.fabric.variant import parsed, variant
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
@@ -185,8 +185,10 @@ def figure_of(system: str, only: str | None) -> str | None:
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:
-    if name not in names:
-        raise UnknownNameError(f"there is no {what} {name!r}; {advice(name, list(names))}")
+    known = list(names)
+    if name not in known:
+        meant = f"did you mean {near}? " if (near := nearest(name, known)) else ""
+        raise UnknownNameError(f"there is no {what} {name!r}; {meant}There are {', '.join(known)}")
 
 
 def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, float]) -> None:

@@ -21,7 +21,7 @@ class Row(Brief):
     sensitivity: dict[str, float] | None = None
     """Percent by which the value moves when each calibration parameter grows by 10 %."""
     unchanged: float | None = None
-    """The simulated value of the published scenario, where keys of it are set otherwise."""
+    """The value simulated with the scenario of the system, where `--set` has changed keys of it."""
 
     @property
     def id(self) -> str:
@@ -30,7 +30,10 @@ class Row(Brief):
 
     @property
     def error_percent(self) -> float | None:
-        """The distance from the value of the row, or from the nearer end of its range."""
+        """The error of the simulated value, in percent of the published or expected value.
+
+        For a range, the error is 0 within the range, and otherwise relative to the nearer end.
+        """
         if self.simulated is None:
             return None
         nearest = self.expected.value
@@ -47,7 +50,7 @@ class Row(Brief):
 
     @property
     def change_percent(self) -> float | None:
-        """The way from the unchanged value, in percent of it."""
+        """The change from `unchanged` to the simulated value, in percent of `unchanged`."""
         if self.unchanged is None or self.simulated is None:
             return None
         if self.unchanged == 0:
@@ -56,12 +59,16 @@ class Row(Brief):
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a value to be close to, or no simulated one, and the row is no gap."""
+        """Whether the row counts as passed or failed.
+
+        A gap does not count. Any other row counts if it has a published or expected value, or if
+        its simulated value is missing.
+        """
         return self.expected.kind != "gap" and (self.expected.is_held or self.simulated is None)
 
     @property
     def passes(self) -> bool:
-        """Whether the row is as close as it must be; a gap always is."""
+        """Whether the simulated value is within the tolerance of the row; a gap always passes."""
         if self.expected.kind == "gap":
             return True
         if self.simulated is None:

@@ -1,50 +1,32 @@
-"""Why flows are as fast as they are: what each waited for, its limit, and what comes next."""
+"""Why flows are as fast as they are: bottlenecks, and what each flow waited for."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from peerlane.formats import percent
 from peerlane.results import markup
-from peerlane.results.collection import Collection
-from peerlane.results.document import Document, encode, renamed
-from peerlane.results.waits import Cause, Share
+from peerlane.results.bottleneck import (
+    OF_FLOW,
+    Bottleneck,
+    Rates,
+    joined,
+    said,
+    without_numbers,
+)
+from peerlane.results.collection import By, Collection
+from peerlane.results.document import Document, encode
+from peerlane.results.waits import Cause, Share, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-MOST_LIMITED_ALIKE = 16
-"""Of more flows with the same limit the slowest stands for all, unless each is asked for."""
-
-_NUMBER = re.compile(r"\d+(\.\d+)?")
-
-Value = str | int | float | bool | None
+    from collections.abc import Iterable, Mapping
 
 _MOST_NAMES = 3
-"""Other workloads that a sentence names."""
+"""Other workloads that a sentence names in their order."""
 
-
-@dataclass(frozen=True, slots=True)
-class WhatIf(Document):
-    """One limit lifted, found by a run of its own.
-
-    `lift` is the path of the key that was changed, as `Fabric.override` takes it; several are
-    joined by ", ", and then `source` and `value` are of the first. `source` is its value
-    before, `None` if the scenario leaves it to the simulator, and `value` the one of the run. Rates
-    are in bytes a second. `next` is what then limits the flow, `None` if that was too short to be
-    seen.
-    """
-
-    __pydantic_config__ = renamed(source="from", value="to")
-
-    lift: str
-    source: Value
-    value: Value
-    rate_before: float | None
-    rate_after: float | None
-    next: Cause | None
+_LOST = 0.02
+"""Share of the time from which on a link that is down, or trains again, is worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +35,13 @@ class FlowExplanation(Document):
 
     `shares` divide its time, from its start to its last request, by what it waited for, the longest
     first; they add up to 1. `limit` is what limits its rate; `None` if the flow was too short to
-    be seen. `amount` is how much there is of what limits it, such as tags, where a key says so.
-    `what_if` is empty unless runs were made for it; `not_lifted` says why a key was not.
+    be seen.
     """
 
     id: str
     bytes_per_second: float | None
     limit: Cause | None
     shares: tuple[Share, ...]
-    amount: Value = None
-    what_if: tuple[WhatIf, ...] = ()
-    not_lifted: tuple[str, ...] = ()
 
     @property
     def limit_share(self) -> float:
@@ -73,16 +51,31 @@ class FlowExplanation(Document):
         """
         return sum(share.share for share in self._of_limit())
 
+    def share_at(self, place: Cause) -> float:
+        """The share of the time that the flow waited at a place, for whatever packets."""
+        return sum(share.share for share in self.shares if share.cause.place == place)
+
     @property
     def sentence(self) -> str:
         """The limit in words."""
         if self.limit is None:
             return f"{self.id} was too short to be seen"
-        there = "" if self.amount is None else f" ({self.amount})"
+        share, waits = self.waits
+        return f"{self.id} waits {share} of its time for {waits}"
+
+    @property
+    def waits(self) -> tuple[str, str]:
+        """The share of the time that the flow waits for its limit, and the limit, in words."""
+        if self.limit is None:
+            return "", "too short to be seen"
         share = percent(self.limit_share)
         others = [share.cause.detail or "others" for share in self._of_limit()]
-        limit = replace(self.limit, detail=_joined(others)) if len(others) > 1 else self.limit
-        return f"{self.id} waits {share} of its time for {told(limit)}{there}"
+        limit = (
+            replace(self.limit, detail=joined(sorted(others[:_MOST_NAMES]) + others[_MOST_NAMES:]))
+            if len(others) > 1
+            else self.limit
+        )
+        return share, told(limit)
 
     def _of_limit(self) -> list[Share]:
         """The shares of what limits the flow."""
@@ -97,25 +90,116 @@ class FlowExplanation(Document):
 class Explanation(Document):
     """Why the flows of one run are as fast as they are; `str` has it in words.
 
-    `failures` are the reasons why this run failed, if it did, and its waits may be due to that.
+    `bottlenecks` are the places where flows wait, the one first whose limit is worth the most to
+    lift. `failures` are the reasons why this run failed, if it did, and its waits may be due to
+    that.
     """
 
     name: str
     seed: int
+    bottlenecks: Annotated[Collection[Bottleneck], By("where")]
     flows: Collection[FlowExplanation]
     failures: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The limit of the whole fabric, and what would lift it, in one line."""
+        if self.bottlenecks:
+            return self.bottlenecks[0].sentence
+        return "All flows were too short to see what limits them."
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as the command line writes it."""
         return encode(self)
 
     def __str__(self) -> str:
-        return "\n".join(line for flow in self.flows for line in _lines(flow))
+        places = [one.sentence for one in self.bottlenecks] or [self.sentence]
+        return "\n".join([*places, *(line for flow in self.flows for line in _lines(flow))])
 
     def _repr_html_(self) -> str:
-        """The explanation as a notebook shows it: the shares of each flow as bars."""
+        """The explanation as a notebook shows it: bottlenecks, and the shares of each flow."""
         failures = [markup.line(failure, "wrong") for failure in self.failures]
-        return markup.page(*failures, *(_marked_up(flow) for flow in self.flows))
+        places = [_place(one) for one in self.bottlenecks] or [markup.title(self.sentence)]
+        return markup.page(*failures, *places, *(_marked_up(flow) for flow in self.flows))
+
+
+def bottlenecks(
+    flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
+) -> list[Bottleneck]:
+    """The places that limit some flows, the one first at which most of them wait for longest.
+
+    Places that are alike but for numbers are one. The wire of a device's own link comes last: a
+    device cannot do more. Before it come slow links of devices, which may have these on purpose.
+
+    Args:
+        flows: The flows.
+        ends: The two ends of each flow, by its id.
+        slow: Links of devices that are slower than they need be.
+    """
+    slow = set(slow)
+    groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
+    for flow in flows:
+        if flow.limit is not None:
+            place = flow.limit.place
+            form = (place.kind, without_numbers(place.where), place.direction, place.detail)
+            groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
+    found = [made(places) for places in groups.values()]
+    return sorted(
+        found,
+        key=lambda one: (
+            is_natural(one, ends, slow),
+            bool(slow.intersection(one.where)),
+            -one.share * len(one.flows),
+        ),
+    )
+
+
+def made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
+    """The bottleneck of flows that wait at places that are alike."""
+    waiting = [(place, flow) for place, flows in places.items() for flow in flows]
+    first, _ = waiting[0]
+    lost = (
+        share.detail
+        for place, flow in waiting
+        for share in flow.shares
+        if share.kind == "wire" and share.cause.place == place and share.share >= _LOST
+    )
+    return Bottleneck(
+        kind=first.kind,
+        where=tuple(place.where for place in places),
+        direction=first.direction,
+        detail=next(filter(None, lost), first.detail),
+        flows=tuple(flow.id for _, flow in waiting),
+        share=sum(flow.share_at(place) for place, flow in waiting) / len(waiting),
+        rates=Rates.of(flow.bytes_per_second for _, flow in waiting),
+    )
+
+
+def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Iterable[str]) -> bool:
+    """Whether flows do what their device can, or what they should.
+
+    Their device has the whole wire of its own link, or its own flash, or they keep an interval.
+    """
+    if one.detail in {OF_FLOW, "the flash"}:
+        return True
+    if one.kind != "wire" or one.detail or set(one.where) & set(slow):
+        return False
+    if len(one.where) > 1 and len(one.flows) == len(one.where):
+        devices = {end for flow in one.flows for end in ends[flow]}
+    else:
+        shared = [set(ends[flow][:1]) for flow in one.flows]
+        devices = set.intersection(*shared) if len(shared) > 1 else set(ends[one.flows[0]])
+    return all(any(where.endswith(f"-{end}") for end in devices) for where in one.where)
+
+
+def _place(one: Bottleneck) -> str:
+    """A bottleneck in words, and a table of what was changed."""
+    rows = [[way, rates.total, rates.each, then] for way, rates, then in said(one)]
+    columns = ["what if", "all_bytes_per_second", "GB/s each", "then"]
+    kept = [markup.line(f"not lifted: {reason}", "less") for reason in one.not_lifted]
+    return "".join(
+        (markup.title(one.sentence), markup.table(columns, rows) if rows[1:] else "", *kept)
+    )
 
 
 def _lines(flow: FlowExplanation) -> list[str]:
@@ -125,81 +209,11 @@ def _lines(flow: FlowExplanation) -> list[str]:
 
 
 def _marked_up(flow: FlowExplanation) -> str:
-    """A flow's limit in words, what it waited for, and what comes when its limit is lifted."""
+    """A flow's limit in words, and what it waited for."""
     rows = [
         "<tr>"
         f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'
         f"<td>{markup.escape(told(share.cause))}</td></tr>"
         for share in flow.shares
     ]
-    lifted = [markup.line(f"What if, found by a run: {_lifted(one)}") for one in flow.what_if]
-    kept = [markup.line(f"not lifted: {reason}", "less") for reason in flow.not_lifted]
-    return "".join((markup.title(flow.sentence), f"<table>{''.join(rows)}</table>", *lifted, *kept))
-
-
-def _lifted(one: WhatIf) -> str:
-    rates = [
-        markup.said("bytes_per_second", rate) or "-" for rate in (one.rate_before, one.rate_after)
-    ]
-    before = "default" if one.source is None else one.source
-    after = f"the limit is then {told(one.next)}" if one.next else "too short to see the next limit"
-    return f"{one.lift} {before} -> {one.value}: {' -> '.join(rates)}; {after}"
-
-
-def _joined(names: Sequence[str]) -> str:
-    """Names in words, the first few of many, in an order that does not depend on the shares."""
-    shown = sorted(names[:_MOST_NAMES])
-    if more := len(names) - len(shown):
-        shown.append(f"{more} more")
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def without_numbers(words: str) -> str:
-    """Words that are the same for flows that are alike."""
-    return _NUMBER.sub("#", words)
-
-
-def limited_alike(flows: Iterable[FlowExplanation]) -> list[list[FlowExplanation]]:
-    """The flows that have the same limit, but for numbers, in the order of the first of each."""
-    groups: dict[str, list[FlowExplanation]] = {}
-    for flow in flows:
-        groups.setdefault(without_numbers(flow.sentence), []).append(flow)
-    return list(groups.values())
-
-
-def slowest(flows: Iterable[FlowExplanation]) -> FlowExplanation:
-    """The first flow of the lowest rate."""
-    return min(flows, key=lambda flow: flow.bytes_per_second or 0.0)
-
-
-def told(cause: Cause) -> str:
-    """A cause in words."""
-    return _WORDS[cause.kind](cause)
-
-
-def _on(cause: Cause) -> str:
-    """The direction of a link or of a connection between sockets."""
-    return f"{cause.where} {cause.direction}" if cause.direction else cause.where
-
-
-_WORDS: dict[str, Callable[[Cause], str]] = {
-    "wire": lambda cause: (
-        f"{_on(cause)} ({cause.detail})"
-        if cause.detail
-        else f"its own packets on the wire of {_on(cause)}"
-    ),
-    "credit": lambda cause: f"credit of {cause.detail or 'packets'} on {_on(cause)}",
-    "tags": lambda cause: f"tags of {cause.where}",
-    "outstanding": lambda cause: f"outstanding bytes or requests of {cause.where}",
-    "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
-    "datapath": lambda cause: (
-        f"{cause.where}, which {cause.detail}"
-        if cause.detail
-        else f"the datapath or the pace of {cause.where}"
-    ),
-    "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",
-    "socket": lambda cause: f"the connection of sockets {_on(cause)}",
-    "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
-    "software": lambda cause: f"the software of {cause.where}",
-    "other": lambda _: "something that the probe does not know",
-}
+    return "".join((markup.title(flow.sentence), f"<table>{''.join(rows)}</table>"))

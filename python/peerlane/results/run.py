@@ -13,7 +13,7 @@ from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
 from peerlane.results.expectations import Expectation
-from peerlane.results.explanation import Explanation, FlowExplanation
+from peerlane.results.explanation import Explanation, FlowExplanation, bottlenecks
 from peerlane.results.flows import FlowResult, LinkResult, uncertainty
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
 from peerlane.results.series import Series
@@ -28,6 +28,7 @@ from peerlane.results.waits import FlowWaits
 from peerlane.results.workload import LISTS, Column, WorkloadResult, counts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
     from pathlib import Path
 
@@ -284,6 +285,8 @@ class RunResult(Document):
             del document["waits"]
         if self.series is None:
             del document["series"]
+        elif not self.series.sockets:
+            del document["series"]["sockets"]
         head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
         return head | document
 
@@ -346,8 +349,11 @@ class RunResult(Document):
                 parts += [markup.title(f"{name}{which}"), markup.table_of(busiest, _LEFT_OUT)]
         return markup.page(*parts)
 
-    def explain(self) -> Explanation:
+    def explain(self, slow: Iterable[str] = ()) -> Explanation:
         """Why the flows are as fast as they are: what each waited for, and what limits it.
+
+        Args:
+            slow: Links of devices that are slower than they need be, such as a narrow slot.
 
         Raises:
             ValueError: The run was not watched: `Simulation.watch_waits`.
@@ -366,7 +372,9 @@ class RunResult(Document):
             )
             for one in self.waits
         ]
-        return Explanation(self.name, self.seed, Collection(flows), tuple(self.faults))
+        ends = {flow.id: (flow.source, flow.target) for flow in self.flows}
+        places = Collection(bottlenecks(flows, ends, slow), key="where")
+        return Explanation(self.name, self.seed, places, Collection(flows), tuple(self.faults))
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.

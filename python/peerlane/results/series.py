@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from peerlane.errors import optional
@@ -47,6 +47,16 @@ class LinkSeries(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class SocketSeries(Document):
+    """One direction of a link between the sockets of a host, with the fields of a link."""
+
+    id: str
+    direction: str
+    utilisation: tuple[float, ...]
+    payload_bytes_per_second: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FibreSeries(Document):
     """One direction of a fibre, with the fields of a link."""
 
@@ -74,12 +84,15 @@ class Series(Document):
     flows: Annotated[Collection[FlowSeries], By("id", "direction")]
     links: Annotated[Collection[LinkSeries], By("id", "direction")]
     fibres: Annotated[Collection[FibreSeries], By("id", "source")]
+    sockets: Annotated[Collection[SocketSeries], By("id", "direction")] = field(
+        default_factory=lambda: Collection(key=("id", "direction"))
+    )
 
     def to_pandas(self) -> DataFrame:
         """One line for each interval, and a column for each tuple.
 
-        The name of a column is (`flow`, `link` or `fibre`; id; direction, or router that sends;
-        field), and the index is the end of each interval, in nanoseconds.
+        The name of a column is (`flow`, `link`, `socket` or `fibre`; id; direction, or router that
+        sends; field), and the index is the end of each interval, in nanoseconds.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -98,14 +111,16 @@ class Series(Document):
             yield from _columns_of(flow, ("flow", flow.id, flow.direction or ""))
         for link in self.links:
             yield from _columns_of(link, ("link", link.id, link.direction))
+        for socket in self.sockets:
+            yield from _columns_of(socket, ("socket", socket.id, socket.direction))
         for fibre in self.fibres:
             yield from _columns_of(fibre, ("fibre", fibre.id, fibre.source))
 
 
 def _columns_of(
-    row: FlowSeries | LinkSeries | FibreSeries, name: tuple[str, str, str]
+    row: FlowSeries | LinkSeries | SocketSeries | FibreSeries, name: tuple[str, str, str]
 ) -> Iterator[tuple[tuple[str, str, str, str], tuple[Any, ...]]]:
-    for field in fields(row):
-        values = getattr(row, field.name)
+    for one in fields(row):
+        values = getattr(row, one.name)
         if isinstance(values, tuple):
-            yield (*name, field.name), values
+            yield (*name, one.name), values

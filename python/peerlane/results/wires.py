@@ -1,4 +1,4 @@
-"""The counters of all wires since the beginning of a run, to be looked at while it runs."""
+"""The counters of all links and fibres since the beginning of a run, to read while it runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from peerlane.results.document import Document, decode, renamed
 
 @dataclass(frozen=True, slots=True)
 class LinkWire(Document):
-    """One direction of a link, since the beginning of the run, as in `LinkResult`.
+    """Counters of one direction of a link since the beginning of the run.
 
-    `waiting_tlps` wait for the wire now; `None` for a link between sockets, which has no queue of
-    its own.
+    Fields that `LinkResult` has too mean the same here. `busy_ns` is the time in which anything
+    was on the wire. `waiting_tlps` is the number of TLPs that wait for the wire now, and `None`
+    for a link between sockets, which has no queue of its own.
     """
 
     id: str
@@ -27,7 +28,11 @@ class LinkWire(Document):
 
 @dataclass(frozen=True, slots=True)
 class FibreWire(Document):
-    """One direction of a fibre, since the beginning of the run, as in `FibreResult`."""
+    """Counters of one direction of a fibre since the beginning of the run.
+
+    Fields that `FibreResult` has too mean the same here. `busy_ns` is the time in which anything
+    was on the fibre.
+    """
 
     __pydantic_config__ = renamed(source="from", target="to")
 
@@ -42,7 +47,7 @@ class FibreWire(Document):
 
 @dataclass(frozen=True, slots=True)
 class Wires(Document):
-    """All links, in the order of a result's, and all fibres."""
+    """The counters of all links, in the same order as in a result, and of all fibres."""
 
     links: Collection[LinkWire]
     fibres: Collection[FibreWire]

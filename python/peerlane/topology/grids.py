@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from peerlane.charts.lettering import widest
 from peerlane.formats import counted, duration
 from peerlane.topology.layout import Layout
 from peerlane.topology.places import Grid, circle_of, grid_of
 from peerlane.topology.routes import COLUMN, OUT, Way, direct, orthogonal, way_of
-from peerlane.topology.scene import SMALL, Box, Point, Scene, Text, Wire, widest
+from peerlane.topology.scene import SMALL, Box, Point, Scene, Text, Wire
 from peerlane.topology.trees import PADDING, thickness
 from peerlane.topology.use import step_of, together
 from peerlane.topology.words import (

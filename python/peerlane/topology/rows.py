@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from peerlane.charts.lettering import text_width, widest
 from peerlane.formats import counted
 from peerlane.topology.layout import Layout
-from peerlane.topology.scene import SMALL, Box, Scene, Text, Wire, text_width, widest
+from peerlane.topology.scene import SMALL, Box, Scene, Text, Wire
 from peerlane.topology.trees import LINK, PADDING, PORT, thickness
 from peerlane.topology.words import (
     fibre_note,

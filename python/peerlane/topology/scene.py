@@ -5,13 +5,10 @@ Lengths are in pixels of the drawing at its natural size; x grows to the right a
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from peerlane.topology.use import Uses
 
 Point = tuple[float, float]
@@ -155,29 +152,9 @@ BOLD = 1.2
 """How much wider bold text is, at most."""
 
 
-def text_width(text: str, size: float = FONT) -> float:
-    """About how wide a line of text is in a sans-serif font, a little more rather than less."""
-    return size * sum(map(_em, text))
-
-
-def widest(lines: Iterable[str], size: float = FONT) -> float:
-    """The width of the widest line."""
-    return max((text_width(line, size) for line in lines), default=0.0)
-
-
 def shortened(text: str, most: int = 22) -> str:
     """The text without its middle, if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     kept = most - 1
     return f"{text[: kept - kept // 2]}…{text[-(kept // 2) :]}"
-
-
-def _em(character: str) -> float:
-    if unicodedata.east_asian_width(character) in "WF":
-        return 1.05
-    if character in "mwMW@%":
-        return 0.92
-    if character in "ijltfI.,:;|'! -":
-        return 0.36
-    return 0.68 if character.isupper() else 0.58

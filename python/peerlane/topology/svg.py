@@ -12,9 +12,10 @@ from math import hypot
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from peerlane.charts.lettering import text_width
 from peerlane.printable import printable
 from peerlane.topology.palette import coloured
-from peerlane.topology.scene import BOLD, FONT, SMALL, text_width
+from peerlane.topology.scene import BOLD, FONT, SMALL
 from peerlane.topology.use import STALLED, STEPS
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from peerlane.charts.lettering import text_width, widest
 from peerlane.formats import counted
 from peerlane.topology.scene import (
     BOLD,
@@ -18,8 +19,6 @@ from peerlane.topology.scene import (
     Scene,
     Text,
     Wire,
-    text_width,
-    widest,
 )
 from peerlane.topology.use import link_id
 from peerlane.topology.words import lines_of, link_note, named, note_of, shares, speed_of, width_of
@@ -48,6 +47,8 @@ SOCKET = 22.0
 SOCKET_GAP = 46.0
 SOCKET_LANE = 9.0
 """From one link between sockets that are not neighbours to the next."""
+USED_GAP, USED_LANE = 88.0, 15.0
+"""The gap and the lane where the use of the links between sockets stands at them."""
 LABEL = 7.0
 """From a link to its label."""
 
@@ -82,6 +83,8 @@ class TreeLayout:
         self._usage = usage
         self._sockets = sockets
         self._widths: dict[int, tuple[Item, float]] = {}
+        self._gap = USED_GAP if usage.known else SOCKET_GAP
+        self._lane = USED_LANE if usage.known else SOCKET_LANE
 
     def place(self, item: Item) -> Scene:
         """One tree, as small as it can be."""
@@ -93,7 +96,7 @@ class TreeLayout:
         """Places an item and all below it into the column that begins at `x`."""
         whole, height = self._width(item), self._height(item)
         parts = self._parts(item)
-        left = x + (whole - _sum(width for _, width in parts) - SOCKET_GAP * (len(parts) - 1)) / 2
+        left = x + (whole - _sum(width for _, width in parts) - self._gap * (len(parts) - 1)) / 2
         cells: list[Cell] = []
         placed: list[tuple[Item, Box]] = []
         for number, (children, width) in enumerate(parts):
@@ -103,7 +106,7 @@ class TreeLayout:
                 box = self._place(scene, child, middle + GAP / 2, y + height + LINK)
                 placed.append((child, box))
                 middle += self._width(child) + GAP
-            left += width + SOCKET_GAP
+            left += width + self._gap
         box = self._box(item, (x, y, whole), cells, placed)
         scene.boxes.append(box)
         scene.width, scene.height = max(scene.width, x + whole), max(scene.height, box.bottom)
@@ -161,7 +164,7 @@ class TreeLayout:
         """The width of the column of an item: of its box, or of all below it."""
         if id(item) not in self._widths:  # which keeps the item, so that its id stays its own
             parts = self._parts(item)
-            below = _sum(width for _, width in parts) + SOCKET_GAP * (len(parts) - 1)
+            below = _sum(width for _, width in parts) + self._gap * (len(parts) - 1)
             margin = 2 * PADDING if item.node.name in self._sockets else -GAP
             self._widths[id(item)] = item, max(self._own_width(item), below + margin)
         return self._widths[id(item)][1]
@@ -173,7 +176,7 @@ class TreeLayout:
     def _height(self, item: Item) -> float:
         height = LINE * len(lines_of(item)) + PADDING
         if sockets := self._sockets.get(item.node.name):
-            return height + SOCKET + PORT + SOCKET_LANE * len(sockets.lanes)
+            return height + SOCKET + PORT + self._lane * len(sockets.lanes)
         return height + PORT * bool(item.below)
 
     def _join_sockets(self, scene: Scene, item: Item, host: Box) -> None:
@@ -188,7 +191,7 @@ class TreeLayout:
             if other - one == 1:
                 points: tuple[Point, ...] = ((left + width, middle), (right, middle))
             else:
-                lane -= SOCKET_LANE
+                lane -= self._lane
                 start, end = left + width - PADDING, right + PADDING
                 top = host.bottom - PORT - SOCKET
                 points = ((start, top), (start, lane), (end, lane), (end, top))
@@ -197,6 +200,11 @@ class TreeLayout:
             note = link_note(title, uses, (f"from socket {one}", f"from socket {other}"))
             wire = Wire((key,), "socket", (name, name), (points,), thickness(8), note, uses)
             scene.wires.append(wire)
+            if uses:
+                said = "  ".join(shares(uses, "→←"))
+                at = (points[1][0] + points[-2][0]) / 2
+                above = points[1][1] - thickness(8) / 2 - 3
+                scene.texts.append(Text(at, above, said, "middle"))
 
     def _link(self, scene: Scene, item: Item, child: Item, ends: tuple[Box, Box]) -> None:
         link = child.node.upstream

@@ -26,7 +26,7 @@ _HEAD = ("schema", "version", "scenario_digest", "command", "name")
 """Fields that say what made a document, and not what it measured."""
 _WIRES = ("links", "fibres")
 _SHARES = ("utilisation", "full", "share")
-"""Fields that are shares of a whole, which weigh as they are."""
+"""Fields that are shares of a whole already: a change of one weighs as much as it changes."""
 _EQUAL = 1e-12
 """Numbers closer than this, relatively, are the same: the rest is rounding."""
 
@@ -37,11 +37,13 @@ class ComparisonError(PeerlaneError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that differs: `before` and `after`, or `None` where only one document has it.
+    """A value that differs between two documents.
 
-    `relative` is the change over the earlier value, where both are numbers. `weight` is the share
-    of the larger value; that of a link's bytes is of all its bytes, that of its times of the run.
-    A number that one document does not have weighs as if it were 0 there.
+    `before` and `after` are the two values, or `None` for a document without the value. `relative`
+    is the change divided by `before`, where both are numbers. `weight` is the change divided by
+    the larger of the two values; for a number of bytes of a link it is divided by all bytes of the
+    link, and for a time of a link by the simulated time. In `weight`, a number that one document
+    does not have is 0 there.
     """
 
     path: str
@@ -83,7 +85,7 @@ def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_versio
     """Refuses documents of different kinds or versions.
 
     Raises:
-        ComparisonError: They are.
+        ComparisonError: The documents differ in kind or version.
     """
     kinds = [kind_of(document) for document in (before, after)]
     commands = [FORMS[kind].command if kind else None for kind in kinds]
@@ -151,7 +153,7 @@ def _has_seeds(document: Json) -> bool:
 
 
 def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
-    """The points of a sweep by their settings, without these."""
+    """The points of a sweep, by the text of their settings; the settings are taken out of them."""
     found: dict[str, Json] = {}
     drawn: Counter[str] = Counter()
     for point in _swept(document):
@@ -166,7 +168,7 @@ def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
 
 
 def _with(document: Json, points: Mapping[str, Json], names: AbstractSet[str]) -> Json:
-    """The document with these points of its own, where it is a sweep over keys."""
+    """The document with only the points in `names`, if it is a sweep over keys."""
     if not points:
         return document
     return {**document, "points": {name: one for name, one in points.items() if name in names}}
@@ -181,7 +183,7 @@ def _values(document: Json) -> Leaves:
 
 
 def _without_names(values: Leaves, others: Leaves) -> Leaves:
-    """The values, of entries that the other result does not have the numbers alone."""
+    """The values of one result; only the numbers of entries that the other result does not have."""
     tables = {parts[:depth] for parts in others for depth in range(len(parts))}
     return {
         parts: value for parts, value in values.items() if parts[:-1] in tables or _is_number(value)
@@ -208,7 +210,7 @@ def _relative(before: Scalar, after: Scalar) -> float | None:
 
 
 def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
-    """The weight of a change; what is no number in both weighs more than any number."""
+    """The weight of a change; a change of a text or flag weighs more than one of any number."""
     one, other = wholes
     given = [side.values[parts] for side in wholes if parts in side.values]
     if not all(map(_is_number, given)):
@@ -219,11 +221,11 @@ def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
 
 
 _CHANGED_KIND = 3.0
-"""More than the 2 that a number can weigh, which changes its sign."""
+"""Weight of a change of a text or flag; a number weighs 2 at most, which is if its sign changes."""
 
 
 class _Wholes:
-    """The numbers that the values of a document are shares of."""
+    """For each value of a document, the number by which a change of the value is divided."""
 
     def __init__(self, values: Leaves) -> None:
         self.values = values
@@ -233,7 +235,7 @@ class _Wholes:
                 self._bytes[parts[:-1]] += _number(value)
 
     def of(self, parts: tuple[str, ...]) -> float:
-        """The number that a value is a share of."""
+        """The number by which a change of the value at `parts` is divided, to give its weight."""
         key = parts[-1]
         if key in _SHARES:
             return 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
+_UNIT = re.compile(r" \[[^]]+\]$")
+"""The unit in the name of a column."""
+
+
+TABLES = {".csv", ".parquet"}
 
 
 def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Figure:
@@ -33,7 +39,7 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
         OSError: It cannot be read.
     """
     found = Path(path)
-    if found.suffix in {".csv", ".parquet"}:
+    if found.suffix in TABLES:
         rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
         return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
     document = document_of(text_of(found), str(path), "result", "points", "sweep")
@@ -72,10 +78,10 @@ def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns of a table that are keys of scenarios, and no values of results."""
     if not rows:
         return []
-    columns = list(rows[0])
-    has_seeds = columns[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
+    columns = {name: _UNIT.sub("", name) for name in rows[0]}
+    has_seeds = list(columns)[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
     try:
-        return [one for one in columns if is_key(one) and (one != "seed" or has_seeds)]
+        return [one for one, key in columns.items() if is_key(key) and (key != "seed" or has_seeds)]
     except ScenarioError:
         return []
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.variant import parsed, variant, warn_of_links
-from peerlane.figures.metrics import check
+from peerlane.figures.metrics import check, expanded
 from peerlane.figures.plot import plot_rows
-from peerlane.figures.table import check_ending, frame, write_table
+from peerlane.figures.table import check_ending, frame, units_of, with_units, write_table
 from peerlane.progress import Progress
 from peerlane.results import markup
 from peerlane.results.document import Document, schema_of
@@ -23,6 +23,7 @@ from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
 from peerlane.varying.journal import Journal, check_resumable, journal_of
 from peerlane.varying.points import Sample, combinations
+from peerlane.varying.uplinks import each_node, on_links
 from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_point
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Sweep(Document):
     workers: int = field(default=1, compare=False)
     wall_seconds: float = field(default=0.0, compare=False)
     resumed: int = field(default=0, compare=False)
+    repeats: int = field(default=1, compare=False)
+    """Runs of each combination, with a seed each; they follow each other."""
 
     def __len__(self) -> int:
         return len(self.points)
@@ -95,6 +98,14 @@ class Sweep(Document):
             for point in self.points
         ]
 
+    def table(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """The columns and rows of a file: quantities are numbers, with their unit in the column.
+
+        The column of `flows.up.size` is "flows.up.size [B]" if all its values are sizes.
+        """
+        rows = self.rows()
+        return with_units(self.columns, rows, units_of(rows, self.keys))
+
     def to_json(self) -> dict[str, Any]:
         """The sweep as the command line writes it."""
         return {
@@ -122,12 +133,12 @@ class Sweep(Document):
         return markup.page(named, *wrong, markup.table(self.columns, rows))
 
     def to_pandas(self) -> DataFrame:
-        """One line for each point, with the `columns`.
+        """One line for each point, as in a file: the columns of quantities have their unit.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
         """
-        return frame(self.columns, self.rows())
+        return frame(*self.table())
 
     def plot(self, x: str | None = None, y: str | Sequence[str] | None = None) -> Figure:
         """A figure of metrics over a key: a line for each combination of the others.
@@ -151,7 +162,7 @@ class Sweep(Document):
             ValueError: The file ends with something else.
             OSError: It could not be written.
         """
-        write_table(check_ending(path), self.columns, self.rows())
+        write_table(check_ending(path), *self.table())
 
 
 def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
@@ -163,6 +174,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     settings: Mapping[str, Any] | None = None,
     sample: str | Sample | None = None,
     seed: int | None = None,
+    repeat: int = 1,
     scheduler: str | None = None,
     executor: Executor | None = None,
     out: str | PathLike[str] | None = None,
@@ -182,6 +194,8 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
         settings: Keys that are set in all points, none of which is varied.
         sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
         seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
+        repeat: Runs of each combination, with one seed after the other from `seed` or the
+            scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
         executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
@@ -205,13 +219,16 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     name, found = _checked(scenario, axes, tuple(metrics))
     draws = Sample.read(sample) if isinstance(sample, str) else sample
     grid = combinations(axes) if draws is None else draws.points(axes, seed or 0)
-    points = [Point(one, seed) for one in grid]
+    own = scenario.effective("seed")[0] if seed is None else seed
+    points = _points(grid, seed, own, repeat)
     study = Study(text, source, found, json.dumps(fixed) if fixed else "")
     keys = tuple(axis.key for axis in axes)
     if table is not None and resume:
-        own = scenario.effective("seed")[0] if seed is None else seed
-        rows = [{"seed": own, **point} for point in grid]
-        check_resumable(table, _columns(keys, found), rows, tuple(dict.fromkeys((*keys, "seed"))))
+        rows = [{"seed": own if one.seed is None else one.seed, **one.settings} for one in points]
+        units = units_of(rows, keys)
+        columns, rows = with_units(_columns(keys, found), rows, units)
+        asked, _ = with_units(tuple(dict.fromkeys((*keys, "seed"))), [], units)
+        check_resumable(table, columns, rows, asked)
     with ExitStack() as stack:
         journal = None
         if table is not None:
@@ -230,11 +247,20 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
                 progress(Progress.of(len(done), len(points), "points"))
         wall = perf_counter() - began
         ordered = tuple(done[number] for number in range(len(points)))
-        result = Sweep(name, keys, found, ordered, workers.count, wall, resumed)
+        result = Sweep(name, keys, found, ordered, workers.count, wall, resumed, repeat)
         if journal is not None and table is not None:
-            write_table(table, result.columns, result.rows())
+            write_table(table, *result.table())
             journal.remove()
     return result
+
+
+def _points(grid: Sequence[dict[str, Any]], seed: int | None, own: int, repeat: int) -> list[Point]:
+    """The runs of each combination, which follow each other."""
+    if repeat == 1:
+        return [Point(one, seed) for one in grid]
+    if grid and "seed" in grid[0]:
+        raise ValueError("seed is varied; leave out --repeat, or the seeds")
+    return [Point(one, (own + step) % 2**64) for one in grid for step in range(repeat)]
 
 
 def _columns(keys: Sequence[str], metrics: Sequence[str]) -> tuple[str, ...]:
@@ -298,6 +324,7 @@ def _checked(
     warn_of_links(scenario, first)
     result = simulation.result()
     document = result.to_json()
-    for path in metrics:
+    found = [one for path in each_node(metrics, simulation) for one in expanded(document, path)]
+    for path in on_links(found, simulation).values():
         check(document, schema_of(RunResult), path)
-    return result.name, metrics or tuple(result.usual_metrics())
+    return result.name, tuple(dict.fromkeys(found)) or tuple(result.usual_metrics())

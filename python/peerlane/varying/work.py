@@ -16,10 +16,12 @@ from peerlane.fabric.variant import parsed, told, variant
 from peerlane.figures.metrics import Scalar, UnknownMetricError, numbers, values_at
 from peerlane.formats import shortened
 from peerlane.results.document import Document
+from peerlane.varying.uplinks import on_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from peerlane import Simulation
     from peerlane._core import Scenario
 
 Status = Literal["ok", "failed", "error"]
@@ -92,7 +94,7 @@ def run_point(
         simulation = variant(scenario, point.settings, seed=seed, warns=False)
         result = simulation.run(watch)
         document = result.to_json()
-        metrics = _read(document, study.metrics)
+        metrics = _read(document, study.metrics, simulation)
     except UnknownMetricError as error:
         return without_result("failed", error)
     except (ValueError, RuntimeError, OSError, MemoryError) as error:
@@ -126,10 +128,14 @@ def _lost(
     return SweepPoint(settings, seed, dict.fromkeys(study.metrics or ()), status, reason)
 
 
-def _read(document: Mapping[str, Any], metrics: tuple[str, ...] | None) -> Mapping[str, Scalar]:
+def _read(
+    document: Mapping[str, Any], metrics: tuple[str, ...] | None, simulation: Simulation
+) -> Mapping[str, Scalar]:
     if metrics is None:
         return numbers(document)
-    return values_at(document, metrics)
+    paths = on_links(metrics, simulation)
+    found = values_at(document, paths.values())
+    return {metric: found[path] for metric, path in paths.items()}
 
 
 @lru_cache(maxsize=8)

@@ -27,7 +27,8 @@ const EVENT: u32 = 11;
 const EVENT_TYPE: u32 = 9;
 const TRACK: u32 = 11;
 
-/// Appends a slice with this number of its name on track `uuid`, from `begin` to `end`, with the fields that `annotate` adds.
+/// Appends a slice on track `uuid`, from `begin` to `end`, with the fields that `annotate` adds; `name` is the interned ID of the slice's
+/// name.
 pub(super) fn append_slice(
     out: &mut Vec<u8>,
     (uuid, name): (u64, u64),
@@ -122,7 +123,7 @@ impl Fields for Annotations<'_, '_> {
     }
 }
 
-/// The number of the name of a field.
+/// The interned ID under which the trace has the name of a field.
 pub(super) fn iid(field: Field) -> u64 {
     field as u64 + 1
 }

@@ -34,7 +34,7 @@ const VECTOR: u16 = 0;
 pub(crate) struct Abilities {
     /// Size of the device's own memory for transfers, if it has one.
     pub(crate) card: Option<u64>,
-    /// Whether atomic operations have the widths of PCI Express, instead of those of coherent agents.
+    /// Whether atomic operations have the widths of PCI Express, instead of the widths of coherent agents.
     pub(crate) is_bound_by_pcie: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The interrupts of an endpoint's functions, by MSI or MSI-X: the one place from which every device model signals.
 //!
-//! A model asks for the message when it would hand it to the datapath, so that the message follows all data before it, and obeys the
+//! A model requests the message when it would hand it to the datapath, so that the message follows all data before it, and obeys the
 //! masks that software has read back. Messages that a mask has held back are sent by the endpoint itself.
 
 use kernel::Effects;
@@ -107,7 +107,7 @@ impl Endpoint {
         tables.map(|table| table.vectors.counts())
     }
 
-    /// Replaces those of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table or the pending bits of the physical
+    /// Replaces the bytes of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table or the pending bits of the physical
     /// function.
     pub fn show_table(&self, offset: u64, bytes: &mut [u8]) {
         let table = self.tables.iter().filter_map(|tables| tables.all.first());
@@ -120,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    /// Writes those of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table of the physical function, outside a run.
+    /// Writes the bytes of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table of the physical function, outside a run.
     /// A message that a mask held back is sent with the next packet.
     pub fn fill_table(&mut self, offset: u64, bytes: &[u8]) {
         let tables = self.tables.iter_mut();

@@ -129,8 +129,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops the completions that the function at `place` has not handed to its link; those of all functions, if it is the physical
-    /// one.
+    /// Drops the completions that the function at `place` has not handed to its link; the completions of all functions, if it is the
+    /// physical one.
     fn drop_answers<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
         let own = self.functions.id_of(place);
         let packets = fx.store();

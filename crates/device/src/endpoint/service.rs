@@ -198,7 +198,7 @@ impl Endpoint {
     }
 
     /// The message about an error of this severity that the function at `place` has found in itself, to be handed over now. None if
-    /// software has not enabled such messages, or the function is gone.
+    /// software has not enabled these messages, or the function is gone.
     pub(crate) fn own_error<C: Device>(
         &mut self,
         place: FunctionPlace,

@@ -22,6 +22,7 @@ impl Label for EndpointTimer {
             EndpointTimer::Link(timer) => LinkTimer::COUNT + timer as u32,
         }
     }
+    #[inline]
     fn from_number(number: u32) -> Self {
         match number {
             0 => EndpointTimer::Inbound,

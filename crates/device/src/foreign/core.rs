@@ -191,6 +191,10 @@ impl Port for Core {
         self.now.as_fs()
     }
 
+    fn vectors(&self) -> Option<u16> {
+        Some(self.has_vectors)
+    }
+
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse> {
         self.ask_marked(function, device::Mark::default(), request)
     }

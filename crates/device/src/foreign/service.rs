@@ -216,7 +216,7 @@ fn access(target: Target, from: usize, len: usize, ticket: Ticket) -> Access {
     }
 }
 
-/// Whether bytes of a write are not enabled, which only those of its first and its last dword can be.
+/// Whether bytes of a write are not enabled, which only the bytes of its first and its last dword can be.
 fn has_gaps(request: &MemoryRequest) -> bool {
     let len = request.byte_len() as usize;
     let mut ends = (0..len.min(4)).chain(len.saturating_sub(4)..len);

@@ -1,5 +1,5 @@
-//! The error registers of a card: those of its port, for violations by an AFU, and those of the management engine. Each alerts the
-//! host's driver of new errors by an interrupt.
+//! The error registers of a card: the registers of its port, for violations by an AFU, and the registers of the management engine. Each
+//! alerts the host's driver of new errors by an interrupt.
 
 use peerlane_device::Failure;
 

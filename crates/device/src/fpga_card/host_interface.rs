@@ -20,7 +20,7 @@ use crate::requests::{Atomic, Ended, Lane, Mark, Part, Posted, Tags};
 
 /// The card around an AFU, during one call.
 ///
-/// Host addresses are those of PCI Express. A request has one to four cache lines of 64 bytes, begins at a multiple of 64 and does
+/// Host addresses are addresses of PCI Express. A request has one to four cache lines of 64 bytes, begins at a multiple of 64 and does
 /// not cross a 4 KiB boundary. Other requests are rejected, and set a bit of the port's error register.
 pub struct Shell<'s> {
     pub(super) now: Time,

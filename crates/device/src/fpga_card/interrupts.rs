@@ -1,4 +1,5 @@
-//! The interrupt vectors of a card: for each slot those of its unit and the one of its port, then the one of the management engine.
+//! The interrupt vectors of a card: for each slot the vectors of its unit and the vector of its port, then the vector of the management
+//! engine.
 
 /// Number of user interrupts of a port.
 pub const INTERRUPTS: u8 = 4;

@@ -1,10 +1,9 @@
 //! An FPGA card with slots for accelerator functional units, like the Intel Programmable Acceleration Card.
 //!
-//! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: its registers, then those of the unit in the slot.
-//! Software finds them by feature headers, each with the distance to the next, and the ports by a list of the management engine. The
+//! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: its registers, then the registers of the unit in the
+//! slot. Software finds them by feature headers, each with the distance to the next, and the ports by a list of the management engine. The
 //! unit, an [`Afu`], accesses host memory, the card's own memory and interrupts through the [`Shell`]. A slot is configured with a
-//! [`BuiltInAfu`] or with a user's unit, while the others work. Register maps are those of the published designs, so that their
-//! drivers work.
+//! [`BuiltInAfu`] or with a user's unit, while the others work. Register maps come from the published designs, so that their drivers work.
 //!
 //! While the port is in reset, or the slot is empty, loads from the unit's registers return all ones and stores have no effect;
 //! both set bits of the port's error register. The upper half of BAR 0 is reserved in the published design; here it is memory, so
@@ -74,7 +73,7 @@ pub struct FpgaCard {
     posted: u64,
     /// Names of features that software has started and units do not have.
     missing: Vec<&'static str>,
-    /// Why requests of a unit were rejected, until that is told.
+    /// Why requests of a unit were rejected, until that is reported.
     rejected: Vec<&'static str>,
     /// A cycle of the interface clock.
     cycle: Span,

@@ -92,7 +92,7 @@ impl CounterControl {
         (self.0 & FILTER != 0).then_some((self.0 >> PORT & 3) as u8)
     }
 
-    /// Selects the events of one port, or those of all.
+    /// Selects the events of one port, or of all ports.
     #[must_use]
     pub fn with_port(self, port: Option<u8>) -> Self {
         let selected = port.map_or(0, |port| FILTER | u64::from(port) << PORT & PORT_MASK);

@@ -1,4 +1,4 @@
-//! A port: registers in BAR 2, before those of the unit in its slot, by which software resets the slot and reads errors.
+//! A port: registers in BAR 2, before the registers of the unit in its slot, by which software resets the slot and reads errors.
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
@@ -24,7 +24,7 @@ pub(super) enum ResetChange {
     Ends,
 }
 
-/// Offset of the AFU's registers from those of its port.
+/// Offset of the AFU's registers from the registers of its port.
 pub const AFU: u64 = 0x4_0000;
 /// Distance of the registers of two ports in BAR 2.
 pub const DISTANCE: u64 = 0x8_0000;

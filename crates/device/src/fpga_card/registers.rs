@@ -1,4 +1,4 @@
-//! Offsets of the registers that a driver uses: those of the management engine in BAR 0, those of the port in BAR 2.
+//! Offsets of the registers that a driver uses: registers of the management engine in BAR 0, and registers of the port in BAR 2.
 
 pub use super::management::{
     CLOCK_COUNTER, FABRIC_CONTROL, FABRIC_COUNTER, FATAL_ERRORS, FIRST_OWN_ERROR, INJECT,

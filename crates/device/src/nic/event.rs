@@ -6,7 +6,7 @@
 //! | 0.7 | 1 | phase: 1 in the first lap of the ring, 0 in the second, and so on |
 //! | 1 | 8 | 0 for success, or 1 and more for a [`Fault`], in their order |
 //! | 2 | 16 | the other queue pair |
-//! | 4 | 32 | bytes; of a PUT, those of its last packet |
+//! | 4 | 32 | bytes; of a PUT, the bytes of its last packet |
 //! | 8 | 64 | label (sent; PUT with a fault: a GET that failed), the address behind the last byte (PUT), or of the buffer (NAP) |
 
 use packet::Fault;
@@ -21,7 +21,7 @@ pub struct Event {
     pub fault: Option<Fault>,
     /// The other queue pair.
     pub peer: QueuePairId,
-    /// Bytes; of a PUT, those of its last packet.
+    /// Bytes; of a PUT, the bytes of its last packet.
     pub len: u32,
     /// The label of a sent descriptor or of a failed GET, the address after the last byte of a PUT, or the address of a NAP's
     /// buffer.

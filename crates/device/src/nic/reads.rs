@@ -37,7 +37,7 @@ type Asked = (FunctionId, Purpose);
 pub(super) struct Reads {
     pub(super) outstanding: Outstanding<Asked>,
     cycle: Span,
-    /// Cycles of a completion besides those of its words.
+    /// Cycles of a completion besides the cycles of its words.
     handling_cycles: u32,
     reorder_latency: Span,
     /// The traffic class of requests for descriptors and buffer addresses.

@@ -31,7 +31,7 @@ pub(super) enum Uploaded {
     Interrupt { function: u8, vector: u16 },
 }
 
-/// Most waiting write requests before the next packet is handled: those of one packet, and of a second one.
+/// Most waiting write requests before the next packet is handled: the requests of one packet, and of a second one.
 const MOST: usize = 4;
 
 impl Uploads {

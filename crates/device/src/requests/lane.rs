@@ -97,7 +97,7 @@ struct NonPosted<P> {
     atomic: Option<Atomic>,
 }
 
-/// The part of a read or an atomic operation that one packet asks for.
+/// The part of a read or an atomic operation that one packet requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     slot: usize,

@@ -1,6 +1,6 @@
 //! The requests of a device: their order, their packets, their tags, and what becomes of them.
 //!
-//! A device asks for reads, writes and atomic operations of any length. They leave in order as far as PCI Express demands it: functions do
+//! A device makes reads, writes and atomic operations of any length. They leave in order as far as PCI Express demands it: functions do
 //! not wait for each other, and reads take turns with posted requests. An engine that decides about each request uses [`Lane`], one that decides about each packet [`Tags`].
 
 mod lane;

@@ -111,7 +111,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The queues that request the output, in round-robin order; those of `later` come after all others.
+    /// The queues that request the output, in round-robin order; the queues of `later` come after all others.
     pub(super) fn in_turn(&self, later: u64) -> impl Iterator<Item = u32> + use<> {
         let next = self.next;
         let first = members((self.asked & !later).rotate_right(next));

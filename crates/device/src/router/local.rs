@@ -25,7 +25,7 @@ pub(super) struct Local {
     window: Window,
     targets: Vec<u64>,
     patterns: Arc<[Pattern]>,
-    /// The requester with the flows of the user logic; their addresses are those of the network.
+    /// The requester with the flows of the user logic; their addresses are addresses of the network.
     pub(super) source: Requester,
     /// The flows have nothing to send before this time.
     source_due: Time,

@@ -17,7 +17,7 @@
 //! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`CIRCUIT_COUNTERS`]; the model has none.
 //!
 //! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. [`ROUND_TRIP`] and
-//! [`TIME_PEER`], 32 bits each, are those of a circuit's peer timer; the model has none. All registers are
+//! [`TIME_PEER`], 32 bits each, are registers of a circuit's peer timer; the model has none. All registers are
 //! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
 //! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits. All are 0 after reset, but what `crossed` presets. In
 //! a circuit reserved words stay 0 and counters are read-only, where the model has memory.

@@ -157,12 +157,14 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
+    #[inline]
     fn prefetch(&self, action: &Action<Frame>) {
         if let Action::Receive(port, Frame::Tlp(_)) = action {
             self.ports.prefetch(Port(*port as u16));
         }
     }
 
+    #[inline]
     fn prefetch_rest(&self, action: &Action<Frame>, packets: &Packets) {
         if let Action::Receive(_, Frame::Tlp(frame)) = action {
             packets.prefetch_bytes(frame.packet);

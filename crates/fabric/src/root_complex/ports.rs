@@ -124,6 +124,7 @@ impl RootPorts {
     }
 
     /// Begins to load what a packet needs that arrives at `port`.
+    #[inline]
     pub(super) fn prefetch(&self, port: Port) {
         if let Some(port) = self.ports.get(port.index()) {
             port.link.prefetch(true);

@@ -43,6 +43,7 @@ impl Label for RootTimer {
             }
         }
     }
+    #[inline]
     fn from_number(number: u32) -> Self {
         match number {
             0 => RootTimer::Read,

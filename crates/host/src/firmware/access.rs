@@ -17,7 +17,7 @@ impl Registers {
         self.write_bytes(target, register, value, 0b1111).await;
     }
 
-    /// Replaces the bits of `mask` by those of `value`. Bytes outside `mask` are not written, because they may hold status bits
+    /// Gives the bits of `mask` their values in `value`. Bytes outside `mask` are not written, because they may hold status bits
     /// that a one clears.
     pub(super) async fn replace(
         &self,

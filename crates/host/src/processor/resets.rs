@@ -1,4 +1,4 @@
-//! Resets of devices, of which the operating system tells their drivers.
+//! Resets of devices, of which the operating system notifies their drivers.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::system::{DeviceRequest, ResetPhase, Wake};
 #[derive(Debug, Default)]
 pub(super) struct Resets(BTreeMap<u32, Device>);
 
-/// The state of the resets of a device, as its drivers are told of it.
+/// The state of the resets of a device, as its drivers are notified of it.
 #[derive(Clone, Debug, Default)]
 struct Device {
     /// The number of resets that have begun.
@@ -22,7 +22,7 @@ struct Device {
     is_in_reset: bool,
     /// Whether the device does not work after the last one.
     is_lost: bool,
-    /// Whether it has reported an error of which no driver was told.
+    /// Whether it has reported an error of which no driver was notified.
     has_error: bool,
     /// Calls that use the device.
     users: Vec<ThreadId>,
@@ -34,8 +34,8 @@ impl Resets {
         self.0.get(&message).map_or(0, |device| device.begun)
     }
 
-    /// What a call is told that asks whether the device works, and that uses it from then on: the number of resets, or nothing if it does
-    /// not work. None while it is in reset.
+    /// The answer to a call that checks whether the device works, and that uses it from then on: the number of resets, or nothing if it
+    /// does not work. None while it is in reset.
     pub(super) fn answer(&mut self, message: u32, thread: ThreadId) -> Option<Vec<u8>> {
         let device = self.0.entry(message).or_default();
         if device.is_in_reset {
@@ -63,12 +63,12 @@ impl Resets {
 }
 
 impl Processor {
-    /// Whether drivers were told of a reset that is not over.
+    /// Whether drivers were notified of a reset that is not over.
     pub fn is_resetting(&self) -> bool {
         self.resets.0.values().any(|device| device.is_in_reset)
     }
 
-    /// Tells the drivers of a device of a reset, and wakes those that wait for it. Returns whether the thread that tells them goes on at
+    /// Notifies the drivers of a device of a reset, and wakes the threads that wait for it. Returns whether the caller's thread goes on at
     /// once: it waits until no call uses a device that is about to be reset.
     fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
         for message in messages {
@@ -96,7 +96,7 @@ impl Processor {
         phase != ResetPhase::Prepare || self.resets.are_idle(messages)
     }
 
-    /// Tells the drivers of a device of an error: now those that wait for an interrupt, otherwise the next one that does.
+    /// Notifies the drivers of a device of an error: now the drivers that wait for an interrupt, otherwise the next one that does.
     fn warn(&mut self, messages: &[u32]) {
         for message in messages {
             let waits = State::InterruptOrReset(*message);

@@ -193,7 +193,7 @@ impl Rank {
         self.queue_word(status.from, answer).await;
     }
 
-    /// PUTs a message after the receiver's answer, and then tells the receiver by a NAP, which does not pass the data.
+    /// PUTs a message after the receiver's answer, and then notifies the receiver by a NAP, which does not pass the data.
     async fn move_message(&mut self, number: u32, (target, len): (u64, u32), receive: u32) {
         let Some(send) = self.outgoing.remove(&number) else {
             return;

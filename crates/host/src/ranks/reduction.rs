@@ -1,6 +1,6 @@
 //! The element types and operators of an all-reduce.
 
-/// A function that combines the numbers of the second argument into those of the first.
+/// A function that combines the numbers of the second argument into the numbers of the first.
 pub type Combine = fn(&mut [u8], &[u8]);
 
 kernel::choices! {
@@ -42,7 +42,7 @@ impl Number {
         }
     }
 
-    /// The function that combines such numbers.
+    /// The function that combines these numbers.
     pub fn combine(self, operator: Operator) -> Combine {
         macro_rules! by_operator {
             ($type:ty, $sum:path) => {

@@ -16,7 +16,7 @@ impl<T> PerChannel<T> {
     /// The place of the value of VC0.
     pub(crate) const FIRST: usize = offset_of!(Self, first);
 
-    /// The value of VC0, and those of the channels after it.
+    /// The value of VC0, and the values of the channels after it.
     pub(crate) fn new(first: T, others: Vec<T>) -> Self {
         PerChannel { others, first }
     }

@@ -1,4 +1,4 @@
-//! Errors of packets that arrive at a link end: what it tells the probes of them, and what it does about them.
+//! Errors of packets that arrive at a link end: what it reports of them to the probes, and what it does about them.
 
 use kernel::{Span, Time};
 use packet::{Frame, Incident, Observation, Site, TlpFrame, Verdict};

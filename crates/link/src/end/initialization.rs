@@ -134,7 +134,7 @@ impl LinkEnd {
         }
     }
 
-    /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised; what it tells is old otherwise.
+    /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised; its credits are out of date otherwise.
     pub(super) fn receive_channel_update(
         &mut self,
         credit: &Credit,

@@ -1,4 +1,4 @@
-//! ASPM L1 of a link end: when it asks, agrees or refuses, and when it leaves (PCIe Base 5.4.1.2).
+//! ASPM L1 of a link end: when it requests, accepts or refuses L1, and when it leaves (PCIe Base 5.4.1.2).
 
 use kernel::Time;
 use packet::{PacketId, Stamp};
@@ -81,7 +81,7 @@ impl LinkEnd {
         }
     }
 
-    /// Asks for L1 if the end has been idle for long enough.
+    /// Requests L1 if the end has been idle for long enough.
     pub(super) fn ask_if_idle(&mut self, cx: &mut impl EndContext) {
         if !self.power.may_ask() || self.state() != LinkState::L0 {
             return;

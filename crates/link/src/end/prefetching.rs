@@ -7,6 +7,7 @@ use super::LinkEnd;
 
 impl LinkEnd {
     /// Begins to load what the next packet of this end needs, which arrives or leaves.
+    #[inline]
     pub fn prefetch(&self, is_arrival: bool) {
         if is_arrival {
             self.prefetch_buffers();
@@ -18,6 +19,7 @@ impl LinkEnd {
     }
 
     /// Begins to load what is needed when a packet leaves this end's buffer.
+    #[inline]
     pub fn prefetch_buffers(&self) {
         kernel::prefetch(self, Self::POSTED..Self::POSTED + 1);
         kernel::prefetch(self, Self::COMMON..Self::COMMON + 1);
@@ -25,12 +27,14 @@ impl LinkEnd {
     }
 
     /// Begins to load the lists of packets that the next event of this end needs: of those that are kept for a replay, the oldest, which an
-    /// Ack releases, and of those that wait, the next, which is itself loaded if probes are told of it.
+    /// Ack releases, and of those that wait, the next, which is itself loaded if probes observe it.
+    #[inline]
     pub fn prefetch_packets(&self, packets: &Packets) {
         self.transmitter.prefetch_packets(packets);
     }
 
     /// Begins to load where packets of a source wait for the wire.
+    #[inline]
     pub fn prefetch_source(&self, source: u16) {
         self.transmitter.prefetch_source(source);
     }

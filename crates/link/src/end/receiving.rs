@@ -219,7 +219,7 @@ impl LinkEnd {
         }
     }
 
-    /// Does what a received DLLP asks for.
+    /// Acts on a received DLLP.
     fn obey(&mut self, dllp: Dllp, cx: &mut impl EndContext) {
         match dllp {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),

@@ -31,7 +31,7 @@ impl LinkEnd {
         self.take(step, cx);
     }
 
-    /// Goes to Recovery, because the data-link layer asks for it. The caller pumps.
+    /// Goes to Recovery, because the data-link layer requests it. The caller pumps.
     pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
         self.obey_command(LinkCommand::Retrain, cx);
     }
@@ -232,7 +232,7 @@ impl LinkEnd {
         self.outside_l0_from = self.ltssm.outside_l0_from(self.power.is_under_way());
     }
 
-    /// Tells the component of a change.
+    /// Notifies the component of a change.
     pub(super) fn tell(&mut self, change: LinkChange, cx: &mut impl EndContext) {
         self.changes.push_back(change);
         self.set(LinkTimer::Training, cx.now(), cx);

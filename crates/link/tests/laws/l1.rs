@@ -23,7 +23,7 @@ fn setup() -> Setup {
     }
 }
 
-/// A pair in which the right end, the lower one, asks for L1.
+/// A pair in which the right end, the lower one, requests L1.
 fn pair() -> Pair {
     let mut pair = Pair::ready(&setup());
     enable(&mut pair);

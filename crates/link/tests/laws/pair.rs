@@ -42,7 +42,7 @@ pub struct Setup {
     pub fails_at: Time,
     pub sris: bool,
     pub seed: u64,
-    /// Whether a probe is told of every frame.
+    /// Whether a probe observes every frame.
     pub is_watched: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct Pair {
     held: [VecDeque<Charge>; 2],
     /// The source and the charge of each packet, by number.
     sent: Vec<(u16, Charge)>,
-    /// The changes of the link that each end has told, with their times.
+    /// The changes of the link that each end has reported, with their times.
     pub changes: [Vec<(Time, LinkChange)>; 2],
     /// Whether the ends accept packets by the short way where they can.
     pub accepts: bool,

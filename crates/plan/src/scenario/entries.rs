@@ -73,7 +73,7 @@ pub fn forms() -> impl Iterator<Item = Row> {
     STRUCTURE.iter().copied().map(of_form)
 }
 
-/// The parameters of a fabric, with those of these models from outside.
+/// The parameters of a fabric, including the parameters of these models from outside.
 pub fn parameters(outside: &[ForeignModel]) -> Vec<Row> {
     let mut parameters = Vec::new();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
@@ -183,7 +183,7 @@ crate::structure! {
         name = "the file's name";
         /// Seed of all random streams.
         seed: Count = "1";
-        /// The version of Peerlane whose defaults the scenario was written for, such as "0.1"; a warning names each default that it uses and that has changed since. None for those of any version.
+        /// The version of Peerlane whose defaults the scenario was written for, such as "0.1"; a warning names each default that it uses and that has changed since. None for the defaults of any version.
         defaults = "none";
     }
     "profiles": {
@@ -195,7 +195,7 @@ crate::structure! {
         profile = "generic";
     }
     "io_ports": {
-        /// The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.
+        /// The hosts that the functions of the endpoint below belong to: the host of the physical function, then the hosts of the virtual functions.
         owners: List = "none";
     }
     "switches, devices": {

@@ -73,7 +73,7 @@ kernel::parameters! {
         /// speed mode, which registers show as generation 4.
         generation: Speed = Speed(Generation::Gen3), lifts "wire" to ["2", "3", "4", "5"], from "a common choice";
         /// Width: 1, 2, 4, 8, 12, 16 or 32 lanes.
-        lanes: Lanes = Lanes(16), lifts "wire" times [2, 4, 8, 16, 32] most "32", from "a common choice";
+        lanes: Lanes = Lanes(16), lifts "wire" times [2, 4, 8, 16] most "16", from "a common choice";
         /// Time of flight from one end to the other.
         delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
         /// Probability that a bit arrives wrong, in each direction.

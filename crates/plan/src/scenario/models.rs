@@ -1,11 +1,11 @@
-//! The device models that a scenario can name: those of the registry, and those from outside.
+//! The device models that a scenario can name: the models of the registry, and models from outside.
 
 use device::{EndpointParameters, ForeignModel};
 
 use super::device::{DeviceParameters, LEAVES};
 use super::entries::keys_of_devices;
 
-/// The device models from outside that a scenario can name besides those of the registry. A scenario never loads one.
+/// The device models from outside that a scenario can name besides the models of the registry. A scenario never loads one.
 #[derive(Clone, Debug, Default)]
 pub struct Models(Vec<ForeignModel>);
 

@@ -95,7 +95,7 @@ impl Quantity for Sides {
 pub const MOST_ROUTERS: usize = 16_384;
 
 kernel::parameters! {
-    /// Parameters of a generated network, besides those of its hosts, routers and fibres.
+    /// Parameters of a generated network, besides the parameters of its hosts, routers and fibres.
     pub struct NetworkParameters {
         /// "ring", "mesh" or "torus".
         shape: Shape = Shape::Torus, from "the announced network of the system tsukuba";

@@ -54,7 +54,7 @@ impl NodeKind {
         }
     }
 
-    /// The properties of a device; those of a plain one for any other node.
+    /// The properties of a device; the properties of a plain device for any other node.
     pub fn properties(&self) -> Properties {
         match self {
             Self::Device(_, device) => device.properties(),
@@ -355,7 +355,7 @@ impl Surroundings<'_> {
 }
 
 /// The most nodes. Our choice: some gigabytes of configuration spaces and links, and far below the 2^20 components that the order of
-/// events tells apart.
+/// events distinguishes.
 const MOST_NODES: usize = 1 << 17;
 
 pub(super) fn host() -> NodeKind {

@@ -8,7 +8,7 @@ kernel::parameters! {
     /// Parameters that every host, I/O port, switch and device has.
     pub struct NodeParameters {
         /// Max payload size in Device Control, set after enumeration as `setpci` would; none keeps the choice of enumeration.
-        max_payload: Option<Bytes> = None, from "the largest size that the root port and all functions below it support, as firmware chooses";
+        max_payload: Option<Bytes> = None, lifts "payload" to ["256 B", "512 B", "1024 B"], from "the largest size that the root port and all functions below it support, as firmware chooses";
         /// Whether the max payload size of this node may differ on purpose from that at the other end of a link. The end with the smaller one
         /// refuses larger packets as malformed, so that without this it is an error of the scenario.
         max_payload_mismatch: bool = false, from "our choice; PCIe Base 7.5.3.4: software sets sizes that every packet on a path fits";

@@ -26,7 +26,7 @@ pub(super) struct Profile<'a> {
     pub(super) port: PortParameters,
     /// The host parameters of the built-in profile at the bottom.
     pub(super) host: RootComplexParameters,
-    /// The keys that the scenario's profiles set above the built-in one, those of the base first.
+    /// The keys that the scenario's profiles set above the built-in one, the keys of the base first.
     pub(super) items: Vec<Item<'a>>,
 }
 

@@ -7,7 +7,7 @@ use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, Transact
 
 /// The data of a cache line: its bytes, or in a model of the protocol any value that can be compared.
 pub trait Data: Clone + Eq + Ord + Hash + Debug {
-    /// Replaces the bytes of `range` with those of `other`.
+    /// Replaces the bytes of `range` with the bytes of `other`.
     fn merge(&mut self, other: &Self, range: WriteRange);
     /// Executes an atomic operation; returns the previous value. None if the value is poisoned: then nothing is executed.
     fn change(&mut self, atomic: &LineAtomic) -> Option<u128>;
@@ -143,7 +143,7 @@ pub struct Message<D> {
 pub enum Content<D> {
     /// An agent's request to the home agent, for a line.
     Request(Line, Request<D>),
-    /// A snoop: the home agent asks an agent to give up rights to a line.
+    /// A snoop: the home agent requests that an agent gives up rights to a line.
     Snoop(Line, Snoop),
     /// The response to a snoop: the state that the agent keeps, and the data if memory is out of date.
     SnoopResponse(State, Option<D>),
@@ -167,9 +167,9 @@ pub enum Request<D> {
     ReadShared,
     /// Reads the line and caches it, to write it.
     ReadUnique,
-    /// Asks to write a line that the agent holds as [`State::SharedClean`].
+    /// A request to write a line that the agent holds as [`State::SharedClean`].
     CleanUnique,
-    /// Asks to write the whole line, without reading it.
+    /// A request to write the whole line, without reading it.
     MakeUnique,
     /// Writes back a line that the agent held as [`State::UniqueDirty`], and gives it up.
     WriteBackFull(D),

@@ -1,6 +1,6 @@
 //! Coherence messages between agents that share memory: their meaning and their bytes.
 //!
-//! Names are those of CCIX. Its messages and states are modelled as far as caches in accelerators need them. The widths of agent
+//! Names come from CCIX. Its messages and states are modelled as far as caches in accelerators need them. The widths of agent
 //! and transaction IDs, the line of 64 bytes and the two packet headers are CCIX's, too; the positions of fields are ours, as the
 //! specification is not public.
 

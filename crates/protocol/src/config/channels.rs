@@ -23,7 +23,7 @@ pub const LOAD_VC_TABLE: u32 = 1;
 pub const VC_ARBITRATION_SELECT: u32 = 0x7 << VC_ARBITRATION_SHIFT;
 /// Position of VC Arbitration Select.
 pub const VC_ARBITRATION_SHIFT: u32 = 1;
-/// VC Resource Capability of VC0, followed by its control and status; those of the other channels follow.
+/// VC Resource Capability of VC0, followed by its control and status; the registers of the other channels follow.
 pub const CHANNEL_RESOURCES: u16 = CHANNELS + 4;
 /// Number of registers of each channel.
 pub const RESOURCE_REGISTERS: u16 = 3;
@@ -81,7 +81,7 @@ pub struct VirtualChannels {
     pub extended: u8,
     /// Number of those that share the wire with VC0 by VC Arbitration Select. The others have strict priority, the highest VC ID first.
     pub low_priority: u8,
-    /// Number of ports that the port arbitration table tells apart, with the port itself; none where nothing is arbitrated by port.
+    /// Number of ports that the port arbitration table distinguishes, with the port itself; none where nothing is arbitrated by port.
     pub ports: Option<u8>,
 }
 
@@ -266,7 +266,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Does what a write to the register asks for besides changing its bits; `before` is the register's earlier value.
+    /// Has the effects of a write to the register besides the change of its bits; `before` is the register's earlier value.
     pub(super) fn write_channels(&mut self, register: u16, before: u32) {
         if !(CHANNELS..CHANNELS + CHANNELS_END).contains(&register)
             && !(PORT_TABLES..PORT_TABLES_END).contains(&register)

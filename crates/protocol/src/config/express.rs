@@ -257,7 +257,7 @@ impl ConfigSpace {
     }
 
     /// The attributes that the function may set in its requests: Enable Relaxed Ordering, Enable No Snoop and IDO Request Enable (PCIe
-    /// Base 7.5.3.4, 7.5.3.16). Those of a physical function apply to its virtual functions.
+    /// Base 7.5.3.4, 7.5.3.16). The attributes of a physical function apply to its virtual functions.
     pub fn attributes_allowed(&self) -> Attributes {
         let (control, more) = (self.read(DEVICE_CONTROL), self.read(DEVICE_CONTROL_2));
         Attributes {

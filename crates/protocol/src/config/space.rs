@@ -118,7 +118,7 @@ impl ConfigSpace {
         })
     }
 
-    /// Declares bits of `register`: the bits of `value` are set after reset, those of `writable` take the written value, and
+    /// Declares bits of `register`: the bits of `value` are set after reset, the bits of `writable` take the written value, and
     /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
         Arc::make_mut(&mut self.dwords)[usize::from(register)] |= value;
@@ -172,7 +172,7 @@ impl ConfigSpace {
     }
 
     /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
-    /// and those of the link.
+    /// and the bits of the link.
     pub fn function_level_reset(&mut self) {
         self.reset_fields(|field| if field.sticky { 0 } else { !field.kept });
     }
@@ -194,7 +194,7 @@ impl ConfigSpace {
         }
     }
 
-    /// A change by hardware: the bits of `mask` in `register` become those of `value`.
+    /// A change by hardware: the bits of `mask` in `register` take their values in `value`.
     pub(super) fn update(&mut self, register: u16, mask: u32, value: u32) {
         let dword = &mut Arc::make_mut(&mut self.dwords)[usize::from(register)];
         *dword = *dword & !mask | value & mask;

@@ -13,7 +13,7 @@ pub struct Invalidation {
     pub global: bool,
 }
 
-/// `ITag`, 0..=31: tells the outstanding Invalidate Requests of a device apart.
+/// `ITag`, 0..=31: identifies the outstanding Invalidate Requests of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InvalidateTag(u8);
 

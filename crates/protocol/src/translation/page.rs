@@ -23,7 +23,7 @@ impl Page {
     }
 }
 
-/// The rights of a device to a page, or the rights that it asks for: the bits W and R.
+/// The rights of a device to a page, or the rights that it requests: the bits W and R.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// None: the page is not resident, or the device has no rights to it.

@@ -1,4 +1,4 @@
-//! Page requests: a device asks for pages that are not resident, and gets one response for the group (PCIe Base 10.4).
+//! Page requests: a device requests pages that are not resident, and gets one response for the group (PCIe Base 10.4).
 
 use super::{Access, Page};
 

@@ -26,8 +26,7 @@ impl Maker for ObjectMaker {
                 .and_then(|object| PythonModel::new(&object, &self.model, device));
             made.map(|model| -> Box<dyn Model> { Box::new(model) })
                 .map_err(|error| {
-                    let (model, text) = (&self.model, error.to_string());
-                    let text = raised::said(&text).to_owned();
+                    let (model, text) = (&self.model, raised::described(py, &error));
                     raised::keep(py, error, |text| {
                         ModelError::new_err(format!(
                             "the model {model} of device {device} cannot be made: {text}"
@@ -101,9 +100,8 @@ impl PythonModel {
     }
 
     fn fail(&self, py: Python<'_>, shell: &mut Shell<'_>, error: PyErr) {
-        let text = error.to_string();
         let ns = shell.now_fs() as f64 / 1e6;
-        shell.fail(raised::said(&text));
+        shell.fail(&raised::described(py, &error));
         let (model, device) = (&self.model, &self.device);
         raised::keep(py, error, |text| {
             ModelError::new_err(format!(

@@ -8,7 +8,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicPtr, AtomicU64, Ordering};
 
-use peerlane_device::{Defect, Operation, Request, Severity, Shell, Ticket};
+use peerlane_device::{Defect, Misuse, Operation, Request, Severity, Shell, Ticket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -108,11 +108,24 @@ impl ModelShell {
     }
 
     fn ask(&self, function: u8, request: Request<'_>) -> PyResult<()> {
+        let refused = |misuse: Misuse| match (misuse, len_of(&request)) {
+            (Misuse::Length, Some(len)) => wrong(format!("{misuse}, not for {len} bytes")),
+            _ => wrong(misuse),
+        };
         if self.drops(function) {
-            return request.check().map_err(wrong);
+            return request.check().map_err(refused);
         }
         self.with(|shell| shell.of(function).ask(request))?
-            .map_err(wrong)
+            .map_err(refused)
+    }
+}
+
+/// The number of bytes that a request moves, if it moves any.
+fn len_of(request: &Request<'_>) -> Option<u64> {
+    match request {
+        Request::Read { len, .. } => Some(*len),
+        Request::Write { bytes, .. } => Some(bytes.len() as u64),
+        _ => None,
     }
 }
 
@@ -169,6 +182,11 @@ impl ModelShell {
 
     fn interrupt(&self, vector: u16, function: u8) -> PyResult<()> {
         self.ask(function, Request::Interrupt { vector })
+    }
+
+    /// The number of interrupt vectors of each function.
+    fn vectors(&self) -> PyResult<u16> {
+        self.with(|shell| shell.vectors().unwrap_or_default())
     }
 
     fn report(&self, severity: &str, function: u8) -> PyResult<()> {

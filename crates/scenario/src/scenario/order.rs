@@ -1,4 +1,4 @@
-//! The order in which keys are set: those of members of repeated tables after those of the tables.
+//! The order in which keys are set: the keys of members of repeated tables after the keys of the tables.
 
 use super::places::Place;
 use super::tables::{EVERY, LINKS, Steps, table_at};

@@ -1,4 +1,4 @@
-//! The tables of a scenario by their names: those of a section, and those of links; tables are added and removed.
+//! The tables of a scenario by their names: the tables of a section, and the tables of links; tables are added and removed.
 
 use super::{Scenario, below};
 use crate::form::Shape;

@@ -43,8 +43,8 @@ impl<'s> TableAt<'s> {
 }
 
 impl Scenario {
-    /// The keys that the tables of the scenario use without writing them: those of built-in profiles, and defaults. Keys of `[links]` count as
-    /// written in all links.
+    /// The keys that the tables of the scenario use without writing them: keys of built-in profiles, and defaults. Keys of `[links]` count
+    /// as written in all links.
     pub fn unwritten(&self) -> Vec<Unwritten<'_>> {
         let mut found = Vec::new();
         for used in self.all_tables() {

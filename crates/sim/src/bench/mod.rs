@@ -82,7 +82,7 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
 }
 
 /// A torus of `side` times `side` routers whose user logic sends messages of [`MESSAGE`] bytes to any of them, at half of what its
-/// fibres can carry of such traffic, until they have made some `hops` hops together.
+/// fibres can carry of this traffic, until they have made some `hops` hops together.
 pub fn torus_scenario(side: u16, hops: u64) -> String {
     let (nodes, side) = (f64::from(side) * f64::from(side), f64::from(side));
     // A frame of 276 bytes takes 9 cycles of 32 bytes at 5 GB/s; uniform traffic loads the fibres of a ring by side / 8.

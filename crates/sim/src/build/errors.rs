@@ -91,7 +91,7 @@ pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
     drivers
 }
 
-/// The drivers of the device `node`, which its host tells of a reset; none if no driver of the host works with it.
+/// The drivers of the device `node`, which its host notifies of a reset; none if no driver of the host works with it.
 pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     let planned = &plan.nodes[node];
     let costs = plan.nodes[planned.root].kind.costs()?;

@@ -41,7 +41,7 @@ pub struct Requests {
     pub replies: Vec<(usize, Reply)>,
 }
 
-/// Builds the components of `plan`, first those of nodes, by index, then controllers, and the world that connects them.
+/// Builds the components of `plan`, first nodes, by index, then controllers, and the world that connects them.
 pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for wire in wires(plan) {

@@ -15,7 +15,7 @@ kernel::parameters! {
         hold: Span = Span::from_us(2_000), from "our choice: as Linux does; PCIe Base 7.5.1.3.13 asks for 1 ms";
         /// Whether the host then writes the registers below again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
-        /// Whether the host tells the drivers of the devices below before and after: they leave their device alone meanwhile, set it up
+        /// Whether the host notifies the drivers of the devices below before and after: they leave their device alone meanwhile, set it up
         /// again, and move once more what was lost.
         drivers: bool = false, from "our choice: a reset that nobody expects; Linux tells drivers of resets that it makes";
     }

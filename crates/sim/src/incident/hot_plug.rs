@@ -33,10 +33,10 @@ kernel::parameters! {
         /// Time from the insertion to the first configuration request of the host to the node.
         wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms from the end of training";
         /// Whether the host then writes the registers of the node, and of all nodes below it, that its firmware has set. A host with
-        /// hot_plug always does so for nodes with a slot, after its own link_up_wait.
+        /// hot_plug always writes them for nodes with a slot, after its own link_up_wait.
         restore: bool = true, from "our choice: as operating systems do, with the resources of the slot";
-        /// Whether the host tells the drivers of the devices that were put in, which set them up, and move once more what was lost. Where it
-        /// serves the slot, driver_recovery of the host says so.
+        /// Whether the host notifies the drivers of the devices that were put in, which set them up, and move once more what was lost.
+        /// Where it serves the slot, driver_recovery of the host says so.
         drivers: bool = false, from "our choice: drivers know of no removal";
     }
 }

@@ -46,7 +46,7 @@ fn check(place: &Place<'_>) -> Result<(), Wrong> {
     place.without_coherence()
 }
 
-/// Writes Link Disable of the port above `node`; the host then sets up what is below, and tells the drivers.
+/// Writes Link Disable of the port above `node`; the host then sets up what is below, and notifies the drivers.
 fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, (restores, tells): (bool, bool)) {
     let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
         return;

@@ -1,4 +1,4 @@
-//! Data that goes bad: bytes of a memory, or those of the next packets that a node sends (PCIe Base 2.7.2).
+//! Data that goes bad: bytes of a memory, or of the next packets that a node sends (PCIe Base 2.7.2).
 
 use kernel::Bytes;
 

@@ -54,7 +54,7 @@ impl Scene<'_> {
         Some(above.functions.id_of(FunctionPlace::Port(port)))
     }
 
-    /// The port `function` with all that is below it, from `node` on; with the drivers there, if they are told of a reset.
+    /// The port `function` with all that is below it, from `node` on; with the drivers there, if they are notified of a reset.
     pub(crate) fn port_below(&self, function: FunctionId, node: usize, drivers: bool) -> PortBelow {
         let drivers = drivers.then(|| drivers_below(self.plan, node));
         PortBelow {
@@ -110,7 +110,7 @@ impl Scene<'_> {
         fx.observe(Observation::event(what));
     }
 
-    /// The drivers of the device `node`, which its host tells of a reset.
+    /// The drivers of the device `node`, which its host notifies of a reset.
     pub(crate) fn drivers_of(&self, node: usize) -> Option<Informed> {
         drivers_of(self.plan, node)
     }

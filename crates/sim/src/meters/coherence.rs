@@ -1,5 +1,5 @@
 //! The invariants of coherence, checked during a run: an agent that may write a line holds it alone, and all agents that may read a
-//! line have the same bytes, which are those of memory unless an agent holds the line dirty.
+//! line have the same bytes, which are the bytes of memory unless an agent holds the line dirty.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -96,7 +96,7 @@ impl Latencies {
         self.counts.add(latency.as_fs() / 1000, 1);
     }
 
-    /// Begins to load what tells where a latency is counted.
+    /// Begins to load the data by which the place of a latency is found.
     pub(super) fn prefetch_place(&self, latency: Span) {
         self.counts.prefetch_place(latency.as_fs() / 1000);
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Three digits: a value is told to one part in a thousand, and its count to the last one.
+        /// Three digits: a value is reported to one part in a thousand, and its count to the last one.
         #[test]
         fn a_histogram_holds_every_latency(mut ps in prop::collection::vec(1_u64..1_000_000_000, 1..200)) {
             let latency = told(&ps);

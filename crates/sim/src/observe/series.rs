@@ -30,10 +30,12 @@ pub struct Sample {
     pub at: Time,
     /// Bytes delivered so far of each of the [`columns`].
     pub delivered: Box<[u64]>,
-    /// Both directions of all links and cables, and then of all links between sockets.
+    /// Both directions of all links and cables.
     pub links: Box<[LinkSample]>,
+    /// Both directions of all links between sockets.
+    pub sockets: Box<[WireSample]>,
     /// Both directions of all fibres.
-    pub fibres: Box<[FibreSample]>,
+    pub fibres: Box<[WireSample]>,
 }
 
 /// The state of one direction of a link.
@@ -49,10 +51,10 @@ pub struct LinkSample {
     pub replay_buffer_bytes: u32,
 }
 
-/// The state of one direction of a fibre.
+/// The state of one direction of a fibre, or of a link between sockets.
 #[derive(Clone, Copy, Debug)]
-pub struct FibreSample {
-    /// Time in which the fibre was busy so far.
+pub struct WireSample {
+    /// Time in which the wire was busy so far.
     pub busy: Span,
     /// Payload sent so far.
     pub payload_bytes: u64,
@@ -202,15 +204,13 @@ impl Sample {
                 replay_buffer_bytes: one.end.replay_buffer_bytes() as u32,
             }
         });
-        let sockets = socket_links(seen.plan, seen.models, at).map(|one| LinkSample {
+        let sockets = socket_links(seen.plan, seen.models, at).map(|one| WireSample {
             busy: one.counters.busy,
             payload_bytes: one.counters.payload_bytes,
-            waiting: 0,
-            replay_buffer_bytes: 0,
         });
         let fibres = fibre_ends(seen.plan, seen.models).map(|one| {
             let counters = one.end.counters(at);
-            FibreSample {
+            WireSample {
                 busy: counters.busy,
                 payload_bytes: counters.payload_bytes,
             }
@@ -218,7 +218,8 @@ impl Sample {
         Sample {
             at,
             delivered: delivered.collect(),
-            links: links.chain(sockets).collect(),
+            links: links.collect(),
+            sockets: sockets.collect(),
             fibres: fibres.collect(),
         }
     }
@@ -229,7 +230,7 @@ impl Sample {
     }
 
     fn values(&self) -> usize {
-        self.delivered.len() + self.links.len() + self.fibres.len()
+        self.delivered.len() + self.links.len() + self.sockets.len() + self.fibres.len()
     }
 }
 
@@ -248,6 +249,7 @@ mod tests {
             at,
             delivered: Box::default(),
             links: vec![link; 1 << 14].into(),
+            sockets: Box::default(),
             fibres: Box::default(),
         }
     }

@@ -30,7 +30,7 @@ pub struct IommuResult {
     pub longest_wait_ns: f64,
 }
 
-/// The results of all hosts that translate the addresses of requests from below, of all or of those of processes.
+/// The results of all hosts that translate the addresses of requests from below, of all requests or of the requests of processes.
 pub(super) fn iommus(plan: &FabricPlan, models: &[Model]) -> Vec<IommuResult> {
     let hosts = plan.nodes.iter().zip(models).zip(&plan.identities);
     let translating = hosts.filter(|(_, maps)| !maps.is_empty());

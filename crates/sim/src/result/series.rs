@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use serde::Serialize;
 
-use crate::observe::reading::{fibre_ends, link_ends};
+use crate::observe::reading::{fibre_ends, link_ends, socket_links};
 use crate::observe::series::{Sample, Sampled, Series, columns};
 
 /// Rates and queue lengths over time. Each list has a value for each interval, which ends at the time in `end_ns`.
@@ -19,6 +19,9 @@ pub struct SeriesResult {
     pub flows: Vec<FlowSeries>,
     /// Both directions of every link.
     pub links: Vec<LinkSeries>,
+    /// Both directions of every link between sockets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<SocketSeries>,
     /// Both directions of every fibre.
     pub fibres: Vec<FibreSeries>,
 }
@@ -51,6 +54,19 @@ pub struct LinkSeries {
     pub replay_buffer_bytes: Vec<u32>,
 }
 
+/// One direction of a link between sockets over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct SocketSeries {
+    /// The link's name.
+    pub id: String,
+    /// Direction, as in the result of the link.
+    pub direction: &'static str,
+    /// Share of each interval in which the link was busy.
+    pub utilisation: Vec<f64>,
+    /// Payload whose transmission began in each interval, by its length.
+    pub payload_bytes_per_second: Vec<f64>,
+}
+
 /// One direction of a fibre over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct FibreSeries {
@@ -76,6 +92,7 @@ pub(crate) fn of(series: &Series, seen: Sampled<'_>, now: Time) -> SeriesResult 
     let steps: Vec<Step<'_>> = samples.windows(2).map(|two| (two[0], two[1])).collect();
     let flows = columns(seen.workloads).enumerate();
     let links = link_ends(seen.plan, seen.models).enumerate();
+    let sockets = socket_links(seen.plan, seen.models, now).enumerate();
     let fibres = fibre_ends(seen.plan, seen.models).enumerate();
     SeriesResult {
         interval_ns: series.interval().as_ns(),
@@ -96,6 +113,16 @@ pub(crate) fn of(series: &Series, seen: Sampled<'_>, now: Time) -> SeriesResult 
                 payload_bytes_per_second: rates(&steps, |sample| sample.links[index].payload_bytes),
                 waiting_tlps: ends(&steps, |sample| sample.links[index].waiting),
                 replay_buffer_bytes: ends(&steps, |sample| sample.links[index].replay_buffer_bytes),
+            })
+            .collect(),
+        sockets: sockets
+            .map(|(index, one)| SocketSeries {
+                id: one.id,
+                direction: one.direction,
+                utilisation: shares(&steps, |sample| sample.sockets[index].busy),
+                payload_bytes_per_second: rates(&steps, |sample| {
+                    sample.sockets[index].payload_bytes
+                }),
             })
             .collect(),
         fibres: fibres

@@ -66,8 +66,11 @@ impl Point<'_> {
                 })
             }
             Point::Sample(sample) => {
-                let link = &sample.links[index];
-                (link.busy, link.payload_bytes)
+                let socket = || &sample.sockets[index - sample.links.len()];
+                sample.links.get(index).map_or_else(
+                    || (socket().busy, socket().payload_bytes),
+                    |link| (link.busy, link.payload_bytes),
+                )
             }
         }
     }

@@ -75,8 +75,8 @@ pub enum AccessError {
     )]
     NoWindow(String, String),
     /// The device has fewer functions.
-    #[error("{0} has no function {1}; write a larger virtual_functions for it")]
-    NoFunction(String, u8),
+    #[error("function {1} of {0}: virtual_functions is {2}; use 0 to {2}, or write a larger one")]
+    NoFunction(String, u8, usize),
     /// Workloads and ranks use all functions.
     #[error(
         "no function of {0} is left: workloads of the scenario or other ranks use them; write a larger virtual_functions for it, or fewer flows"
@@ -105,7 +105,8 @@ pub enum AccessError {
     NoVectors(String, u8),
     /// The function has fewer vectors.
     #[error(
-        "{0} has no interrupt vector {1}; name 0 to {2}, or write a larger msix_vectors for it"
+        "vector {1} of {0}: msix_vectors is {2}; use 0 to {last}, or write a larger one",
+        last = .2 - 1
     )]
     NoVector(String, u32, u16),
     /// Only FPGA cards have a slot.
@@ -173,7 +174,7 @@ impl AccessError {
     }
 
     /// The failure of a read that a completion with this status has ended.
-    fn of_status(status: Status, address: u64) -> Self {
+    pub(super) fn of_status(status: Status, address: u64) -> Self {
         match status {
             Status::CompleterAbort => AccessError::CompleterAbort(address),
             Status::Poisoned => AccessError::PoisonedData(address),

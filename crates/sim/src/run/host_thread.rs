@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use host::{DriverParameters, Processor, System, ThreadId};
+use host::{DriverParameters, LoadFailure, Processor, System, ThreadId};
 use kernel::{Span, Time};
 
 use crate::model::Model;
@@ -179,6 +179,14 @@ impl HostThread {
     pub fn take(&self) -> Option<Vec<u8>> {
         self.desk.is_done.store(false, Ordering::Relaxed);
         self.desk.bytes().take()
+    }
+
+    /// The reason why the last load, which was from `address`, has no data, and gave all ones; `None` if it has data.
+    pub fn load_failure(&self, simulation: &mut Simulation, address: u64) -> Option<AccessError> {
+        match self.processor(simulation).load_failure(self.thread)? {
+            LoadFailure::Status(status) => Some(AccessError::of_status(status, address)),
+            LoadFailure::TimedOut => Some(AccessError::NoAnswer(address)),
+        }
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -148,11 +148,8 @@ impl Simulation {
         let all = node.vectors_of(function);
         let all = all.ok_or_else(|| AccessError::NoVectors(device.to_owned(), function))?;
         if vector >= all.count.into() {
-            return Err(AccessError::NoVector(
-                device.to_owned(),
-                vector,
-                all.count - 1,
-            ));
+            let device = device.to_owned();
+            return Err(AccessError::NoVector(device, vector, all.count));
         }
         Ok(Vector {
             entry: all.table + u64::from(vector) * MSIX_ENTRY,
@@ -267,7 +264,10 @@ impl Simulation {
         let place = self.attachment(nic)?;
         let id = QueuePairId::new(place.processor, function, pair);
         let page = self.plan().nodes[node].doorbells(id.function());
-        let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
+        let page = page.ok_or_else(|| {
+            let last = self.plan().nodes[node].functions.virtual_places().count();
+            AccessError::NoFunction(nic.to_owned(), function, last)
+        })?;
         let host = self.host_of(nic)?;
         let area = self.allocate(&host, area(entries))?;
         Ok(QueuePairPlace {

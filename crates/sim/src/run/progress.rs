@@ -15,7 +15,7 @@ pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// The shares of the workloads that can be told.
+/// The shares of the workloads that are known.
 fn shares_done(plan: &Plan, meter: &Meter, now: Time) -> impl Iterator<Item = f64> {
     let all = plan.workloads.iter();
     all.filter_map(move |one| one.share_done(meter, now))

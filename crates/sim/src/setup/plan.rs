@@ -73,7 +73,7 @@ impl Plan {
         })
     }
 
-    /// The flows, including those of messages, in the order of their numbers.
+    /// The flows, including the flows of messages, in the order of their numbers.
     pub fn flows(&self) -> impl Iterator<Item = &FlowPlan> {
         self.workloads.iter().filter_map(|one| one.workload.flow())
     }

@@ -36,7 +36,8 @@ pub fn schema(outside: &Models) -> Value {
 struct Rows(Vec<Row>);
 
 impl Rows {
-    /// The rows for tables of a section: for those of one model, or for all of them. A profile has the parameters of all nodes that may have it.
+    /// The rows for tables of a section: for the tables of one model, or for all of them. A profile has the parameters of all nodes that
+    /// may have it.
     fn of<'r>(&'r self, section: &str, model: Option<&str>) -> impl Iterator<Item = &'r Row> {
         let profiled = self.0.iter().find(|row| row.declaration.key == "profile");
         let profiled = profiled.filter(|_| section == "profiles");
@@ -64,7 +65,7 @@ impl Rows {
         }
     }
 
-    /// The keys of a table. Editors complete those of all models.
+    /// The keys of a table. Editors complete the keys of all models.
     fn properties(
         &self,
         section: &str,

@@ -54,7 +54,7 @@ impl PlannedWorkload {
         })
     }
 
-    /// The share that is done at `now`, 0 to 1, if that can be told: of the amount, or of the duration.
+    /// The share that is done at `now`, 0 to 1, if that is known: of the amount, or of the duration.
     pub(crate) fn share_done(&self, meter: &Meter, now: Time) -> Option<f64> {
         let kind = self.workload.kind();
         if kind.amount(0).is_none()

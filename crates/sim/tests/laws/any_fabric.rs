@@ -40,7 +40,7 @@ struct Retraining {
 struct Node {
     /// Which of the host and the switches it is below, and which socket if that is the host.
     above: (Index, Index),
-    /// Generation and lanes, where they are not those of all links.
+    /// Generation and lanes, where they differ from the ones of all links.
     link: Option<(u32, u32)>,
     port: String,
 }
@@ -635,7 +635,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(30) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(15) })]
     #[test]
     fn the_number_of_threads_changes_nothing_in_a_tree(mut scenario in scenario(), is_traced: bool) {
         // Incidents need one thread.

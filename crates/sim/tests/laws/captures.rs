@@ -1,4 +1,4 @@
-//! A filtered capture is the part of the whole one that meets the filter, and no capture changes the run.
+//! A filtered capture is the part of the whole one that matches the filter, and no capture changes the run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -296,7 +296,7 @@ fn completions_pass_an_address_if_their_requests_do() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// The ordered sets of an idle wire are told together, so they are looked at elsewhere.
+    /// The ordered sets of an idle wire are reported together, so they are looked at elsewhere.
     #[test]
     fn a_window_takes_what_begins_in_it(from in 0_u64..12_000, length in 1_u64..12_000) {
         let window = FilterOptions {

@@ -112,7 +112,7 @@ fn strict_priority_starves_the_lower_channel() {
     assert!((share(&turns.run()) - 0.5).abs() < 0.002);
 }
 
-/// A request of a class with strict priority waits for the packet on the wire at most; by phases it waits for those of the others.
+/// A request of a class with strict priority waits for the packet on the wire at most; by phases it waits for the packets of the others.
 #[test]
 fn a_class_with_priority_does_not_wait_for_the_load_of_the_others() {
     let latency = |switch| {
@@ -403,7 +403,7 @@ proptest! {
     }
 }
 
-/// Two devices below a switch, with flows of two classes at the beginning and after 1 ms; `keys` are those of the link above `e`.
+/// Two devices below a switch, with flows of two classes at the beginning and after 1 ms; `keys` are the keys of the link above `e`.
 fn changing(keys: &str) -> String {
     let device = |name: &str, keys: &str| {
         format!(

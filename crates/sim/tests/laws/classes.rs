@@ -1,4 +1,4 @@
-//! Traffic classes of a device's descriptors and interrupts beside those of its data: what waits for what, and what overtakes it.
+//! Traffic classes of a device's descriptors and interrupts beside the classes of its data: what waits for what, and what overtakes it.
 
 use std::fmt::Write;
 
@@ -80,7 +80,7 @@ fn return_of_read(keys: &str, read: &str) -> f64 {
     result.flow("r").returned_ns.expect("a call")
 }
 
-/// PCIe Base 2.5: packets of one channel do not wait for those of another, also in the device that makes both.
+/// PCIe Base 2.5: packets of one channel do not wait for packets of another, also in the device that makes both.
 #[test]
 fn blocked_data_does_not_delay_interrupts_and_descriptors_of_another_channel() {
     let together = return_of_read("", "");

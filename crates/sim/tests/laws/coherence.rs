@@ -476,7 +476,7 @@ fn after_a_core(direction: &str, more: &str) -> Simulation {
     simulation
 }
 
-/// PCIe Base 2.2.6.5: No Snoop asks for no coherence, and the software that enables it has to flush caches itself.
+/// PCIe Base 2.2.6.5: No Snoop needs no coherence, and the software that enables it has to flush caches itself.
 #[test]
 fn a_read_without_snoop_finds_the_stale_bytes_of_memory() {
     let latency = |simulation: &Simulation| {

@@ -108,7 +108,7 @@ fn machine(event: &Event, device: &str, at: u32) -> String {
     )
 }
 
-/// Checks that a driver has kept its contract: flows are complete, and accesses that are lost are told as failed.
+/// Checks that a driver has kept its contract: flows are complete, and accesses that are lost are reported as failed.
 fn check(result: &RunResult, text: &str) {
     for flow in &result.flows {
         let said = &result.incidents;

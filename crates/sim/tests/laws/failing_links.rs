@@ -198,7 +198,7 @@ fn is_hit(flow: &str, failing: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(16))]
     /// Whichever link fails, with bit errors on all links: no packet and no credit stays behind, and flows that it does not
     /// concern arrive.
     #[test]

@@ -1,4 +1,4 @@
-//! A thread of a host that is told from outside what to do.
+//! A thread of a host that is commanded from outside.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};

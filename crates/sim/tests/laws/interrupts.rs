@@ -1,4 +1,4 @@
-//! Interrupts by MSI-X over a fabric: tables that hosts write, masks, pending bits, and drivers that are told their vectors.
+//! Interrupts by MSI-X over a fabric: tables that hosts write, masks, pending bits, and drivers that receive their vectors.
 
 use host::queue_pair::ENTRIES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -278,7 +278,7 @@ fn each_virtual_function_has_a_table_of_its_own() {
     }
 }
 
-/// A unit that raises the interrupt that software asks for.
+/// A unit that raises the interrupt that software requests.
 #[derive(Debug)]
 struct Bell;
 

@@ -198,7 +198,7 @@ fn the_answer_of_memory_does_not_pass_an_older_write_of_the_cpu() {
     assert_eq!(order, [Some("MWr"), Some("MWr"), Some("CplD")]);
 }
 
-/// PCIe Base 2.4.1, A2b and B2b: what the table permits to pass a write that is blocked in the middle, does so at once.
+/// PCIe Base 2.4.1, A2b and B2b: what the table permits to pass a write that is blocked in the middle, passes at once.
 #[test]
 fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
     let relaxed = Attributes {

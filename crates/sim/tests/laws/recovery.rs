@@ -1,4 +1,4 @@
-//! Drivers that are told of a reset of their device: they set it up again, and move once more what was lost.
+//! Drivers that are notified of a reset of their device: they set it up again, and move once more what was lost.
 
 use proptest::prelude::*;
 use proptest::sample::select;

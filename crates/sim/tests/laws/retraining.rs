@@ -1,4 +1,4 @@
-//! Links that go through Recovery: with other rates and widths, when software asks, and under load (PCIe Base 4.2.6.4, 7.5.3.7).
+//! Links that go through Recovery: with other rates and widths, on a request of software, and under load (PCIe Base 4.2.6.4, 7.5.3.7).
 
 use kernel::{Span, Time};
 use proptest::collection::vec;

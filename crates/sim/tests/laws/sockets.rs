@@ -260,7 +260,7 @@ fn a_write_holds_its_buffer_until_it_is_across() {
     close(stall, 96.0 * (1400.0 - 74.0), 3.0);
 }
 
-/// The host has room for two writes and tells of it when both have left. The first goes to a memory that is busy for long, the
+/// The host has room for two writes and returns their credits when both have left. The first goes to a memory that is busy for long, the
 /// second to one that is not, and the third needs the room of both.
 #[test]
 fn a_write_to_a_quick_memory_leaves_its_buffer_after_one_to_a_slow_memory() {

@@ -1,4 +1,4 @@
-//! Devices that do as they are told, around a switch or a root complex.
+//! Devices that are commanded, around a switch or a root complex.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use protocol::{
 };
 use transaction::{Functions, Marks, PageSize, PortFunction};
 
-/// A device that sends what it is told and keeps what it is given until it is told to free it.
+/// A device that sends on command, and keeps what it receives until a command to free it.
 pub struct Stub {
     link: LinkEnd,
     pub held: VecDeque<Charge>,
@@ -278,7 +278,7 @@ impl Kind {
 }
 
 impl Star {
-    /// `stubs` devices; `inner` describes the ports of the middle, `outer` those of the stubs.
+    /// `stubs` devices; `inner` describes the ports of the middle, `outer` the ports of the stubs.
     pub fn new(kind: Kind, stubs: usize, inner: &PortParameters, outer: &PortParameters) -> Self {
         Self::with_errors(kind, stubs, inner, outer, 0.0, 1)
     }

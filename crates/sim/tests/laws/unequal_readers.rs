@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 
-/// A device on a Gen1 x1 link and one on a Gen3 x8 link, below a switch on a Gen3 x8 link; `readers` of them read. The slow device asks
-/// for 32 KiB at a time, twice what the receive buffer of the switch holds.
+/// A device on a Gen1 x1 link and one on a Gen3 x8 link, below a switch on a Gen3 x8 link; `readers` of them read. The slow device requests
+/// 32 KiB at a time, twice what the receive buffer of the switch holds.
 fn below_a_switch(switch: &str, readers: &[&str]) -> String {
     let device = |name: &str, link: &str, tags: u32| {
         format!("[devices.{name}]\nupstream = {{ to = \"s\"{link} }}\ntags = {tags}\n")

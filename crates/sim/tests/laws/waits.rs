@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 
-/// The share of the time of `flow` that it waited for `kind`, with the limit that is told.
+/// The share of the time of `flow` that it waited for `kind`, with the limit that is reported.
 fn share(text: &str, flow: &str, kind: &str) -> (f64, String) {
     let mut simulation = simulation(text);
     simulation.watch_waits();

@@ -1,4 +1,4 @@
-"""The tables of an explanation: the shares of each flow, its limit in words, and what if."""
+"""The tables of an explanation: the first sentence, bottlenecks with what helps, and the flows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from rich.text import Text
 
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import gigabytes, percent
-from peerlane.results.explanation import (
-    MOST_LIMITED_ALIKE,
-    limited_alike,
-    slowest,
-    told,
-    without_numbers,
-)
+from peerlane.results.bottleneck import said, without_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from peerlane.results.explanation import Explanation, FlowExplanation, Value, WhatIf
+    from peerlane.results.bottleneck import Bottleneck
+    from peerlane.results.explanation import Explanation, FlowExplanation
 
 _BAR = 20
 """Width of the bar of a share of 1."""
@@ -29,37 +24,64 @@ MOST_ALIKE = 4
 """Of flows that are alike the slowest is shown, where there are more."""
 
 
-def explain(explanation: Explanation, *, each: bool = False) -> RenderableType:
-    """The shares of each flow, its limit in words, and what comes when it is lifted.
+def explain(
+    explanation: Explanation, *, each: bool = False, shares: bool = False
+) -> RenderableType:
+    """The sentence of the fabric, its bottlenecks, and the flows.
 
-    Of many that are alike the slowest is shown, but `each` shows all.
+    Of many flows that are alike the slowest is shown, but `each` shows all. `shares` shows all that
+    flows wait for; so it is where there is one flow.
     """
-    parts: list[RenderableType] = [Text(f"{explanation.name}: seed {explanation.seed}")]
-    for alike in _groups(explanation.flows):
-        if each or len(alike) <= MOST_ALIKE:
-            for flow in alike:
-                parts += ["", *_flow(flow)]
-            continue
-        shown = slowest(alike)
-        parts += ["", *_flow(shown), _others(shown, alike)]
+    parts: list[RenderableType] = [Text(explanation.sentence, "bold"), ""]
+    parts += [Text(f"{explanation.name}: seed {explanation.seed}"), ""]
+    for number, one in enumerate(explanation.bottlenecks):
+        parts += [Text(one.sentence, "bold"), ""] if number else []
+        parts += _bottleneck(one)
+    flows = explanation.flows
+    if each or shares or len(flows) == 1:
+        parts += [part for flow in flows for part in _shares(flow)]
+    else:
+        parts += _flows(flows)
     return Group(*parts)
 
 
-def _groups(flows: Iterable[FlowExplanation]) -> Iterable[list[FlowExplanation]]:
-    """The flows that are alike, in the order of the first of each."""
-    groups: dict[tuple[str, ...], list[FlowExplanation]] = {}
-    for alike in limited_alike(flows):
-        for flow in alike:
-            is_one = len(alike) > MOST_LIMITED_ALIKE
-            form = (without_numbers(flow.sentence),) if is_one else _form(flow)
-            groups.setdefault(form, []).append(flow)
-    return groups.values()
+def _bottleneck(one: Bottleneck) -> Iterator[RenderableType]:
+    """What helps at a bottleneck, and what does not."""
+    rows = list(said(one))
+    if len(rows) > 1:
+        table = Sheet("what if", advice="widen the terminal or use --json")
+        table.numbers("GB/s", *["GB/s each"] * (len(one.flows) > 1))
+        table.add_column("then", "prose")
+        for way, rates, then in rows:
+            total = gigabytes(rates.total) if way != "each alone" else ""
+            table.add_row(way, total, *[rates.each] * (len(one.flows) > 1), then)
+        yield table
+    for reason in one.not_lifted:
+        yield Text(f"not lifted: {reason}", "dim")
+    if one.not_lifted:
+        yield ""
 
 
-def _form(flow: FlowExplanation) -> tuple[str, ...]:
-    """What alike flows have in common: all that is said in words, but for the numbers in it."""
-    told_ = (flow.sentence, *(_what_if(one).plain for one in flow.what_if), *flow.not_lifted)
-    return tuple(map(without_numbers, told_))
+def _flows(flows: Sequence[FlowExplanation]) -> Iterator[RenderableType]:
+    """A row for each flow; of many that are alike, for the slowest."""
+    groups: dict[str, list[FlowExplanation]] = {}
+    for flow in flows:
+        groups.setdefault(without_numbers(flow.sentence), []).append(flow)
+    table = Sheet("flow")
+    table.numbers("GB/s", "share")
+    table.add_column("waits for", "prose")
+    lines = []
+    for alike in groups.values():
+        shown = alike
+        if len(alike) > MOST_ALIKE:
+            slowest = min(alike, key=_rate)
+            shown = [slowest]
+            lines += [_others(slowest, alike)]
+        for flow in shown:
+            share, waits = flow.waits
+            table.add_row(flow.id, gigabytes(flow.bytes_per_second), share, waits)
+    yield table
+    yield from lines
 
 
 def _others(shown: FlowExplanation, alike: Sequence[FlowExplanation]) -> Text:
@@ -73,41 +95,18 @@ def _rate(flow: FlowExplanation) -> float:
     return flow.bytes_per_second or 0.0
 
 
-def _flow(flow: FlowExplanation) -> Iterator[RenderableType]:
+def _shares(flow: FlowExplanation) -> Iterator[RenderableType]:
+    """All that a flow waits for."""
     yield Text(f"{flow.id}: {gigabytes(flow.bytes_per_second)} GB/s", "bold")
     if flow.shares:
-        yield _shares(flow)
-    yield Text(f"{flow.sentence}.")
-    for one in flow.what_if:
-        yield _what_if(one)
-    for reason in flow.not_lifted:
-        yield Text(f"not lifted: {reason}", "dim")
-
-
-def _shares(flow: FlowExplanation) -> Sheet:
-    table = Sheet("waits for", "where")
-    table.add_column("direction")
-    table.add_column("detail")
-    table.numbers("share")
-    table.add_column("")
-    table.fold("")
-    for one in flow.shares:
-        bar = "█" * round(_BAR * one.share)
-        cells = (one.kind, one.where, one.direction or "", one.detail or "", percent(one.share))
-        table.add_row(*cells, bar)
-    return table
-
-
-def _what_if(one: WhatIf) -> Text:
-    rates = f"{gigabytes(one.rate_before)} -> {gigabytes(one.rate_after)} GB/s"
-    change = f"{_value(one.source)} -> {_value(one.value)}"
-    lift, _, others = one.lift.partition(", ")
-    more = f" (and {others})" if others else ""
-    after = f"the limit is then {told(one.next)}" if one.next else "too short to see the next limit"
-    return Text(f"What if, found by a run: {lift} {change}{more}: {rates}; {after}.")
-
-
-def _value(value: Value) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "default" if value is None else str(value)
+        table = Sheet("waits for", "where")
+        table.add_column("direction")
+        table.add_column("detail")
+        table.numbers("share")
+        table.add_column("")
+        table.fold("")
+        for one in flow.shares:
+            bar = "█" * round(_BAR * one.share)
+            cells = (one.kind, one.where, one.direction or "", one.detail or "", percent(one.share))
+            table.add_row(*cells, bar)
+        yield table

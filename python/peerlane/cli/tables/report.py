@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import isclose
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -10,7 +12,7 @@ from rich.text import Text
 from peerlane.cli.tables.cells import STYLE
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.fabric.variant import told
-from peerlane.formats import number
+from peerlane.formats import counted, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +57,64 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
             fitted.add_row(entry.name, value, *[found] * measured, entry.meaning, entry.origin)
         parts.append(fitted)
     return Group(*parts, _counts(outcome.tally), _verdict(outcome))
+
+
+MOST_CHANGED = 30
+"""Rows that differ which are shown without --all."""
+
+
+def comparison_of_reports(
+    before: Sequence[Report], after: Sequence[Report], names: tuple[str, str], *, every: bool
+) -> RenderableType:
+    """The rows whose simulated values differ, beside the published ones, largest change first."""
+    known = {(report.system, row.id): row for report in before for row in report.rows}
+    pairs = [
+        (f"{report.system} {row.id}" if len(after) > 1 else row.id, old, row)
+        for report in after
+        for row in report.rows
+        if (old := known.get((report.system, row.id))) is not None
+    ]
+    changed = [
+        (name, old, replace(new, unchanged=old.simulated))
+        for name, old, new in pairs
+        if not _is_same(old.simulated, new.simulated)
+    ]
+    changed.sort(key=lambda one: -abs(one[2].change_percent or float("inf")))
+    if not changed:
+        return Text(f"no change: all {len(pairs)} rows have the same simulated value", "bold")
+    table = Sheet("row")
+    table.numbers("published", *names, "change", "error before", "after")
+    for name, old, new in changed if every else changed[:MOST_CHANGED]:
+        change = new.change_percent
+        table.add_row(
+            name,
+            _published(new),
+            number(old.simulated),
+            number(new.simulated),
+            "-" if change is None else f"{change:+.2f} %",
+            *(Text(error_of(row), style=_style(row)) for row in (old, new)),
+        )
+    more = 0 if every else len(changed) - MOST_CHANGED
+    words = f"{counted(len(changed), 'row')} changed, {len(pairs) - len(changed)} are the same"
+    return Group(
+        table, Text(words + (f"; {more} of smaller changes: --all" if more > 0 else ""), "bold")
+    )
+
+
+def _is_same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return isclose(one, other, rel_tol=1e-12)
+
+
+def _published(row: Row) -> str:
+    if ends := row.expected.ends:
+        return "..".join(map(number, ends))
+    return number(row.expected.value)
+
+
+def _style(row: Row) -> str:
+    return "dim" if row.expected.kind == "gap" else STYLE[row.passes]
 
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
@@ -129,18 +189,14 @@ def _rows(shown: Sequence[Row]) -> RenderableType:
 
 
 def _row(row: Row) -> list[str | Text]:
-    published = number(row.expected.value)
-    if ends := row.expected.ends:
-        published = "..".join(map(number, ends))
     within = f"{number(row.expected.tolerance_percent)} %" if row.is_judged else "-"
-    style = "dim" if row.expected.kind == "gap" else STYLE[row.passes]
     return [
         row.id,
         row.expected.what,
-        published,
+        _published(row),
         number(row.simulated),
         row.expected.unit,
-        Text(error_of(row), style=style),
+        Text(error_of(row), style=_style(row)),
         within,
         row.expected.kind or "-",
     ]

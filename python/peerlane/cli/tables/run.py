@@ -48,14 +48,13 @@ MOST_MISSING = 4
 MOST_REMARKS = 8
 
 
-def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> RenderableType:
-    """The tables of a run: all its workloads, links, fibres and errors; `hints` are of flows."""
+def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> RenderableType:
+    """The tables of a run: all its workloads, links, fibres and errors, and the last lines."""
     parts: list[RenderableType] = [_head(result), ""]
     others = [rows for name, rows in result.workloads.items() if name != "flows"]
     if result.flows or not any(others):
         parts += _flows(result)
         lines = [Text(remark) for remark in shortened(result.remarks, MOST_REMARKS)]
-        lines += [Text(hint, "yellow") for hint in hints]
         parts += [*lines, *[""] * bool(lines)]
         parts += _missing(result)
     parts += [
@@ -74,7 +73,7 @@ def run(result: RunResult, fabric: Tree, hints: Sequence[str] = ()) -> Renderabl
         parts.append(_plain(result.expectations))
     if result.errors:
         parts += _errors(result.errors)
-    return Group(*parts)
+    return Group(*parts, *(Text(line, "yellow") for line in last))
 
 
 def _head(result: RunResult) -> Text:

@@ -96,6 +96,11 @@ class Sheet:
             width = max(map(cell_len, str(cell).split("\n")))
             self._widest[number] = max(width, self._widest.get(number, 0))
 
+    def fits(self, width: int) -> bool:
+        """Whether all columns stand side by side in a terminal of `width` columns."""
+        forms = (_Form(width), _Form(width, headings="stacked"))
+        return any(_needed(self.columns, self._widest, form) <= width for form in forms)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         form = self._fitting(options.max_width)
         rule = "-" if options.ascii_only else "─"

@@ -114,4 +114,4 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
     text = (
         f"{caption} {len(known)} rows; the largest error is {percent(worst.error)}, of {worst.row}."
     )
-    return Chart(name, caption, text, (Panel("", spec, right=beside(shown)),))
+    return Chart(name, caption, text, (Panel("", spec, *beside(shown)),))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from peerlane.charts.chart import Chart, Panel, Spec
 from peerlane.charts.lines import MOST, Axis, Line, lines
-from peerlane.charts.names import short_names
 from peerlane.charts.scales import beside, round_values, rows
 from peerlane.report.words import duration
 
@@ -50,10 +49,9 @@ def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
 
 
 def _percentiles(known: Mapping[str, Latency]) -> Panel:
-    shown = short_names(known)
     values = [
         {
-            "of": shown[name],
+            "of": name,
             "min": one.min,
             "p50": one.p50,
             "p90": one.p90,
@@ -64,7 +62,7 @@ def _percentiles(known: Mapping[str, Latency]) -> Panel:
         for name, one in known.items()
     ]
     low, high = min(one.min for one in known.values()), max(one.max for one in known.values())
-    names = list(shown.values())
+    names = list(known)
     y = rows("of", names, "point", 0.6)
     x: Spec = {
         "type": "quantitative",
@@ -102,7 +100,7 @@ def _percentiles(known: Mapping[str, Latency]) -> Panel:
             },
         ],
     }
-    return Panel("percentiles", spec, right=beside(names))
+    return Panel("percentiles", spec, *beside(names))
 
 
 def _longer(known: Mapping[str, Latency]) -> Panel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.charts.chart import Chart, Panel, Spec
 from peerlane.charts.lines import Axis, Line, lines
-from peerlane.charts.names import short_names, wire_name
+from peerlane.charts.names import wire_name
 from peerlane.charts.scales import beside, rows
 from peerlane.report.words import duration
 
@@ -79,13 +79,14 @@ def _active(series: Series) -> int:
 
 def _panels(series: Series) -> list[_Shown]:
     wires = {f"{one.id} {one.direction}": one for one in series.links}
+    sockets = {f"{one.id} {one.direction}": one for one in series.sockets}
     fibres = {wire_name(one.id, one.source): one for one in series.fibres}
     flows = {
         f"{one.id} {one.direction}" if one.direction else one.id: one.bytes_per_second
         for one in series.flows
     }
     busy = {name: one.utilisation for name, one in wires.items()}
-    busy |= {name: one.utilisation for name, one in fibres.items()}
+    busy |= {name: one.utilisation for name, one in (sockets | fibres).items()}
     waiting = {name: one.waiting_tlps for name, one in wires.items()}
     replay = {name: one.replay_buffer_bytes for name, one in wires.items()}
     return [
@@ -162,14 +163,13 @@ def _map(
 ) -> Panel:
     """A row of fields for each wire; the fuller a field, the higher the value."""
     highest = one.highest or max(max(values) for values in means.values())
-    shown = short_names(means)
     fields = [
-        {"of": shown[name], "from": edges[at], "to": edges[at + 1], "value": value}
+        {"of": name, "from": edges[at], "to": edges[at + 1], "value": value}
         for name, values in means.items()
         for at, value in enumerate(values)
         if value > 0
     ]
-    names = list(shown.values())
+    names = list(means)
     axis = one.axis
     spec: Spec = {
         "data": {"values": fields},
@@ -198,4 +198,4 @@ def _map(
             ],
         },
     }
-    return Panel(one.title, spec, right=beside(names))
+    return Panel(one.title, spec, *beside(names))

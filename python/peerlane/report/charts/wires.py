@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.charts.bars import Part, bars
 from peerlane.charts.chart import Chart
-from peerlane.charts.names import short_names, wire_name
+from peerlane.charts.names import wire_name
 from peerlane.formats import percent
 from peerlane.report.overhead import BEFORE, FIBRE_PARTS, LINK_PARTS
 
@@ -41,9 +41,8 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
     busiest = sorted(found, key=lambda one: one.shares["idle"])[:_MOST]
     order = (*dict.fromkeys((*LINK_PARTS[:-1], *FIBRE_PARTS[:-1], BEFORE)), "idle")
     shown = [one for one in found if one in busiest]
-    names = short_names(map(_name, shown))
     parts = [
-        Part(names[_name(one)], part, one.shares[part], f"{part} {percent(one.shares[part])}")
+        Part(_name(one), part, one.shares[part], (f"{part} {percent(one.shares[part])}",))
         for one in shown
         for part in order
         if one.shares.get(part, 0) > 0

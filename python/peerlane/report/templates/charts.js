@@ -4,12 +4,15 @@
   const plots = [...document.querySelectorAll(".plot")];
   const views = new Map();
 
-  const room = (plot) => Math.max(60, Math.floor(plot.clientWidth) - Number(plot.dataset.margin));
+  const isNarrow = (plot) => plot.clientWidth < 600;
+  const beside = (plot) => Number(isNarrow(plot) ? plot.dataset.narrow : plot.dataset.margin);
+  const room = (plot) => Math.max(60, Math.floor(plot.clientWidth) - beside(plot));
 
   function draw(plot) {
     if (!views.has(plot)) {
       const spec = specs[Number(plot.dataset.spec)];
       spec.width = room(plot);
+      spec.signals.find((one) => one.name === "narrow").value = isNarrow(plot);
       const dark = matchMedia("(prefers-color-scheme: dark)").matches;
       const options = { mode: "vega", renderer: "svg", actions: false, defaultStyle: false, tooltip: { theme: dark ? "dark" : "light" } };
       const drawn = vegaEmbed(plot, spec, options).then(({ view }) => {
@@ -40,7 +43,7 @@
     for (const { target } of entries) {
       const wanted = room(target);
       views.get(target)?.then((view) => {
-        if (view.width() !== wanted) view.width(wanted).run();
+        if (view.width() !== wanted) view.signal("narrow", isNarrow(target)).width(wanted).run();
       });
     }
   });

@@ -1,4 +1,7 @@
-"""`sensitivity.toml`: what moves the rows of a system, and of what state of it that is known."""
+"""`sensitivity.toml`: how much each input changes the predicted rows of a system.
+
+Digests say for which scenario, modules, profiles and defaults this was measured.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ if TYPE_CHECKING:
 FILE = "sensitivity.toml"
 
 LISTED = 2.0
-"""Percent of a row beyond which an input that is moved by 10 % counts."""
+"""An input is listed if a change of it by 10 % changes a row by more than this, in percent."""
 
 _HEAD = """\
-# What moves the rows of {system}, in percent for 10 % of each input.
+# Change of each predicted row of {system}, in percent, when one input changes by 10 %.
 # Written by `peerlane reproduce {system} --sensitivity --save`; see docs/reference/rows.md.
 
 """
@@ -48,7 +51,7 @@ class Figure:
     refused: dict[str, str] = field(default_factory=dict)
     """Moves that the fabric or the experiment does not take, and why."""
     untried: list[str] = field(default_factory=list)
-    """Inputs that are left to move."""
+    """Inputs that have not been moved yet."""
 
     @property
     def movers(self) -> set[str]:
@@ -71,11 +74,11 @@ class Record:
     """SHA-256 of the defaults of each kind of table that the fabric and its workloads have."""
     figures: dict[str, Figure]
     fewer: dict[str, str] = field(default_factory=dict)
-    """The constants that all simulations of the study have otherwise, with their values there."""
+    """The constants that differ between the study and `reproduce`, with their study values."""
 
 
 def base(name: str) -> str:
-    """The name of the input of a move: without the alternative of a choice."""
+    """The name of the input that was moved, without the alternative to which a choice was moved."""
     return name.partition("=")[0]
 
 

@@ -111,14 +111,14 @@ def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
 
 
 def studied(system: str) -> Machine[Any]:
-    """The machine of a system whose inputs are moved: with `FEWER` of its experiments, if any."""
+    """The machine of a system in a sensitivity study: with the constants `FEWER`, if it has any."""
     machine = machine_of(system)
     constants = getattr(experiments_of(system), "FEWER", machine.constants)
     return replace(machine, constants=constants)
 
 
 def fewer(system: str) -> dict[str, str]:
-    """The constants that a study of a system has otherwise, with their values there."""
+    """The constants that differ between the study and `reproduce`, with their study values."""
     usual, here = asdict(machine_of(system).constants), asdict(studied(system).constants)
     return {name: repr(value) for name, value in here.items() if value != usual[name]}
 

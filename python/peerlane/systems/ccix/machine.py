@@ -27,13 +27,13 @@ class Constants:
     contention: int = 2_000_000
     """Nanoseconds for which a core and a card request locks of one table."""
     hit: int = 200
-    """Nanoseconds that every access takes longer which leaves the card."""
+    """Latency in nanoseconds above which an access has left the card, and below which it hit."""
     samples: int = 2000
-    """Accesses behind a mean, where nothing depends on their number."""
+    """Accesses of which a mean is taken, in experiments where their number changes nothing."""
     swept: int = 2000
     """Accesses of each size of the first experiment."""
     few: int = 500
-    """Accesses where a mean needs fewer."""
+    """Accesses of which a mean is taken, in experiments where fewer than `samples` are enough."""
     requests: int = 10_000
     """Requests for free locks."""
     random: int = 1024
@@ -41,16 +41,19 @@ class Constants:
     histogram: int = 20_000
     """Accesses of the card in the second half of the source's figure 6."""
     round: int = 3000
-    """Nanoseconds of which a program needs fewer to start an access of the card and see its end."""
+    """Upper limit, in nanoseconds, of an access of the card from its start by a program to its end,
+    as the program sees it."""
     parts: int = 20
-    """Parts of the time for all these accesses after which a run is looked at."""
+    """Number of parts into which the upper limit for all accesses of the card is divided. After
+    each part, the experiment checks whether the accesses have ended."""
     mix_warm_up: int = 4000
-    """Accesses after which the small caches are as full as they become."""
+    """Accesses of the warm-up, after which the small caches do not fill any further."""
     in_memory: str = "95.9 ns"
-    """The path of coherence messages, if the 700 ns of a read are with a read of memory."""
+    """Time of coherence messages on their path (`port_distance`), under the reading that the 700 ns
+    of a published read include a read of memory."""
 
 
 FEWER = Constants(samples=500, swept=200, few=200, requests=2000, random=500, histogram=500)
-"""The constants of a study of sensitivity, in which only shares of rows count."""
+"""The constants of a sensitivity study: fewer accesses, as only relative changes count."""
 
 Machine = machine.Machine[Constants]

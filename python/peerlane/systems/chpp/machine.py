@@ -52,7 +52,7 @@ class Constants:
 
 
 FEWER = Constants(transfer="256 KiB")
-"""The constants of a study of sensitivity, in which only shares of rows count."""
+"""The constants of a sensitivity study: a short transfer, as only relative changes count."""
 
 Machine = machine.Machine[Constants]
 

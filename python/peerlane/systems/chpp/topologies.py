@@ -72,7 +72,7 @@ def crowded(machine: Machine) -> Measurements:
 
 
 def turned_hops(sides: Sides) -> dict[Place, int]:
-    """Hops from each place to the one with its coordinates turned, if that is another."""
+    """Hops from each place to that with its coordinates in reverse order, if the two differ."""
     places = (place for place in _places(sides) if place != place[::-1])
     return {
         place: _hops(tuple(abs(a - b) for a, b in zip(place, place[::-1], strict=True)), sides)
@@ -81,13 +81,13 @@ def turned_hops(sides: Sides) -> dict[Place, int]:
 
 
 def distances(sides: Sides) -> dict[Place, int]:
-    """Hops to each other place from the first."""
+    """Hops from the first place to each of the other places."""
     origin = (0,) * len(sides)
     return {place: _hops(place, sides) for place in _places(sides) if place != origin}
 
 
 def _times_us(machine: Machine, sides: Sides, hops: dict[Place, int]) -> dict[int, float]:
-    """Latency of a message over each distance that there is."""
+    """Latency of a message in microseconds, for each number of hops between two places."""
     origin = (0,) * len(sides)
     nearest = {distance: place for place, distance in reversed(hops.items())}
     fabric = network(machine, sides)
@@ -102,7 +102,10 @@ def _times_us(machine: Machine, sides: Sides, hops: dict[Place, int]) -> dict[in
 
 
 def network(machine: Machine, sides: Sides) -> Fabric:
-    """Controllers like the published one, with the same PCI Express core at each cable's end."""
+    """A network of the source's controllers, with the source's PCI Express core at each cable end.
+
+    Each controller has one host and one network interface controller.
+    """
     core = str(machine.setting("profiles.virtex6.send_latency"))
     settings: dict[str, Setting] = {
         "ports": 1,
@@ -126,7 +129,10 @@ def _places(sides: Sides) -> Iterator[Place]:
 
 
 def _neighbours(sides: Sides) -> Iterator[tuple[Place, Place]]:
-    """Each place and the next one up each dimension, around the end where that is another way."""
+    """Each place with its next neighbour in each dimension, one pair for each cable.
+
+    The neighbour of the last place is the first one, except in a dimension of two places.
+    """
     for dimension, side in enumerate(sides):
         for place in _places(sides):
             here = place[dimension]

@@ -168,7 +168,7 @@ fn step(vectors: u16) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The law of masks, told by sets: who is masked, who is owed a message, and who got how many.
+/// The law of masks, stated by sets: who is masked, who is owed a message, and who got how many.
 #[derive(Debug, Default)]
 struct Law {
     unmasked: BTreeSet<u16>,

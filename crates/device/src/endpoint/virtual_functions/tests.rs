@@ -131,7 +131,7 @@ fn what_is_beyond_the_bar_in_a_larger_page_is_held_by_nobody() {
     assert_eq!(base_for(&behind, second - 4, 4), None);
 }
 
-/// An endpoint on bus 5; its BAR 0 is just below those of its virtual functions.
+/// An endpoint on bus 5; its BAR 0 is just below the BARs of its virtual functions.
 pub(crate) fn endpoint() -> Endpoint {
     let link = LinkConfig {
         generation: Generation::Gen3,

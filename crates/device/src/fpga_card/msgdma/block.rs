@@ -1,4 +1,4 @@
-//! The registers of a building block with an engine: those of its dispatcher, and of its prefetcher of descriptors in host memory.
+//! The registers of a building block with an engine: registers of its dispatcher, and of its prefetcher of descriptors in host memory.
 
 use kernel::Time;
 

@@ -38,7 +38,7 @@ impl Descriptor {
         }
     }
 
-    /// A feature that the descriptor asks for and no engine has.
+    /// A feature that the descriptor requests and no engine has.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         match self.strides {
             _ if self.control.parks() => Some("parked descriptors"),

@@ -210,7 +210,7 @@ impl Registers {
         Some(AtomicTest { operation, width })
     }
 
-    /// The features that software asks for and the model does not have.
+    /// The features that software requests and the model does not have.
     pub(super) fn missing(&self) -> impl Iterator<Item = &'static str> {
         let is_exerciser = self.design.is_exerciser();
         let delay = if is_exerciser { 1 } else { 1 << 8 };

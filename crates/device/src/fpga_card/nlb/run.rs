@@ -404,7 +404,7 @@ impl Run {
         }
     }
 
-    /// Asks to be woken at the end of the next access to the card's memory.
+    /// Requests to be woken at the end of the next access to the card's memory.
     fn await_memory(&self, shell: &mut Shell<'_>) {
         for end in self.memory.iter().filter_map(|one| one.ends.front()) {
             shell.wake_at(*end);

@@ -1,9 +1,9 @@
 //! The counts of a histogram's buckets. Only those that are near a count take memory.
 //!
 //! An array of all buckets up to the longest latency takes tens of kilobytes for each flow, while most flows have few different
-//! latencies. Thousands of such arrays do not fit into any cache, and to fill them with zeros takes longer than short flows do.
+//! latencies. Thousands of these arrays do not fit into any cache, and to fill them with zeros takes longer than short flows do.
 
-/// The bits of a value that its bucket keeps: those of a histogram of three digits.
+/// The bits of a value that its bucket keeps: as for a histogram of three digits.
 const PRECISION: u32 = 11;
 
 /// The buckets that share a page: its counts are one cache line.

@@ -109,7 +109,7 @@ impl Moment<'_> {
         link.is_some_and(|link| link.is_sending(flow, self.now, packets))
     }
 
-    /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` tells whether a
+    /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` is whether a
     /// flow that has no requester has begun and is not complete; `leader` finds the route of another flow.
     pub(super) fn cause<'r>(
         &self,

@@ -1,6 +1,6 @@
 //! A probe that finds the causes for which flows wait, by asking the components at times between events.
 //!
-//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe asks where the packets of a flow are and
+//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe finds out where the packets of a flow are and
 //! what keeps its engine from the next request, and adds the length of the slot to that cause. Slots are longer the longer the flows
 //! have lasted, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
 //! depend on nothing but the slot's number.
@@ -69,7 +69,7 @@ pub struct Waits {
 #[derive(Debug)]
 struct Part {
     workload: usize,
-    /// The clock of the flow's rate. It tells which time counts for a flow without a requester.
+    /// The clock of the flow's rate. It decides which time counts for a flow without a requester.
     clock: Clock,
     /// The bytes that it moves, if their number is given.
     size: Option<u64>,

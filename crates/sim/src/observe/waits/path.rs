@@ -111,7 +111,7 @@ impl Wires {
     }
 }
 
-/// The stations of the requests of `flow`, and then, if there are any, those of the answers or of the round trips on their way back.
+/// The stations of the requests of `flow`, and then, if there are any, the stations of the answers or of the round trips on their way back.
 pub(super) fn stations(
     wires: &Wires,
     plan: &FabricPlan,
@@ -158,7 +158,7 @@ fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
     RootEnd::Memory(sockets.and_then(|(first, last)| (first == last).then_some(first)))
 }
 
-/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` tells
+/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` is
 /// the end of the way at a host.
 fn between(
     wires: &Wires,

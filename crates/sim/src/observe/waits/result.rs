@@ -118,7 +118,10 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
             "datapath",
             Some("keeps packets in its receive buffer".to_owned()),
         ),
-        Why::Memory => ("memory", None),
+        Why::Memory => {
+            let flash = plan.nodes[node].drive().map(|_| "the flash".to_owned());
+            ("memory", flash)
+        }
         Why::Translation => ("memory", Some("address translation".to_owned())),
         Why::Socket(..) => ("socket", None),
         Why::Software => ("software", None),

@@ -77,7 +77,7 @@ impl Engine {
         self.world.now()
     }
 
-    /// Combines all worlds, one after the other: that of the fabric, or those of its regions.
+    /// Combines all worlds, one after the other: the world of the fabric, or the worlds of its regions.
     fn fold<T>(&self, first: T, mut add: impl FnMut(T, &World<Pcie>) -> T) -> T {
         match &self.regions {
             None => add(first, &self.world),
@@ -189,13 +189,13 @@ impl Engine {
         all.min().unwrap_or(Time::NEVER)
     }
 
-    /// Moves time to `time`, where no event is due before.
+    /// Moves the simulated time forward to `time`. No event may be due before `time`.
     pub(super) fn pass_to(&mut self, time: Time) {
         self.each_world(|world| world.pass_to(time));
     }
 
-    /// Handles all events of the next time, if it is by `limit` and before the halt, and of those after it until the probes take in any
-    /// observation: of at most `times` times. Returns false if no event is due.
+    /// Handles all events of the earliest time that has any, if this time is not after `limit` and is before the halt. Continues with
+    /// the following times, `times` of them at most, until the probes take in an observation. Returns false if no event is due.
     ///
     /// Probes take in the observations of one time together, so that the order in which components ran does not matter.
     #[inline(always)]

@@ -75,7 +75,7 @@ pub enum Call<'a> {
         bytes: &'a [u8],
     },
     /// Allocates a window of so many bytes that all ranks may access. All ranks make this call, which is a barrier. [`Job::call`]
-    /// gives the number of the first rank's window; those of the other ranks follow.
+    /// gives the number of the first rank's window; the numbers of the other ranks follow.
     Allocate(u64),
     /// Writes bytes to a window.
     Put(Spot, &'a [u8]),

@@ -97,7 +97,7 @@ impl Probes {
     }
 
     /// Whether the probes must take in the observations of this time, the last ones of `all`. The only observation of a time is left for a
-    /// while if it may wait: that a packet was sent changes what nobody asks for within a run, and most times have no other observation.
+    /// while if it may wait: that a packet was sent changes what nobody reads within a run, and most times have no other observation.
     #[inline(always)]
     pub(super) fn has_news(&mut self, all: &[Observed<Observation>], prefetches: bool) -> bool {
         if all.len() == self.waiting {

@@ -287,8 +287,8 @@ impl Simulation {
             && self.next_incident() == Time::NEVER
     }
 
-    /// Whether an incident has not happened yet, or a program that one has started has not ended. A run asks only while no workload is
-    /// open.
+    /// Whether an incident has not happened yet, or a program that one has started has not ended. A run calls this only while no workload
+    /// is open.
     fn has_incidents(&self) -> bool {
         let incidents = &self.outside.incidents;
         incidents.has_programs(self.engine.models()) || self.next_incident() < Time::NEVER

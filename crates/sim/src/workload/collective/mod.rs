@@ -111,5 +111,5 @@ fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<
     bytes
 }
 
-/// Start of the hash that keeps patterns of collectives apart from those of flows.
+/// Start of the hash that keeps patterns of collectives apart from patterns of flows.
 const COLLECTIVES: u32 = 0x8000_0000;

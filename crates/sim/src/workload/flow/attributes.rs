@@ -51,7 +51,7 @@ pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> 
     forbidden.map(warning).collect()
 }
 
-/// The attributes that the requests of a node may have: those of its function, or of all root ports of a host.
+/// The attributes that the requests of a node may have: the attributes of its function, or of all root ports of a host.
 fn allowed(node: &NodePlan) -> Attributes {
     match &node.kind {
         NodeKind::Device(..) => node

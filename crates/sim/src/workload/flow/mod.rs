@@ -78,7 +78,7 @@ pub struct FlowPlan {
     pub offset: u64,
     /// Bytes of the target that are used: each once, or in whole requests again and again.
     pub window: u64,
-    /// Address of the answers of a round trip, at the node that asks, one request long.
+    /// Address of the answers of a round trip, at the node that makes the requests, one request long.
     pub reply: Option<u64>,
     /// Direction of the data.
     pub direction: Direction,

@@ -1,4 +1,4 @@
-//! The PASID prefixes of flows: whether their requesters have such prefixes, and their hosts page tables for them.
+//! The PASID prefixes of flows: whether their requesters support prefixes, and whether their hosts have page tables for them.
 
 use device::EndpointParameters;
 use transaction::FunctionPlace;
@@ -12,7 +12,7 @@ use crate::workload::planner::Planner;
 use super::{FlowPlan, Warning};
 
 impl Planner<'_> {
-    /// Checks that the requester of `flow` can send the PASID prefix that the flow asks for.
+    /// Checks that the requester of `flow` can send the PASID prefix that the flow needs.
     pub(super) fn check_pasid(&self, flow: &Flow, from: usize) -> Result<(), ScenarioError> {
         let parameters = &flow.parameters;
         let permissions = [

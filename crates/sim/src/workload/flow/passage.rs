@@ -10,8 +10,8 @@ use crate::plan::{NodePlan, Region};
 use crate::workload::planner::Planner;
 
 impl Planner<'_> {
-    /// The addresses at which `from` reaches `to` through a network: those of the network for the user logic of a router, otherwise
-    /// those of the window of an adjacent router.
+    /// The addresses at which `from` reaches `to` through a network: addresses of the network for the user logic of a router, otherwise
+    /// addresses of the window of an adjacent router.
     pub(crate) fn passage(
         &mut self,
         flow: &Flow,

@@ -22,7 +22,7 @@ const DOORBELL: u64 = 4;
 const LARGEST_REQUEST: u64 = 64 << 20;
 
 impl Planner<'_> {
-    /// Plans all flows, also those of messages.
+    /// Plans all flows, also the flows of messages.
     pub(in crate::workload) fn flows(&mut self) -> Result<(), ScenarioError> {
         let (scenario, nodes, written) = (self.scenario, self.nodes, &self.written.flows);
         self.check_ids(written)?;
@@ -336,7 +336,7 @@ impl Planner<'_> {
         Ok(Some(disguise))
     }
 
-    /// The addresses of `to`, or those of the named function if `to` has it.
+    /// The addresses of `to`, or the addresses of the named function if `to` has it.
     fn region_of(&self, to: usize, function: Option<(usize, u8)>) -> Option<Region> {
         match function {
             Some((node, number)) if node == to => self.nodes[to].registers(number),
@@ -470,7 +470,7 @@ fn no_round_trip(source: &NodePlan) -> String {
     format!("a round trip needs someone who answers; write a device with {right}")
 }
 
-/// Whether `target` sends back the writes of `source`; a driver tells an engine where to.
+/// Whether `target` sends back the writes of `source`; a driver gives the address to an engine.
 fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
     match (source.engine(), target.engine()) {
         (Some(_), Some(target)) => target.user == UserLogic::Reflector,

@@ -12,7 +12,7 @@ use crate::workload::{PlannedWorkload, Watcher, Workload};
 /// Meter of all work under locks of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct LockMeter {
-    /// Flow of the first owner; those of the others follow.
+    /// Flow of the first owner; the flows of the others follow.
     first: u32,
     makers: Vec<Maker>,
     /// Meters by number of the workload.

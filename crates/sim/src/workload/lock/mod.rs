@@ -28,7 +28,7 @@ pub struct LockPlan {
     pub by: usize,
     /// The cores that do the work, each with pieces of its own; one for an accelerator.
     pub cores: Range<usize>,
-    /// Owner number of the first core; those of the others follow.
+    /// Owner number of the first core; the numbers of the others follow.
     pub first_owner: u32,
     /// The buffer with the lock table.
     pub table: usize,

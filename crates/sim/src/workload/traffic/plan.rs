@@ -15,7 +15,7 @@ use crate::workload::traffic::section::{ArrivalKind, Side, Traffic, TrafficPatte
 use super::{SourcePlan, Sources, TrafficPlan};
 
 impl Planner<'_> {
-    /// Plans all open-loop workloads: those of networks, then those of controllers.
+    /// Plans all open-loop workloads: first of networks, then of controllers.
     pub(in crate::workload) fn open_loops(&mut self) -> Result<(), ScenarioError> {
         self.traffic()?;
         self.offers()

@@ -2,7 +2,7 @@
 
 use super::{PAIR, flow, refusal};
 
-/// `PAIR` with `a` a scatter/gather engine that is told `engine`, and a flow from it to the host; the flow begins on line 10.
+/// `PAIR` with `a` a scatter/gather engine with the keys `engine`, and a flow from it to the host; the flow begins on line 10.
 fn transfer(engine: &str, added: &str) -> String {
     let a = format!("[devices.a]\nmodel = \"sg-dma\"\n{engine}\n");
     let machine = PAIR.replace("[devices.a]\n", &a);

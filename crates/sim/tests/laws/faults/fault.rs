@@ -82,7 +82,7 @@ pub enum What {
     Disable(u32),
     /// The link above the node fails for good.
     Failure,
-    /// The host resets a function of the node, and tells its driver or not.
+    /// The host resets a function of the node, and notifies its driver or not.
     FunctionReset { is_virtual: bool, tells: bool },
     /// The attention button of the slot of the node is pressed, and perhaps again after this time.
     Button(Option<u32>),

@@ -280,7 +280,7 @@ impl Machine {
         text + &self.own(name)
     }
 
-    /// Keys of a node besides those of its port.
+    /// Keys of a node besides the keys of its port.
     fn own(&self, name: &str) -> String {
         let s = &self.settings;
         let model = |model: &str| format!("model = \"{model}\"\ncompletion_timeout = \"200 us\"\n");

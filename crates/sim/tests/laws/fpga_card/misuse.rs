@@ -16,7 +16,7 @@ fn nlb_start(machine: &mut Machine) {
     machine.set32(0x138, 3);
 }
 
-/// A unit that asks for what it must not ask for, and remembers what it was told.
+/// A unit that requests what it must not request, and keeps the answers.
 #[derive(Debug, Default)]
 struct Wild {
     refused: Vec<Misuse>,

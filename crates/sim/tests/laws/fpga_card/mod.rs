@@ -15,7 +15,7 @@ use sim::Simulation;
 
 use crate::fixture::*;
 
-/// A host with a card that is told `more`.
+/// A host with a card that has the keys `more`.
 pub fn machine(more: &str) -> Machine {
     machine_with(256, more)
 }

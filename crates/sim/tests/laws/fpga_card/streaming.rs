@@ -1,4 +1,4 @@
-//! The streaming DMA unit: both ways at once, with packets whose length only their end tells.
+//! The streaming DMA unit: both ways at once, with packets whose length is known only at their end.
 
 use super::*;
 

@@ -125,7 +125,7 @@ impl AnyNetwork {
         self.head.clone() + &text
     }
 
-    /// The fibres that are cut, each once. Those of a tree are written already.
+    /// The fibres that are cut, each once. The fibres of a tree are written already.
     fn cut_fibres(&self, routers: &[String]) -> String {
         let mut text = String::new();
         for cut in &self.cuts {

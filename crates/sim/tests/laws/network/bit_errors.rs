@@ -1,4 +1,4 @@
-//! Bit errors on fibres: without the reliable layer what they strike is lost and told; with it nothing is.
+//! Bit errors on fibres: without the reliable layer what they strike is lost and reported; with it nothing is.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn noisy(rate: &str, seed: u32, routers: &str, amount: &str) -> String {
         + &flow("host", "h0", "h2", &format!("{amount}\nwindow = \"4 KiB\""))
 }
 
-/// Packets of `bytes` that did not arrive are told, and where; nothing that arrived is wrong.
+/// Packets of `bytes` that did not arrive are reported, and where; nothing that arrived is wrong.
 fn assert_losses_are_counted(text: &str, asked: u64, bytes: u64) {
     let (simulation, result) = run_to_silence(text);
     let mut missing = 0;

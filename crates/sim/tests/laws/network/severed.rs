@@ -1,11 +1,11 @@
-//! A fibre that is cut while packets are on it: nothing is lost without being told.
+//! A fibre that is cut while packets are on it: nothing is lost without a report.
 
 use super::*;
 
 const ASKED: u64 = 256 << 10;
 const PACKET: u64 = 1 << 10;
 
-/// What arrived, and what is told as lost for sure and as in doubt, in packets.
+/// What arrived, and what is reported as lost for sure and as in doubt, in packets.
 fn account(result: &RunResult, flows: u64) -> (u64, u64, u64) {
     let of = |what: &str| {
         let errors = result.errors.iter().filter(|error| error.what == what);

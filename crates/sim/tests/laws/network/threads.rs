@@ -11,7 +11,7 @@ use super::any_network::network;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// All that a run tells.
+/// All that a run reports.
 #[derive(Debug, PartialEq)]
 struct Run {
     result: String,
@@ -20,7 +20,7 @@ struct Run {
     trace: String,
 }
 
-/// Runs a scenario on `threads` threads. Returns what it tells, the number of threads, and how they shared the events.
+/// Runs a scenario on `threads` threads. Returns what it reports, the number of threads, and how they shared the events.
 fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ fn told(simulation: &Simulation, trace: String) -> Run {
     }
 }
 
-/// Asserts that a run tells the same on one thread and on two, which share some windows.
+/// Asserts that a run reports the same on one thread and on two, which share some windows.
 pub fn assert_two_are_as_one(text: &str) {
     let (one, ..) = run_on(text, 1, true);
     let (two, threads, shares) = run_on(text, 2, true);
@@ -65,7 +65,7 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
-/// Whether a run tells the same on one thread, on two and on three, or on as many as its fabric allows.
+/// Whether a run reports the same on one thread, on two and on three, or on as many as its fabric allows.
 pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
     /// A link with many bit errors may retrain this often; the run on threads takes many seconds then, and is not repeated.
     const LONG: u64 = 1 << 20;

@@ -66,7 +66,7 @@ pub fn item(address: u64, len: usize) -> Item {
     }
 }
 
-/// A descriptor to the queue pair at `to`, whose sender is told.
+/// A descriptor to the queue pair at `to`, whose sender gets an event.
 pub fn descriptor(to: &QueuePairPlace, label: u32, body: Body) -> Descriptor {
     Descriptor {
         body,

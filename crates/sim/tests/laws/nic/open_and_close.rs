@@ -77,7 +77,7 @@ fn what_programs_open_carries_every_primitive() {
     assert_eq!(got, (vec![3; 100], 0));
 }
 
-/// Sends one NAP, whose end is told without a fault.
+/// Sends one NAP, whose end is reported without a fault.
 async fn nap(pair: &mut QueuePair, to: QueuePairPlace, label: u32) {
     let posted = pair.nap(to.id, label, vec![1; 8]).await;
     posted.expect("there is room");

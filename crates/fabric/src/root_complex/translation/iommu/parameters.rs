@@ -10,9 +10,9 @@ kernel::parameters! {
     pub struct IommuParameters {
         /// Whether the host translates the addresses of all requests from below. Software maps every address to itself; without this,
         /// only devices with virtual addresses have theirs translated.
-        iommu: bool = false, lifts "memory address translation", from "our choice: off, so that addresses from below are physical";
+        iommu: bool = false, lifts "mapping", from "our choice: off, so that addresses from below are physical";
         /// Largest page by which software maps the memory for `iommu`; other devices' BARs have the largest pages that fit.
-        iommu_page: PageSize = PageSize::Kib4, from "common on Linux: each buffer of a driver is mapped by itself";
+        iommu_page: PageSize = PageSize::Kib4, lifts "mapping" to ["2 MiB"], from "common on Linux: each buffer of a driver is mapped by itself";
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
         iommu_mapped: Option<Bytes> = None, within Some(Bytes(4096))..=Some(Bytes(1 << 36)), from "our choice: all of it";
         /// The processes whose addresses devices may use, by PASID, each perhaps with the bytes of memory, from its beginning, that software
@@ -34,12 +34,12 @@ kernel::parameters! {
         walk_cache_entries: u32 = 0, within 0..=4096, from "our choice: none, every walk begins at the root";
         /// Bytes of translated requests of a function after which software invalidates, because it unmaps what the function has used: the
         /// size of a buffer (iommu.strict=1 on Linux), or of as many as are unmapped together.
-        invalidate_after: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(1 << 40)), from "our choice: mappings stay. Linux, drivers/iommu/dma-iommu.c: a flush queue has 256 buffers";
+        invalidate_after: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(1 << 40)), lifts "mapping" times [256], from "our choice: mappings stay. Linux, drivers/iommu/dma-iommu.c: a flush queue has 256 buffers";
         /// Translations that go after so many bytes: "pages", translations of the pages that the function has used since the last time, or
         /// "function", all of it, with the tables in the walk cache.
         invalidation_scope: InvalidationScope = InvalidationScope::Pages, from "VT-d, IOTLB Invalidate: page-selective or domain-selective; iommu.strict=1 on Linux unmaps pages";
         /// Time from the first use of a translation to an invalidation of all translations of all functions, again and again.
-        invalidation_interval: Option<Span> = None, within Some(Span::from_ns(1))..=Some(Span::from_us(64_000_000)), from "our choice: none. Linux, drivers/iommu/dma-iommu.c: a flush queue is emptied after 10 ms";
+        invalidation_interval: Option<Span> = None, within Some(Span::from_ns(1))..=Some(Span::from_us(64_000_000)), lifts "mapping" times [256], from "our choice: none. Linux, drivers/iommu/dma-iommu.c: a flush queue is emptied after 10 ms";
         /// Time of an invalidation in the IOMMU, from its order or the end of the one before. Software waits for its end before it
         /// orders the next one for the function.
         invalidation_latency: Span = Span::from_ns(200), from "our choice: two accesses to memory, for the descriptor and for the status of its end (VT-d, queued invalidation)";

@@ -34,7 +34,7 @@ pub(super) struct Wire {
 }
 
 /// Cuts a fabric of `components` components into `count` regions, or into as many as it falls into. No wire without a delay is cut. `None` if
-/// the whole fabric hangs together by such wires.
+/// the whole fabric hangs together by these wires.
 pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
     let mut counts = (2..=count.min(components)).rev();
     counts.find_map(|count| cut_into(components, wires, count))

@@ -159,7 +159,7 @@ impl Engine {
         self.threads.shares
     }
 
-    /// Lets no more threads start, because somebody acts on the fabric from outside, of which its plan tells nothing.
+    /// Lets no more threads start, because somebody acts on the fabric from outside, of which its plan knows nothing.
     pub(in crate::run) fn keep_to_one_thread(&mut self) {
         self.threads.is_changed = true;
     }

@@ -1,4 +1,4 @@
-//! One region of a fabric: its events, and what its components have told of them.
+//! One region of a fabric: its events, and what its components have observed.
 
 use std::mem;
 

@@ -1,6 +1,6 @@
 //! The knowledge that a run goes on, which some regions have of their own, and the others only from them.
 //!
-//! A run ends with its last flow, or when no event is left but those of the background. No region may handle an event after that, because
+//! A run ends with its last flow, or when no event is left but events of the background. No region may handle an event after that, because
 //! counters of components are results. A region that has an open flow, or an event that counts, knows by itself that the run goes on: it holds
 //! the voucher, and goes ahead. The others follow it up to the time for which it vouches. Once nobody holds the voucher, that time is the last one
 //! of the window for all.

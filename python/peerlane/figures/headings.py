@@ -1,0 +1,119 @@
+"""Keys and metrics in words: `flows.fpga0.bytes_per_second` is "fpga0 GB/s" above a column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.charts.lines import Axis
+from peerlane.dotted import split_path
+from peerlane.formats import NONE, duration, gigabytes, number, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_PARTS = {"min", "mean", "max", "p50", "p90", "p99", "p999"}
+"""The values of a latency, which stand below its field."""
+_PLACES = {"directions": "", "upstream": "uplink"}
+"""Parts of paths that have other words, or none."""
+_EVERY = "*"
+_UNIT = re.compile(r"(.+) \[(.+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column in words.
+
+    Args:
+        of: What has the value, such as a flow or a direction of a link; empty for the whole run.
+        quantity: The value, such as "rate".
+        unit: The unit of figures.
+        factor: A value in this unit is the value of the column times it.
+        short: The quantity and its unit above a column, as `peerlane run` has them.
+        cell: A value of the column as text.
+    """
+
+    of: str
+    quantity: str
+    unit: str = ""
+    factor: float = 1.0
+    short: str = ""
+    cell: Callable[[float], str] = number
+
+    @property
+    def head(self) -> str:
+        """The words above a column."""
+        return f"{self.of} {self.short or self.quantity}".strip()
+
+    @property
+    def axis(self) -> Axis:
+        """The axis of a figure."""
+        return Axis(f"{self.of} {self.quantity}".strip(), self.unit)
+
+    def text(self, value: object) -> str:
+        """A value of the column, as a table has it."""
+        if value is None:
+            return NONE
+        if isinstance(value, bool):
+            return str(value).lower()
+        return self.cell(value) if isinstance(value, float | int) else str(value)
+
+
+def heading(column: str) -> Heading:
+    """The words of a column by its path, which is that of a key, of a metric, or any name."""
+    if (found := _UNIT.fullmatch(column)) is not None:
+        key = heading(found[1])
+        return Heading(key.of, key.quantity, found[2], short=f"{key.head} {found[2]}".strip())
+    parts = list(split_path(column)) if "." in column else [column]
+    last = [parts.pop()]
+    if last[0] in _PARTS and parts:
+        last.insert(0, parts.pop())
+    field, *part = last
+    of = " ".join(_PLACES.get(one, _words(one)) for one in parts[1:]).strip()
+    if _EVERY in parts[1:]:
+        of = f"all {_words(parts[0])}"
+    elif len(parts) == 1 and not _is_measured(field):  # a default, such as links.generation
+        of = _words(parts[0])
+    return _of_field(of, field, " ".join(part))
+
+
+def headings(columns: Iterable[str]) -> dict[str, Heading]:
+    """The words of some columns; columns that would have the same words keep their paths."""
+    found = {column: heading(column) for column in columns}
+    heads = [one.head for one in found.values()]
+    return {
+        column: one
+        if heads.count(one.head) == 1
+        else Heading("", column, one.unit, one.factor, column, one.cell)
+        for column, one in found.items()
+    }
+
+
+def _is_measured(field: str) -> bool:
+    return field.endswith(("_per_second", "_ns", "utilisation", "bytes"))
+
+
+def _of_field(of: str, field: str, part: str) -> Heading:
+    """The words of a field of results, or of a key; `part` is the part of a latency."""
+    if field.endswith("bytes_per_second"):
+        which = _words(field.removesuffix("bytes_per_second"))
+        short = f"{which} GB/s".strip()
+        return Heading(of, f"{which} rate".strip(), "GB/s", 1e-9, short, gigabytes)
+    if field.endswith("_per_second"):
+        which = _words(field.removesuffix("_per_second"))
+        return Heading(of, which, "1/s", short=f"{which}/s")
+    if field == "utilisation":
+        return Heading(of, "used", "%", 100.0, "used %", lambda share: f"{100 * share:.1f}")
+    if field.endswith("_ns"):
+        which = _words(field.removesuffix("_ns"))
+        short = part if which == "latency" and part else f"{which} {part}".strip()
+        return Heading(of, f"{which} {part}".strip(), "ns", 1.0, short, duration)
+    if field.endswith("bytes"):
+        which = _words(field.removesuffix("_bytes"))
+        return Heading(of, which, "B", 1.0, which, size)
+    return Heading(of, f"{_words(field)} {part}".strip())
+
+
+def _words(name: str) -> str:
+    return name.strip("_").replace("_", " ")

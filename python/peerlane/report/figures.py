@@ -1,0 +1,68 @@
+"""Figures of what `peerlane reproduce --json` has written: published values beside simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.charts.chart import Chart
+from peerlane.figures.figure import Figure, PlotError
+from peerlane.report.charts.held import held
+from peerlane.report.charts.published import published
+from peerlane.report.reproduction import heading
+from peerlane.reproduction.written import reports_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.reproduction.report import Report
+    from peerlane.reproduction.row import Row
+
+
+def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
+    """A figure or table of a source, with the marks of the page of its system.
+
+    Args:
+        document: The JSON of a system, or of several.
+        figure: The name, such as fig3; with several systems SYSTEM/fig3. The only one, if absent.
+
+    Raises:
+        PlotError: There is no such figure.
+    """
+    reports = reports_of(document)
+    several = len(reports) > 1
+    known = {
+        f"{report.system}/{row.figure}" if several else row.figure: (report, row.figure)
+        for report in reports
+        for row in report.rows
+        if row.simulated is not None or row.expected.is_held
+    }
+    if figure is None and len(known) != 1:
+        raise PlotError(f"name a figure with --figure: {', '.join(known)}")
+    wanted = next(iter(known)) if figure is None else figure.replace("-", "_")
+    if wanted not in known:
+        near = _core.nearest(wanted, list(known))
+        advice = f"did you mean {near}? " if near else ""
+        raise PlotError(f"there is no figure {figure!r}; {advice}There are {', '.join(known)}")
+    report, name = known[wanted]
+    return Figure(_chart(report, name, [row for row in report.rows if row.figure == name]))
+
+
+def _chart(report: Report, name: str, rows: list[Row]) -> Chart:
+    """The plots of a figure in one chart."""
+    plots = [plot for plot in report.plots if plot.figure == name]
+    title = f"{report.system}, {heading(name)}"
+    marks = f"{title} (rings: published)"
+    if not plots:
+        caption = f"{title}: published and simulated values."
+        shown = [row for row in rows if row.simulated is not None]
+        return replace(held("figure", caption, shown), title=marks)
+    charts = [published("figure", plot, rows) for plot in plots]
+    return Chart(
+        "figure",
+        " ".join(chart.caption for chart in charts),
+        " ".join(chart.text for chart in charts),
+        tuple(panel for chart in charts for panel in chart.panels),
+        marks,
+    )

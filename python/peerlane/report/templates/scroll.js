@@ -1,0 +1,15 @@
+(() => {
+  "use strict";
+  // A box that is wider than the page says so, and fades at the side on which it goes on.
+  function mark(box) {
+    const beyond = box.scrollWidth - box.clientWidth;
+    const scroller = box.parentElement;
+    scroller.classList.toggle("scrolls", beyond > 1);
+    scroller.classList.toggle("more", box.scrollLeft < beyond - 1);
+  }
+  const resized = new ResizeObserver((entries) => entries.forEach(({ target }) => mark(target)));
+  document.querySelectorAll(".box").forEach((box) => {
+    box.addEventListener("scroll", () => mark(box), { passive: true });
+    resized.observe(box);
+  });
+})();

@@ -1,0 +1,317 @@
+"""The bottlenecks of a run: where flows wait, and what they do when the limit there is lifted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.dotted import split_path
+from peerlane.formats import NONE
+from peerlane.results.document import Document, renamed
+from peerlane.results.waits import Cause, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Value = str | int | float | bool | None
+
+OF_FLOW = "keeps the interval of the flow"
+"""The detail of a datapath at which a flow waits for its own `interval`."""
+
+AS_ALONE = 0.95
+"""Part of the rate of a flow alone from which on sharing costs nothing."""
+
+FULL = 0.9
+"""Share of the time for which flows wait for a wire that is called full."""
+
+ALIKE = 0.05
+"""Rates that differ by a smaller share are written as one."""
+
+_MOST_NAMES = 3
+"""Names that a sentence has."""
+
+_MOST_KEYS = 2
+"""Keys that a sentence has."""
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Rates(Document):
+    """The rates of some flows, in bytes a second: of all together, and the least and the most."""
+
+    total: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, rates: Iterable[float | None]) -> Rates:
+        """The rates of some flows; a flow without a rate has moved nothing."""
+        known = [rate or 0.0 for rate in rates]
+        return cls(sum(known), min(known, default=0.0), max(known, default=0.0))
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all rates are about the same."""
+        return self.most - self.least <= ALIKE * self.most
+
+    @property
+    def each(self) -> str:
+        """The rate of each flow in GB/s, without the unit."""
+        if self.is_one:
+            return _gigabytes((self.most + self.least) / 2)
+        return f"{_gigabytes(self.least)} to {_gigabytes(self.most)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Document):
+    """A key that is set otherwise; its value before is `None` if the simulator calculates it."""
+
+    __pydantic_config__ = renamed(source="from", value="to")
+
+    key: str
+    source: Value
+    value: Value
+
+    @property
+    def setting(self) -> str:
+        """The change as `--set` takes it."""
+        value = str(self.value).lower() if isinstance(self.value, bool) else self.value
+        return f"{self.key}={value}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf(Document):
+    """Keys that are set otherwise, and what a run with them measured.
+
+    `rates` are of the flows of the bottleneck. `next` is what then limits them, the limit of most
+    flows first; it is empty if the flows were too short to be seen.
+    """
+
+    changes: tuple[Change, ...]
+    rates: Rates
+    next: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck(Document):
+    """A place where flows wait, or several places that are alike, such as the links of devices.
+
+    `flows` are the ids of the flows that wait there, on average for the `share` of their time, and
+    `amount` is how much there is of what they wait for, such as tags, where a key says so. Each of
+    the `steps` keeps the changes of the steps before it, until the limit is at another place; they
+    begin with the change that helps most, of those that need no other part. `instead` are other
+    changes, each by itself. `alone`, without changes, has flows that were run without all others. A
+    change that gains less than 1 % is in `not_lifted`, with the reason.
+    """
+
+    kind: Kind
+    where: tuple[str, ...]
+    direction: str | None
+    detail: str | None
+    flows: tuple[str, ...]
+    share: float
+    rates: Rates
+    amount: Value = None
+    steps: tuple[WhatIf, ...] = ()
+    instead: tuple[WhatIf, ...] = ()
+    alone: WhatIf | None = None
+    not_lifted: tuple[str, ...] = ()
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What the flows wait for, at each of the places."""
+        detail = None if self.kind == "wire" else self.detail
+        return tuple(Cause(self.kind, where, self.direction, detail) for where in self.where)
+
+    @property
+    def sentence(self) -> str:
+        """The limit, what its flows do, and what they would do with each step."""
+        flows = len(self.flows)
+        total = _gigabytes(self.rates.total)
+        if flows == 1:
+            moved = f"{self.flows[0]} moves {total} GB/s"
+        else:
+            verb = "share" if len(self.where) == 1 else "move"
+            moved = f"{flows} flows {verb} {total} GB/s, {self.rates.each} each"
+        said = [f"{self.state}: {moved}."]
+        said += [self._step(number) for number in range(len(self.steps))]
+        if not self.steps and self.not_lifted:
+            said.append("No change that was tried gains 1 %.")
+        return " ".join(said)
+
+    def then(self, what_if: WhatIf) -> str:
+        """What limits the flows after some changes, in words."""
+        found = what_if.next
+        if self.alone is not None and self.is_as_alone(what_if):
+            found = self.alone.next
+            if found[0] in self.causes:
+                return "each is as fast as alone"
+        if not found:
+            return "too short to see the next limit"
+        here = [cause for cause in found if cause in self.causes]
+        if found[0] in self.causes:
+            return re.sub(r" (is|are|has|have|keeps?) ", r" \1 still ", _state(here), count=1)
+        wires = [cause for cause in found if cause.kind == "wire"]
+        own = len(self.flows) if found is what_if.next else len(found)
+        if len(wires) == len(found) == own and len(self.flows) > 1:
+            return "each device's own link is the limit"
+        return _state([one for one in found if _form(one) == _form(found[0])])
+
+    def is_as_alone(self, what_if: WhatIf) -> bool:
+        """Whether flows that are slower than alone wait here, but no longer for each other."""
+        if self.alone is None or not self.alone.next or what_if is self.alone:
+            return False
+        enough = AS_ALONE * self.alone.rates.most
+        is_here = what_if.next[:1] and what_if.next[0] in self.causes
+        is_gain = self.rates.least < enough <= what_if.rates.least
+        return bool(is_here) and self.alone.rates.is_one and is_gain
+
+    @property
+    def state(self) -> str:
+        """What is the matter there, in words."""
+        errors = [one for step in self.steps[:1] for one in step.changes if _is_of_errors(one)]
+        is_one = len(self.where) == 1
+        if errors and self.kind in {"wire", "credit", "replay-buffer"}:
+            has = "has" if is_one else "have"
+            return f"{_names(self.causes)} {has} bit errors ({errors[0].source})"
+        if self.kind == "wire" and self.detail:
+            return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
+        if self.kind == "wire" and self.share < FULL:
+            return f"{_names(self.causes)} {'is' if is_one else 'are'} the limit"
+        return _state(self.causes, self.amount)
+
+    def _step(self, number: int) -> str:
+        step = self.steps[number]
+        rates = f"{step.rates.each} each" if len(self.flows) > 1 else f"{step.rates.each} GB/s"
+        before = self.steps[number - 1].changes if number else ()
+        is_there = bool(step.next) and step.next[0] in self.causes
+        is_there = is_there and not self.is_as_alone(step)
+        link = "; " if not step.next else ", and " if is_there else "; then "
+        then = self.then(step)
+        return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}."
+
+
+def said(one: Bottleneck) -> Iterator[tuple[str, Rates, str]]:
+    """The rows of a table of what was changed: the changes, the rates, and what is the limit then.
+
+    A row that begins with "and" keeps the changes of the rows above.
+    """
+    yield "as it is", one.rates, one.state
+    before: tuple[Change, ...] = ()
+    for step in one.steps:
+        new = [change for change in step.changes if change not in before]
+        yield f"{'and ' * bool(before)}{_keys(new)}", step.rates, one.then(step)
+        before = step.changes
+    for other in one.instead:
+        yield f"or {_keys(other.changes)}", other.rates, one.then(other)
+    if one.alone is not None:
+        yield "each alone", one.alone.rates, one.then(one.alone)
+
+
+def _keys(changes: Sequence[Change]) -> str:
+    shown = [change.setting for change in changes[:_MOST_KEYS]]
+    more = len(changes) - len(shown)
+    return ", ".join([*shown, *[f"{more} more"] * bool(more)])
+
+
+def without_numbers(words: str) -> str:
+    """Words that are the same for flows and places that are alike."""
+    return _NUMBER.sub("#", words)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names in words, the first few of many."""
+    shown = list(names[:_MOST_NAMES])
+    if more := len(names) - len(shown):
+        shown.append(f"{more} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def next_limits(limits: Iterable[Cause | None]) -> tuple[Cause, ...]:
+    """The places that limit some flows, that of most flows first."""
+    counted = Counter(limit.place for limit in limits if limit is not None)
+    return tuple(place for place, _ in counted.most_common())
+
+
+def _form(cause: Cause) -> tuple[str, str, str | None, str | None]:
+    return cause.kind, without_numbers(cause.where), cause.direction, cause.detail
+
+
+def _gigabytes(rate: float) -> str:
+    return f"{rate / 1e9:.3g}" if rate else NONE
+
+
+def _names(causes: Sequence[Cause]) -> str:
+    """The places of some causes, each as it can be searched for in the tables of a run."""
+    return joined(
+        [f"`{one.where} {one.direction}`" if one.direction else f"`{one.where}`" for one in causes]
+    )
+
+
+def _state(causes: Sequence[Cause], amount: Value = None) -> str:
+    """What is the matter at some places that are alike."""
+    kind, detail = causes[0].kind, causes[0].detail
+    names = _names(causes)
+    one = len(causes) == 1
+    much = "" if amount is None else f" ({amount})"
+    has, is_ = ("has", "is") if one else ("have", "are")
+    limit = f"{is_ if one else 'is'} the limit"
+    if kind == "datapath" and detail:
+        return f"{names} {detail if one else detail.replace('keeps', 'keep', 1)}"
+    return {
+        "wire": f"{names} {is_} full",
+        "credit": f"credit of {detail or 'packets'}{much} on {names} {limit}",
+        "tags": f"{names} {has} too few tags{much}",
+        "outstanding": f"{names} {has} too little space for completions{much}",
+        "replay-buffer": f"the replay buffer{much} of the sender on {names} {limit}",
+        "datapath": f"the datapath or the pace of {names} {limit}",
+        "memory": f"{detail or 'the memory'} of {names} {limit}",
+        "socket": f"the connection of sockets {names} {is_} full",
+        "software": f"the software of {names} {limit}",
+    }.get(kind, f"the limit of {names} is not known")
+
+
+def _is_of_errors(change: Change) -> bool:
+    return split_path(change.key)[-1].endswith("bit_error_rate")
+
+
+def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[Cause]) -> str:
+    """The changes of a step as the beginning of a sentence."""
+    new = [one for one in changes if one not in before] or list(changes)
+    if all(map(_is_of_errors, new)):
+        return "Without bit errors"
+    speeds = _speeds(changes) if _speeds(new) else None
+    if speeds is not None:
+        links, speed = speeds
+        own = {cause.where for cause in causes}
+        return (
+            f"At {speed}"
+            if set(links) <= own
+            else f"With {joined([f'`{one}`' for one in links])} at {speed}"
+        )
+    settings = [one.setting for one in new]
+    if len(settings) > _MOST_KEYS:
+        settings = [settings[0], f"{len(settings) - 1} more keys"]
+    return f"With {' and '.join(settings)}{', too' * bool(before)}"
+
+
+def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:
+    """The links of changes that change nothing but one speed and width of these links."""
+    found: dict[str, dict[str, Value]] = {}
+    for one in changes:
+        *place, key = split_path(one.key)
+        if place[:1] != ["links"] or key not in {"generation", "lanes"}:
+            return None
+        found.setdefault(place[-1], {})[key] = one.value
+    speeds = {
+        " ".join(
+            f"{mark}{speed[key]}"
+            for key, mark in (("generation", "Gen"), ("lanes", "x"))
+            if key in speed
+        )
+        for speed in found.values()
+    }
+    return (list(found), speeds.pop()) if len(speeds) == 1 else None

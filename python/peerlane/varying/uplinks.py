@@ -1,0 +1,73 @@
+"""Metrics of the link above a node, by the node's name: they stay when the node moves.
+
+`devices.fpga2.upstream.up.utilisation` is `links.board-fpga2.up.utilisation` while fpga2 is below
+the switch board.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+from peerlane.dotted import join_path, split_path
+from peerlane.figures.metrics import UnknownMetricError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from peerlane import Simulation
+    from peerlane.fabric.tree import Node, Tree
+
+_PLACE = 2
+"""The part of a path that is `upstream`, after the section and the name."""
+_EVERY = "*"
+
+
+def is_uplink(path: str) -> bool:
+    """Whether a path begins with the link above a node."""
+    return tuple(split_path(path)[_PLACE : _PLACE + 1]) == ("upstream",)
+
+
+def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
+    """The path of each metric in the results of a simulation, where links have their own names.
+
+    Raises:
+        UnknownMetricError: There is no such node, or no link above it.
+    """
+    known = list(paths)
+    if not any(map(is_uplink, known)):
+        return dict(zip(known, known, strict=True))
+    tree = simulation.tree()
+    return {path: _on_link(path, tree) if is_uplink(path) else path for path in known}
+
+
+def each_node(paths: Iterable[str], simulation: Simulation) -> list[str]:
+    """The paths, with one for each node of the section in the place of `*`."""
+    found: list[str] = []
+    for path in paths:
+        parts = split_path(path)
+        if not is_uplink(path) or parts[1] != _EVERY:
+            found.append(path)
+            continue
+        nodes = [one for one in simulation.tree().nodes if one.upstream and _is_in(one, parts[0])]
+        if not nodes:
+            raise UnknownMetricError(f"{path}: the scenario has no {parts[0]} below a link")
+        found += [join_path((parts[0], one.name, *parts[_PLACE:])) for one in nodes]
+    return found
+
+
+def _is_in(node: Node, section: str) -> bool:
+    return (node.kind == "switch") == (section == "switches")
+
+
+def _on_link(path: str, tree: Tree) -> str:
+    _, name, _, *rest = split_path(path)
+    node = next((one for one in tree.nodes if one.name == name), None)
+    if node is None:
+        names = [one.name for one in tree.nodes if one.upstream]
+        raise UnknownMetricError(
+            f"there is no metric {path}: there is no {name!r}; {_core.advice(name, names)}"
+        )
+    if node.upstream is None:
+        raise UnknownMetricError(f"there is no metric {path}: no link is above {name}")
+    return join_path(("links", f"{node.upstream.to}-{name}", *rest))
