@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
@@ -200,7 +201,7 @@ class Simulation:
         if form not in get_args(Capture):
             right = f"write {', '.join(get_args(Capture))}"
             raise ValueError(f"{form!r} is no form of captures; {right}")
-        self._core.capture(form, str(path), only.parts())
+        self._core.capture(form, fspath(path), only.parts())
 
     def sample(self, *, every: str | float) -> float:
         """Samples rates and queue lengths from now on; returns the interval in nanoseconds.
@@ -436,7 +437,10 @@ class Simulation:
             ValueError: There is no such device, function or vector.
         """
         try:
-            return Vector(*self._core.vector(device, number, function))
+            return Vector(*self._core.vector(device, index(number), index(function)))
+        except TypeError:
+            given = (device, number, function)
+            raise TypeError(f"{given!r} is no vector; give a name and whole numbers") from None
         except OverflowError:
             message = f"{device} has no vector {number} of function {function}; count both from 0"
             raise ValueError(message) from None
