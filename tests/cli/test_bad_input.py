@@ -147,7 +147,7 @@ def test_a_wrong_filter(
         (["bench", "network", "--hops", HUGE], ["--hops"]),
         (
             ["bench", "network", "--sides", "2", "--hops", "1", "--repeat", "1"],
-            ["2 x 2 routers", "write more hops"],
+            ["2 x 2 routers", "write more, such as --hops"],
         ),
         (["bench", "messages", "--size", HUGE], ["--size"]),
         (["bench", "devices", "--accesses", HUGE], ["--accesses"]),
