@@ -204,3 +204,17 @@ def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
     ):
         with pytest.raises(ValueError, match=r'no node "hots" .*; did you mean "host"'):
             access()
+
+
+def test_a_seed_has_the_range_that_it_has_in_a_scenario() -> None:
+    assert Simulation(PAIR, seed=2**63 - 1).result().seed == 2**63 - 1
+    for seed in (-1, 2**63):
+        with pytest.raises(ValueError, match=f"{seed} is not a seed; give 0 to 0x7fffffffffffffff"):
+            Simulation(PAIR, seed=seed)
+    with pytest.raises(TypeError, match="'7' is not a seed; give a whole number"):
+        Simulation(PAIR, seed="7")  # type: ignore[arg-type]
+
+
+def test_a_capture_has_a_path() -> None:
+    with pytest.raises(TypeError, match=r"expected str, bytes or os.PathLike object"):
+        Simulation(PAIR).capture("pcap", None)  # type: ignore[arg-type]

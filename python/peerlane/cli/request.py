@@ -55,7 +55,22 @@ class ScenarioRequest:
         """The simulation, in which the devices named in `circuits` are circuits."""
         from peerlane.cli.scenarios import open_simulation
 
-        return open_simulation(self.file, seed=self.seed, settings=self.settings, circuits=circuits)
+        opened = open_simulation(
+            self.file, seed=self.seed, settings=self.settings, circuits=circuits
+        )
+        self._warn_of_models(opened)
+        return opened
+
+    def _warn_of_models(self, simulation: Simulation) -> None:
+        """Warns of models that no device has."""
+        names = {given.partition("=")[0] for given in self.models or ()}
+        for name in sorted(
+            names - {node.model for node in simulation.tree().nodes} if names else ()
+        ):
+            from peerlane.cli.console import warn
+
+            right = f'write model = "{name}" in the section of a device'
+            warn(f"--model {name}: no device of the scenario has this model; {right}")
 
     def again(self, command: str) -> str:
         """Another command for the scenario."""

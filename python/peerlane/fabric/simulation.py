@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
@@ -203,7 +204,7 @@ class Simulation:
         if form not in get_args(Capture):
             right = f"write {', '.join(get_args(Capture))}"
             raise ValueError(f"{form!r} is no form of captures; {right}")
-        self._core.capture(form, str(path), only.parts())
+        self._core.capture(form, fspath(path), only.parts())
 
     def sample(self, *, every: str | float) -> float:
         """Samples rates and queue lengths from now on; returns the interval in nanoseconds.
