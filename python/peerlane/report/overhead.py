@@ -1,7 +1,8 @@
 """Where the time of each wire went: payload, what carries it, what repairs it, and idling.
 
-The bytes come from a result, counted where a transmission begins, and the shares are of the time
-in which wires were measured. All parts of a direction of a wire take the same time for a byte.
+The bytes come from a result, counted where a transmission begins. The shares of a link are of the
+time in which workloads that cross it were under way, and the shares of a fibre of the measured time.
+All parts of a direction of a wire take the same time for a byte.
 """
 
 from __future__ import annotations

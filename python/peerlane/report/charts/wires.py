@@ -31,6 +31,16 @@ _COLOURS = {
 }
 
 
+_LINKS = "share of the time in which its workloads were under way"
+_FIBRES = "share of the measured time"
+_AXES = {
+    frozenset({"link"}): _LINKS,
+    frozenset({"fibre"}): _FIBRES,
+    frozenset({"link", "fibre"}): f"{_FIBRES}; of links, in which their workloads were under way",
+}
+"""The axis, by the kinds of wires: the use of links and of fibres is of different times."""
+
+
 def wires(name: str, found: Sequence[Overhead]) -> Chart:
     """A bar for each direction of a wire; of many, the busiest.
 
@@ -54,7 +64,7 @@ def wires(name: str, found: Sequence[Overhead]) -> Chart:
     text = f"{caption}. The busiest is {first.id} {first.sender}: " + ", ".join(
         f"{part} {percent(first.shares[part])}" for part in order if first.shares.get(part, 0) > 0
     )
-    panel = bars(parts, _COLOURS, "share of the measured time", plain=("idle",))
+    panel = bars(parts, _COLOURS, _AXES[frozenset(one.kind for one in shown)], plain=("idle",))
     return Chart(name, f"{caption}.", f"{text}.", (panel,))
 
 
