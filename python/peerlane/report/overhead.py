@@ -1,7 +1,7 @@
 """Where the time of each wire went: payload, what carries it, what repairs it, and idling.
 
 The bytes come from a result, counted where a transmission begins. The shares of a link are of the
-time in which workloads that cross it were under way, and the shares of a fibre of the measured time.
+time in which workloads that cross it were under way; the shares of a fibre, of the measured time.
 All parts of a direction of a wire take the same time for a byte.
 """
 
