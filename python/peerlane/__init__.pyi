@@ -10,6 +10,7 @@ from peerlane.errors import RequestError as RequestError
 from peerlane.explaining.explain import explain as explain
 from peerlane.fabric.filter import Filter as Filter
 from peerlane.fabric.scenario_warning import ScenarioWarning as ScenarioWarning
+from peerlane.fabric.simulated_node import SimulatedNode as SimulatedNode
 from peerlane.fabric.simulation import Simulation as Simulation
 from peerlane.fabric.tree import Fibre as Fibre
 from peerlane.fabric.tree import Network as Network
@@ -46,6 +47,7 @@ from peerlane.ranks.run import Deadlock as Deadlock
 from peerlane.ranks.run import RankRun as RankRun
 from peerlane.ranks.run import run_ranks as run_ranks
 from peerlane.reproduction.reproduce import reproduce as reproduce
+from peerlane.results.bottleneck import Bottleneck as Bottleneck
 from peerlane.results.collection import Collection as Collection
 from peerlane.results.explanation import Explanation as Explanation
 from peerlane.results.flows import ChannelResult as ChannelResult

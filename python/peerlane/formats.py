@@ -74,6 +74,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
+def named_sockets(sockets: Sequence[int]) -> str:
+    """The sockets of a host in words."""
+    numbers = [str(one) for one in sockets]
+    if len(numbers) == 1:
+        return f"socket {numbers[0]}"
+    return f"sockets {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
 def shortened(items: Sequence[str], most: int) -> list[str]:
     """The first items of many, and how many more there are."""
     more = len(items) - most

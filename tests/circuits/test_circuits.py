@@ -70,7 +70,7 @@ def received(fabric: Fabric, node: str, size: int) -> bytes:
     assert result.failures == []
     assert all(flow.intact for flow in result.flows)
     (memory, *_) = simulation.tree().nodes[node].regions
-    return simulation.memory(node, memory.base, size)
+    return simulation.node(node).memory(memory.base, size)
 
 
 @needs_circuits
@@ -346,7 +346,7 @@ def test_a_circuit_counts_the_timeouts_that_its_result_has() -> None:
     assert registers.what == "bar2"
 
     def register(at: int) -> int:
-        return int.from_bytes(simulation.read("h0", registers.base + at, 4), "little")
+        return int.from_bytes(simulation.node("h0").read(registers.base + at, 4), "little")
 
     assert (register(ERROR), register(COUNT)) == (TIMEOUT, 1)
 
@@ -448,11 +448,11 @@ def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function()
     simulation.run()
     node = simulation.tree().nodes["b"]
     window, *_ = node.regions
-    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0
+    assert simulation.node("h0").config_read(node.id, DEVICE_STATUS, size=2) & 0xF == 0
     with pytest.raises(RuntimeError, match="unsupported request"):
-        simulation.read("h0", window.base, 4)
+        simulation.node("h0").read(window.base, 4)
     # Correctable, because the completion informs the requester (PCIe Base 6.2.3.2.4.1).
-    assert simulation.config_read("h0", node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
+    assert simulation.node("h0").config_read(node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
 
 
 @needs_circuits

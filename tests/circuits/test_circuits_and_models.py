@@ -84,7 +84,7 @@ def bytes_of(fabric: Fabric) -> list[bytes]:
     assert all(flow.intact for flow in result.flows)
     nodes = simulation.tree().nodes
     regions = ((node, nodes[node].regions[0]) for node in ("h0", "a", "b"))
-    return [simulation.memory(node, region.base, 1 << 20) for node, region in regions]
+    return [simulation.node(node).memory(region.base, 1 << 20) for node, region in regions]
 
 
 @settings(max_examples=12, deadline=None)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 from typer import BadParameter
+from typer.main import get_command
 
 from conftest import PAIR, needs_cocotbext, wait_until, without_progress
 from peerlane import RunResult, ScenarioError, Simulation
+from peerlane.cli.commands import app
 from peerlane.cli.options import wrong_use
 from peerlane.cli.tables.run import run as table
 
@@ -206,7 +208,7 @@ def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Wr
     simulation = Simulation(PAIR + READ)
     simulation.run_until(1.0)
     bar = simulation.tree().nodes["b"].regions[0].base
-    simulation.fill("b", bar + (32 << 10), bytes(4))
+    simulation.node("b").fill(bar + (32 << 10), bytes(4))
     console = Console(width=200)
     with console.capture() as wrong:
         console.print(table(simulation.run(), simulation.tree()))
@@ -277,7 +279,9 @@ TYPED = {"sections", "model", "what", "kind", "choices", "lifts"}
 
 def test_list_describes_every_parameter(peerlane: Run) -> None:
     document = json.loads(peerlane("list", "--json", "-").out)
-    assert document.keys() == {"models", "profiles", "parameters", "systems", "scenarios"}
+    assert document.keys() == {
+        *("models", "profiles", "parameters", "systems", "scenarios", "recipes")
+    }
     assert {"dma", "reflector"} <= {model["name"] for model in document["models"]}
     for parameter in document["parameters"]:
         assert parameter.keys() == {"where", "key", "unit", "default", "help", "source"} | TYPED
@@ -522,3 +526,18 @@ def test_an_option_that_can_do_nothing_is_refused_or_warned_of(
     assert ran.status == 0
     assert ran.err.startswith("warning: [measure] begins after the run")
     assert not peerlane("run", scenario(MEASURE)).err
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_the_help_of_a_long_command_fits_two_screens(peerlane: Run, command: str) -> None:
+    lines = peerlane(command, "--help").out.splitlines()
+    assert len(lines) <= 48
+    assert max(map(len, lines)) <= 80
+    shown = [line.split()[0] for line in lines if line.startswith("  -")]
+    made = get_command(app).commands[command]  # type: ignore[attr-defined]
+    options = [one for one in made.params if one.param_type_name == "option"]
+    assert {one.opts[0] for one in options} <= {one.rstrip(",") for one in shown}
+    assert "docs/guide/commands.md" in lines[-1]
+    full = peerlane(command, "--help-all")
+    assert full.status == 0
+    assert len(full.out.splitlines()) > 100

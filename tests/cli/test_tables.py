@@ -16,7 +16,8 @@ from rich.console import Console
 
 from conftest import figure
 from peerlane import Simulation, _core
-from peerlane.cli.list import COLUMNS
+from peerlane.cli.list import COLUMNS, _everything, _having
+from peerlane.cli.recipes import RECIPES
 from peerlane.cli.tables.catalogue import catalogue
 from peerlane.cli.tables.cells import cell
 from peerlane.cli.tables.fabric import tree as drawing
@@ -46,8 +47,13 @@ ROWS = {
     InterruptResult("d", 1, 2, 30, 4, 5, 6): (
         "interrupts of d; function 1; vector 2; sent 30; held 4; withdrawn 5; dropped 6"
     ),
-    LinkResult("l", "up", 0.25, 9, 2048, 300, 40, 50, 64, 72, 3, 120.0): (
-        "link l; direction up; used % 25.0; payload 2 KiB; overhead 300 B; "
+    LinkResult(
+        *("l", "up", 0.25, 9, 2048, 300, 40, 50, 64, 72, 3, 120.0),
+        full=0.125,
+        together_bytes_per_second=2e9,
+    ): (
+        "link l; direction up; used % 25.0; full % 12.5; GB/s together 2; payload 2 KiB; "
+        "overhead 300 B; "
         "DLLPs 64 B; ordered sets 72 B; replays 3; stalled 120 ns"
     ),
     FibreResult("f", "a", "b", 0.25, 9, 2048, 300, 40, 64, 3, 120.0): (
@@ -222,3 +228,17 @@ def test_a_column_without_a_heading_folds_away_without_a_word() -> None:
     sheet.fold("")
     sheet.add_row("a", "=" * 40)
     assert lines(sheet, 30) == ["name", "────", "a", ""]
+
+
+def test_recipes_are_found_by_the_words_of_their_questions() -> None:
+    pages = Path(__file__).parents[2] / "docs" / "recipes"
+    index = (pages / "index.md").read_text(encoding="utf-8")
+    assert {name for name, _, _ in RECIPES} == {page.stem for page in pages.glob("*.md")} - {
+        "index"
+    }
+    for name, question, _ in RECIPES:
+        assert f"| {question} | [{name}]({name}.md) |" in index
+    for word, recipe in (("steady", "steady"), ("uplink", "uplink"), ("bottleneck", "uplink")):
+        found = _having(_everything()["recipes"], [word])
+        assert [entry["name"] for entry in found] == [recipe]
+    assert any(entry["key"] == "steady" for entry in _everything()["parameters"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -538,7 +539,7 @@ def with_errors(**links: Any) -> Fabric:
 
 def test_a_lift_that_makes_a_flow_slower_is_none_and_bit_errors_are_lifted_first() -> None:
     place = explained(up(with_errors(**ERRORS), size="1 MiB"), what_if=True).bottlenecks[0]
-    assert place.sentence.startswith("`h-a up` has bit errors (2e-05): up moves ")
+    assert place.sentence.startswith("`h-a` has bit errors (2e-05): up moves ")
     assert "Without bit errors: " in place.sentence
     assert place.steps[0].changes == (Change("links.h-a.bit_error_rate", 2e-5, 0),)
     assert factor(place, place.steps[0]) > 1.1
@@ -707,7 +708,7 @@ def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
             ("credit", "h-a", "down", "posted headers"),
             {
                 "devices.a.posted_headers": (64, 0),
-                "devices.a.posted_headers, devices.a.posted_data": (0,),
+                "devices.a.posted_headers, devices.a.posted_data": (64, 0),
             },
         ),
         (
@@ -715,7 +716,7 @@ def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
             ("credit", "h-a", "down", "posted data"),
             {
                 "devices.a.posted_data": ("32752 B", "0 B"),
-                "devices.a.posted_headers, devices.a.posted_data": (0,),
+                "devices.a.posted_headers, devices.a.posted_data": (127, 0),
             },
         ),
     ],
@@ -724,6 +725,28 @@ def test_the_values_that_are_tried_are_more_or_no_limit(
     settings: Settings, limit: tuple[Any, ...], values: dict[str, tuple[Value, ...]]
 ) -> None:
     assert tried(at_the_host(device=settings), *limit) == values
+
+
+PLACES = tomllib.loads(Path(__file__).with_name("places.toml").read_text(encoding="utf-8"))["case"]
+
+
+@pytest.mark.parametrize("case", PLACES, ids=[case["name"] for case in PLACES])
+def test_the_first_sentence_names_the_limit_and_the_first_change_helps_most(
+    case: dict[str, str],
+) -> None:
+    explanation = explain(case["scenario"], each=False)
+    assert explanation.sentence.startswith(case["sentence"])
+    place = explanation.bottlenecks[0]
+    assert ", ".join(change.setting for change in place.steps[0].changes) == case["first"]
+    gains = [
+        one.rates.total / before
+        for one, before in zip(
+            place.steps,
+            [place.rates.total, *(one.rates.total for one in place.steps)],
+            strict=False,
+        )
+    ]
+    assert all(gain > 1.01 for gain in gains)
 
 
 class Slow(Device):

@@ -122,7 +122,7 @@ def test_accesses_after_a_run_on_several_threads() -> None:
     for threads in (1, 2):
         simulation = Fabric.from_toml(BUSY).simulation()
         simulation.run(threads=threads)
-        assert len(simulation.read("a", simulation.allocate("h0", 4096), 64)) == 64
+        assert len(simulation.node("a").read(simulation.node("h0").allocate(4096), 64)) == 64
         ends.append((simulation.now_ns, simulation.result().to_json()))
     assert ends[0] == ends[1]
 

@@ -184,9 +184,9 @@ def test_virtual_functions_stand_in_the_tree(peerlane: Run, scenario: Write) -> 
     assert node.virtual_functions == ("04:00.1", "04:00.2", "04:00.3")
     region = next(region for region in node.regions if region.what == "vf-bar0")
     assert region.size == 3 * 8192
-    simulation.write("h0", region.base + 8192, b"second")
-    assert simulation.read("h0", region.base + 8192, 6) == b"second"
-    assert simulation.read("h0", region.base, 6) == bytes(6)
+    simulation.node("h0").write(region.base + 8192, b"second")
+    assert simulation.node("h0").read(region.base + 8192, 6) == b"second"
+    assert simulation.node("h0").read(region.base, 6) == bytes(6)
     shown = peerlane("show", path).out
     assert "VFs 04:00.1 04:00.2 04:00.3" in shown
     assert f"vf-bar0 {region.base:#x}..{region.last:#x} (24 KiB)" in shown
@@ -239,7 +239,7 @@ def test_the_dump_is_what_configuration_requests_read() -> None:
     simulation = Simulation(PAIR)
     dump = simulation.lspci()
     (line,) = re.findall(r"0000:03:00\.0 a\n00: (.*)\n", dump)
-    read = simulation.config_read("h0", "03:00.0", 0)
+    read = simulation.node("h0").config_read("03:00.0", 0)
     assert bytes.fromhex(line)[:4] == read.to_bytes(4, "little")
     assert dump.count("\n\n") == 7
 
@@ -247,23 +247,23 @@ def test_the_dump_is_what_configuration_requests_read() -> None:
 def test_a_device_whose_memory_is_disabled_answers_no_more() -> None:
     simulation = Simulation(PAIR.split("[[flows]]")[0])
     bar = next(r.base for r in simulation.tree().nodes["b"].regions if r.what == "bar0")
-    command = simulation.config_read("h0", "04:00.0", 4, size=2)
+    command = simulation.node("h0").config_read("04:00.0", 4, size=2)
     assert command & 0b110 == 0b110
-    simulation.config_write("h0", "04:00.0", 4, command & ~0b010, size=2)
+    simulation.node("h0").config_write("04:00.0", 4, command & ~0b010, size=2)
     with pytest.raises(RuntimeError, match=r"(?i)unsupported request"):
-        simulation.read("h0", bar, 4)
-    simulation.config_write("h0", "04:00.0", 4, command, size=2)
-    assert simulation.read("h0", bar, 4) == bytes(4)
+        simulation.node("h0").read(bar, 4)
+    simulation.node("h0").config_write("04:00.0", 4, command, size=2)
+    assert simulation.node("h0").read(bar, 4) == bytes(4)
 
 
 def test_nobody_answers_with_all_ones_and_what_is_no_register_is_refused() -> None:
     simulation = Simulation(PAIR)
-    assert simulation.config_read("h0", "1f:00.0", 0) == 0xFFFFFFFF
+    assert simulation.node("h0").config_read("1f:00.0", 0) == 0xFFFFFFFF
     for function, offset, size in (("03:00", 0, 4), ("03:00.0", 2, 4), ("03:00.0", 4096, 1)):
         with pytest.raises(ValueError, match=r"03:00|register"):
-            simulation.config_read("h0", function, offset, size=size)
+            simulation.node("h0").config_read(function, offset, size=size)
     with pytest.raises(ValueError, match="host"):
-        simulation.config_read("a", "03:00.0", 0)
+        simulation.node("a").config_read("03:00.0", 0)
 
 
 @needs_lspci

@@ -75,7 +75,7 @@ def test_a_link_that_degrades_loses_nothing_and_says_so(peerlane: Run) -> None:
     fabric = Fabric("kept").host("h").device("d", "h").flow("d", "h", size="64 KiB")
     simulation = fabric.incident("degrade", "d", at="1 us", lanes=4).simulation()
     simulation.run()
-    status = simulation.config_read("h", "00:01.0", 0x82, size=2)
+    status = simulation.node("h").config_read("00:01.0", 0x82, size=2)
     assert status >> 4 & 0x3F == 4
     assert status >> 14 & 1 == 1
 

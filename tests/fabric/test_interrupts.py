@@ -48,37 +48,37 @@ def test_a_program_masks_a_vector_and_gets_the_interrupt_that_was_pending() -> N
         '[hosts.h]\n[devices.e]\nmodel = "sg-dma"\nupstream = "h"\nmsix_vectors = 3\n'
     )
     registers = {one.what: one.base for one in simulation.tree().nodes["e"].regions}["bar2"]
-    vector = simulation.vector("e", 1)
+    vector = simulation.node("e").vector(1)
 
     def rest() -> None:
         while simulation.step():
             pass
 
     rest()  # The driver writes the table first.
-    simulation.write("h", vector.control, b"\1\0\0\0")
+    simulation.node("h").write(vector.control, b"\1\0\0\0")
     rest()
     # The read unit with an empty list ends at once.
-    simulation.write("h", registers + 0x40 + 0x14, bytes(4))
+    simulation.node("h").write(registers + 0x40 + 0x14, bytes(4))
     rest()
-    assert simulation.interrupts("h") == {}
-    pending = simulation.read("h", vector.pending, 8)
+    assert simulation.node("h").interrupts() == {}
+    pending = simulation.node("h").read(vector.pending, 8)
     assert int.from_bytes(pending, "little") == 1 << vector.bit
-    assert simulation.memory("e", vector.pending, 8) == pending
-    simulation.write("h", vector.control, bytes(4))
+    assert simulation.node("e").memory(vector.pending, 8) == pending
+    simulation.node("h").write(vector.control, bytes(4))
     rest()
-    assert simulation.interrupts("h") == {vector.message: 1}
+    assert simulation.node("h").interrupts() == {vector.message: 1}
 
 
 def test_a_vector_that_is_not_there_is_told_with_those_that_are() -> None:
     simulation = drive(msix_vectors=4).simulation()
     with pytest.raises(ValueError, match=r"vector 4 of d: msix_vectors is 4; use 0 to 3"):
-        simulation.vector("d", 4)
+        simulation.node("d").vector(4)
     with pytest.raises(ValueError, match="d has no vector -1 of function 0; count both from 0"):
-        simulation.vector("d", -1)
+        simulation.node("d").vector(-1)
     with pytest.raises(ValueError, match=r"function 1 of d has no MSI-X table; write msix_vectors"):
-        simulation.vector("d", 0, function=1)
+        simulation.node("d").vector(0, function=1)
     with pytest.raises(ValueError, match="function 0 of d has no MSI-X table"):
-        drive().simulation().vector("d", 0)
+        drive().simulation().node("d").vector(0)
 
 
 def test_the_scenario_of_the_reference_runs(peerlane: Run, tmp_path: Path) -> None:

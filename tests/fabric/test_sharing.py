@@ -27,11 +27,11 @@ def shared(*owners: str) -> Fabric:
 
 def test_what_a_host_stores_is_in_the_memory_of_another() -> None:
     simulation = shared("h0", "h1").simulation()
-    there = simulation.window("h0", "h1") + 0x10_0003
-    simulation.write("h0", there, b"seventeen letters")
-    assert simulation.read("h0", there, 17) == b"seventeen letters"
-    assert simulation.memory("h1", 0x10_0003, 17) == b"seventeen letters"
-    assert simulation.memory("h0", 0x10_0003, 17) == bytes(17)
+    there = simulation.node("h0").window("h1") + 0x10_0003
+    simulation.node("h0").write(there, b"seventeen letters")
+    assert simulation.node("h0").read(there, 17) == b"seventeen letters"
+    assert simulation.node("h1").memory(0x10_0003, 17) == b"seventeen letters"
+    assert simulation.node("h0").memory(0x10_0003, 17) == bytes(17)
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_a_host_reaches_the_registers_of_its_own_function_alone(
     simulation = shared("h0", "h1").simulation()
     (card,) = (node for node in simulation.tree().nodes if node.name == "card")
     own = next(region.base for region in card.regions if region.what == "bar0") + 64
-    simulation.write(host, simulation.window(host, "slot") + own, b"\x01\x02\x03\x04")
+    simulation.node(host).write(simulation.node(host).window("slot") + own, b"\x01\x02\x03\x04")
     simulation.run_until(10_000)
-    assert simulation.memory("card", own, 4) == kept
+    assert simulation.node("card").memory(own, 4) == kept
     assert [error.what for error in simulation.result().errors] == refused
 
 
 def test_there_is_no_window_without_a_controller() -> None:
     simulation = Fabric("two").host("a").host("b").simulation()
     with pytest.raises(ValueError, match="a does not reach b by loads and stores"):
-        simulation.window("a", "b")
+        simulation.node("a").window("b")
 
 
 def test_functions_move_for_their_owners() -> None:
@@ -92,8 +92,8 @@ def test_loads_and_stores_cross_cables_which_the_tree_shows(peerlane: Run, tmp_p
         fabric.host(f"h{number}")
         fabric.device(f"n{number}", f"h{number}", model="nic", controller=f"c{number}")
     simulation = fabric.simulation()
-    simulation.write("h0", simulation.window("h0", "h1") + 0x2000, b"afar")
-    assert simulation.read("h0", simulation.window("h0", "n1") + 0x2000, 4) == b"afar"
+    simulation.node("h0").write(simulation.node("h0").window("h1") + 0x2000, b"afar")
+    assert simulation.node("h0").read(simulation.node("h0").window("n1") + 0x2000, 4) == b"afar"
     tree = simulation.tree()
     (cable,) = tree.cables
     assert (cable.source, cable.target, cable.generation, cable.lanes) == ("c0", "c1", 2, 4)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import ValidationError
 
 from conftest import PAIR
-from peerlane import Collection, RunResult, Simulation
+from peerlane import Collection, RunResult, SimulatedNode, Simulation
+from peerlane.fabric.moved import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,29 +27,29 @@ def bar_of(simulation: Simulation, name: str) -> int:
 def test_a_write_arrives_where_it_was_sent() -> None:
     simulation = Simulation(PAIR.split("[[flows]]")[0])
     bar = bar_of(simulation, "b")
-    simulation.write("a", bar + 5, b"peerlane")
-    assert simulation.read("h0", bar + 5, 8) == b"peerlane"
-    assert simulation.memory("b", bar + 5, 8) == b"peerlane"
+    simulation.node("a").write(bar + 5, b"peerlane")
+    assert simulation.node("h0").read(bar + 5, 8) == b"peerlane"
+    assert simulation.node("b").memory(bar + 5, 8) == b"peerlane"
     assert simulation.now_ns > 0
 
 
 def test_memory_is_seen_without_simulating() -> None:
     simulation = Simulation(PAIR)
-    assert simulation.memory("h0", 0, 16) == bytes(16)
+    assert simulation.node("h0").memory(0, 16) == bytes(16)
     assert simulation.now_ns == 0
 
 
 def test_a_read_that_nobody_answers_is_an_error() -> None:
     simulation = Simulation(PAIR.split("[[flows]]")[0])
     with pytest.raises(RuntimeError, match=r"(?i)unsupported request"):
-        simulation.read("a", 0xDEAD_0000, 4)
+        simulation.node("a").read(0xDEAD_0000, 4)
 
 
 def test_a_read_that_is_not_answered_in_time_is_told_as_that() -> None:
     slow = PAIR.split("[[flows]]")[0].replace("[hosts.h0]", '[hosts.h0]\nlatency = "60 us"')
     patient = slow.replace("[devices.a]", '[devices.a]\ncompletion_timeout = "50 us"')
     with pytest.raises(RuntimeError, match="no answer came from 0x0 in time"):
-        Simulation(patient).read("a", 0, 4)
+        Simulation(patient).node("a").read(0, 4)
 
 
 def test_simulations_side_by_side_are_what_they_are_alone() -> None:
@@ -197,10 +199,10 @@ def test_a_run_in_pieces_is_the_run() -> None:
 def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
     simulation = Simulation(PAIR.replace("h0", "host"))
     for access in (
-        lambda: simulation.memory("hots", 0, 4),
-        lambda: simulation.write("hots", 0, b"1234"),
-        lambda: simulation.host_thread("hots"),
-        lambda: simulation.config_read("hots", "00:00.0", 0),
+        lambda: simulation.node("hots").memory(0, 4),
+        lambda: simulation.node("hots").write(0, b"1234"),
+        lambda: simulation.node("hots").thread(),
+        lambda: simulation.node("hots").config_read("00:00.0", 0),
     ):
         with pytest.raises(ValueError, match=r'no node "hots" .*; did you mean "host"'):
             access()
@@ -213,6 +215,24 @@ def test_a_seed_has_the_range_that_it_has_in_a_scenario() -> None:
             Simulation(PAIR, seed=seed)
     with pytest.raises(TypeError, match="'7' is not a seed; give a whole number"):
         Simulation(PAIR, seed="7")  # type: ignore[arg-type]
+
+
+def test_a_method_that_nodes_have_now_is_found_by_its_former_name() -> None:
+    simulation: Any = Simulation(PAIR)
+    for former, now in MOVED.items():
+        assert callable(getattr(SimulatedNode, now)), former
+    with pytest.warns(DeprecationWarning, match=r"write Simulation.node\(NODE\).allocate\(...\)"):
+        address = simulation.allocate("h0", 4096)
+    assert address == Simulation(PAIR).node("h0").allocate(4096)
+    with pytest.raises(AttributeError, match="a Simulation has no attribute 'alocate'"):
+        simulation.alocate("h0", 4096)
+
+
+def test_a_path_is_no_text_of_a_scenario() -> None:
+    with pytest.raises(ValueError, match=r"'pair.toml' is the name of a file; .* Simulation.open"):
+        Simulation("pair.toml")
+    with pytest.raises(TypeError, match=r"PosixPath\('pair.toml'\) is no scenario; give its text"):
+        Simulation(Path("pair.toml"))  # type: ignore[arg-type]
 
 
 def test_a_capture_has_a_path() -> None:

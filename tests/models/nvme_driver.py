@@ -79,7 +79,7 @@ class Drive:
 
     def memory(self, size: int) -> int:
         """Pages of host memory, filled with a byte that no data structure is made of."""
-        address = self.simulation.allocate("h0", size, self.host_page)
+        address = self.simulation.node("h0").allocate(size, self.host_page)
         self.thread.set(address, b"\xa5" * size)
         return address
 
@@ -131,7 +131,7 @@ class Drive:
         """Memory for a pair of queues."""
         submissions, completions = self.memory(64 * entries), self.memory(16 * entries)
         self.thread.set(completions, bytes(16 * entries))
-        message = None if vector is None else self.simulation.vector(self.name, vector).message
+        message = None if vector is None else self.simulation.node(self.name).vector(vector).message
         pair = Pair(number, submissions, completions, entries, message)
         self.pairs[number] = pair
         return pair
@@ -253,7 +253,7 @@ def drive_of(**settings: Any) -> Drive:
     fabric = Fabric("nvme").links(generation=4, lanes=4).host("h0", memory="64 MiB")
     fabric.switch("s0", "h0").device("ssd", "s0", model="nvme", **MANY_QUEUES | settings)
     simulation = fabric.simulation()
-    return Drive(simulation, simulation.host_thread("h0"), "ssd")
+    return Drive(simulation, simulation.node("h0").thread(), "ssd")
 
 
 Program = Callable[["Drive"], Coroutine[Any, Any, None]]

@@ -23,12 +23,14 @@ def base(simulation: Simulation) -> int:
 def express(simulation: Simulation, function: str) -> int:
     """The offset of the PCI Express capability."""
     spaces = range(0x40, 0x100, 4)
-    return next(at for at in spaces if simulation.config_read("h0", function, at) & 0xFF == 0x10)
+    return next(
+        at for at in spaces if simulation.node("h0").config_read(function, at) & 0xFF == 0x10
+    )
 
 
 def extended(simulation: Simulation, function: str, number: int) -> int:
     """The offset of the extended capability with this number."""
     at = 0x100
-    while (header := simulation.config_read("h0", function, at)) & 0xFFFF != number:
+    while (header := simulation.node("h0").config_read(function, at)) & 0xFFFF != number:
         at = header >> 20
     return at

@@ -64,14 +64,14 @@ def test_what_an_engine_asks_for_while_a_reset_ends_it_is_dropped(function: int)
     )
     simulation = begun.simulation()
     bases = {region.what: region.base for region in simulation.tree().nodes["ssd"].regions}
-    simulation.write("h0", bases["vf-bar0" if function else "bar0"], b"1234")
+    simulation.node("h0").write(bases["vf-bar0" if function else "bar0"], b"1234")
     simulation.run_until(3_000)
     seen = device.seen
     simulation.run_until(400e6)
     reset = simulation.result().incidents[0]
     assert seen == [function, pytest.approx(reset.at_ns)]
-    assert simulation.memory("h0", 0x5000, 8) == bytes(8)
-    assert simulation.interrupts("h0") == {}
+    assert simulation.node("h0").memory(0x5000, 8) == bytes(8)
+    assert simulation.node("h0").interrupts() == {}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of Python itself
@@ -89,7 +89,7 @@ def test_engines_end_with_their_simulation_and_say_nothing(
 ) -> None:
     device = Ended()
     simulation = fabric(device).simulation()
-    simulation.write("h0", base(simulation), b"1234")
+    simulation.node("h0").write(base(simulation), b"1234")
     simulation.run_until(3_000)
     assert device.seen == []
     del simulation
@@ -97,7 +97,7 @@ def test_engines_end_with_their_simulation_and_say_nothing(
     # A later simulation has engines of its own, which an earlier one leaves alone.
     first = fabric(device).simulation()
     second = fabric(device).simulation()
-    second.write("h0", base(second), b"1234")
+    second.node("h0").write(base(second), b"1234")
     second.run_until(3_000)
     del first
     assert device.seen == []
@@ -110,7 +110,7 @@ def test_an_object_is_a_device_of_its_last_simulation_alone() -> None:
     device = Ended()
     first = fabric(device).simulation()
     second = fabric(device).simulation()
-    assert second.read("h0", base(second), 1) == b"\0"
+    assert second.node("h0").read(base(second), 1) == b"\0"
     with pytest.raises(ModelError, match="the device belongs to a later simulation; give each"):
-        first.read("h0", base(first), 1)
-    assert second.read("h0", base(second), 1) == b"\0"
+        first.node("h0").read(base(first), 1)
+    assert second.node("h0").read(base(second), 1) == b"\0"

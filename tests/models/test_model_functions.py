@@ -39,11 +39,11 @@ def test_virtual_functions_of_a_device_are_told_apart() -> None:
     bases = {region.what: region.base for region in simulation.tree().nodes["ssd"].regions}
     places = (bases["bar0"], bases["vf-bar0"], bases["vf-bar0"] + 4096)
     for number, place in enumerate(places):
-        simulation.write("h0", place, b"\1\0\0\0")
-        read = simulation.read("h0", place, 4)
+        simulation.node("h0").write(place, b"\1\0\0\0")
+        read = simulation.node("h0").read(place, 4)
         assert read == (number << 8 | number + 1).to_bytes(4, "little")
     simulation.run()
-    told = simulation.memory("h0", 0x4000, 24)
+    told = simulation.node("h0").memory(0x4000, 24)
     assert told == bytes([0] * 8 + [1] * 8 + [2] * 8)
     with pytest.raises(ScenarioError, match="virtual_functions"):
         fabric(Many, virtual_functions=4).simulation()
@@ -82,17 +82,17 @@ def test_virtual_functions_that_software_ends_are_reset_and_their_engines_end() 
     node = simulation.tree().nodes["ssd"]
     bases = {region.what: region.base for region in node.regions}
     control = extended(simulation, node.id, 0x10) + 8
-    simulation.write("h0", bases["bar0"], b"1234")
-    simulation.write("h0", bases["vf-bar0"], b"1234")
+    simulation.node("h0").write(bases["bar0"], b"1234")
+    simulation.node("h0").write(bases["vf-bar0"], b"1234")
     simulation.run_until(simulation.now_ns + 20_000)
     assert device.log == [(0, "reset"), (0, "beat")]
-    enabled = simulation.config_read("h0", node.id, control, size=2)
-    simulation.config_write("h0", node.id, control, enabled & ~1, size=2)
+    enabled = simulation.node("h0").config_read(node.id, control, size=2)
+    simulation.node("h0").config_write(node.id, control, enabled & ~1, size=2)
     simulation.run_until(simulation.now_ns + 10_000)
     # A function that is gone begins nothing.
     assert device.log[2:] == [(1, "ended"), (1, "reset"), (2, "reset")]
-    simulation.config_write("h0", node.id, control, enabled, size=2)
-    assert simulation.read("h0", bases["vf-bar0"], 1) == b"\1"
+    simulation.node("h0").config_write(node.id, control, enabled, size=2)
+    assert simulation.node("h0").read(bases["vf-bar0"], 1) == b"\1"
     simulation.run_until(simulation.now_ns + 1_000_000)
     assert device.log[5:] == [(0, "read"), (0, "ended")]
 
@@ -123,7 +123,7 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
 
     def master(may: tuple[bool, bool]) -> None:
         for number, one in zip((function, virtual), may, strict=True):
-            simulation.config_write("h0", number, 4, 2 | 4 * one, size=2)
+            simulation.node("h0").config_write(number, 4, 2 | 4 * one, size=2)
 
     device = Senders()
     simulation = fabric(device, virtual_functions=1).simulation()
@@ -136,8 +136,8 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
         device.done = []
         master((blocked != 0, blocked != 1))
         places = (bases["bar0"], bases["vf-bar0"])
-        simulation.write("h0", places[blocked], b"\1\0\0\0")
-        simulation.write("h0", places[1 - blocked], b"\1\0\0\0")
+        simulation.node("h0").write(places[blocked], b"\1\0\0\0")
+        simulation.node("h0").write(places[1 - blocked], b"\1\0\0\0")
         simulation.run()
         assert device.done == [step.format(1 - blocked) for step in own]
         master((True, True))
@@ -154,8 +154,8 @@ def test_the_host_writes_the_first_32_vectors_of_the_physical_function() -> None
     simulation.run_until(20_000)
 
     def is_masked(vector: int, function: int) -> bool:
-        place = simulation.vector("ssd", vector, function)
-        return simulation.read("h0", place.control, 4) == b"\1\0\0\0"
+        place = simulation.node("ssd").vector(vector, function)
+        return simulation.node("h0").read(place.control, 4) == b"\1\0\0\0"
 
     asked = [(0, 0), (31, 0), (32, 0), (0, 1)]
     assert [is_masked(*one) for one in asked] == [False, False, True, True]
@@ -185,15 +185,15 @@ def test_an_atomic_without_permission_fails_and_reads_go_on() -> None:
     simulation = fabric(device).simulation()
     function = simulation.tree().nodes["ssd"].id
     control = express(simulation, function) + 0x28
-    enabled = simulation.config_read("h0", function, control, size=2)
+    enabled = simulation.node("h0").config_read(function, control, size=2)
     steps = {
         enabled & ~(1 << 6): ["atomic operations not enabled", "read 0"],
         enabled: ["added to 0", "read 1"],
     }
     for value, log in steps.items():
         device.log.clear()
-        simulation.config_write("h0", function, control, value, size=2)
-        simulation.write("h0", base(simulation), b"1234")
+        simulation.node("h0").config_write(function, control, value, size=2)
+        simulation.node("h0").write(base(simulation), b"1234")
         simulation.run()
         assert device.log == log
 
@@ -219,7 +219,7 @@ def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
     first = next(region.base for region in node.regions if region.what == "vf-bar0")
 
     def ask(number: int, length: int) -> None:
-        simulation.write("h0", first + number * 4096, length.to_bytes(4, "little"))
+        simulation.node("h0").write(first + number * 4096, length.to_bytes(4, "little"))
         simulation.run_until(simulation.now_ns + 10_000)
 
     # The first function has all of its tags in use, for longer than the other one needs.
@@ -228,7 +228,7 @@ def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
     assert device.ended == [2]
     virtual = node.virtual_functions[0]
     control = express(simulation, virtual) + 8
-    simulation.config_write("h0", virtual, control, 1 << 15, size=2)
+    simulation.node("h0").config_write(virtual, control, 1 << 15, size=2)
     ask(1, 4096)
     assert device.ended == [2, 2]
 
@@ -244,7 +244,7 @@ def test_a_device_reports_an_error_of_its_own() -> None:
     simulation = fabric(Ill).simulation()
     function = simulation.tree().nodes["ssd"].id
     assert status(simulation, function) == 0
-    simulation.read("h0", base(simulation), 4)
+    simulation.node("h0").read(base(simulation), 4)
     assert status(simulation, function) == 2
 
 
@@ -279,14 +279,14 @@ def test_an_error_of_a_device_is_in_its_registers_and_in_the_log_and_a_host_reco
     def run(**host: Any) -> Simulation:
         begun = Fabric("own").host("h0", **host).switch("s0", "h0")
         simulation = begun.device("ssd", "s0", model=Ill).simulation()
-        simulation.write("h0", base(simulation), b"1234")
+        simulation.node("h0").write(base(simulation), b"1234")
         simulation.run_until(simulation.now_ns + 400e6)
         return simulation
 
     quiet = run()
     function = quiet.tree().nodes["ssd"].id
     aer = extended(quiet, function, 1)
-    read = tuple(quiet.config_read("h0", function, aer + at) for at in (0x4, 0x10))
+    read = tuple(quiet.node("h0").config_read(function, aer + at) for at in (0x4, 0x10))
     assert read == registers
     assert [one.what for one in quiet.result().incidents] == [name]
     served = run(error_reporting=True, driver_recovery=True)
@@ -300,4 +300,6 @@ def test_an_error_of_a_device_is_in_its_registers_and_in_the_log_and_a_host_reco
 
 def status(simulation: Simulation, function: str) -> int:
     """The errors in Device Status."""
-    return simulation.config_read("h0", function, express(simulation, function) + 8) >> 16 & 0xF
+    return (
+        simulation.node("h0").config_read(function, express(simulation, function) + 8) >> 16 & 0xF
+    )

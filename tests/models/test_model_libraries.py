@@ -77,9 +77,9 @@ def test_the_crate_can_be_published() -> None:
 def test_a_model_in_a_library_copies_memory_of_a_host(copier: Path) -> None:
     simulation = fabric(copier, latency="2 us").simulation()
     data = bytes(range(256)) * 33
-    source, target = (simulation.allocate("h0", 1 << 16) for _ in range(2))
-    simulation.fill("h0", source + 1, data)
-    thread = simulation.host_thread("h0")
+    source, target = (simulation.node("h0").allocate(1 << 16) for _ in range(2))
+    simulation.node("h0").fill(source + 1, data)
+    thread = simulation.node("h0").thread()
     place = base(simulation)
 
     async def program(thread: HostThread) -> float:
@@ -88,12 +88,12 @@ def test_a_model_in_a_library_copies_memory_of_a_host(copier: Path) -> None:
         await thread.store(place + 16, len(data), 4)
         began = thread.now_ns
         await thread.store(place + 20, 1, 4)
-        await thread.interrupt(simulation.vector("own", 0).message)
+        await thread.interrupt(simulation.node("own").vector(0).message)
         assert await thread.load(place + 24, 4) == 1
         return thread.now_ns - began
 
     assert thread.run(program(thread)) > 2000
-    assert simulation.memory("h0", target + 2, len(data)) == data
+    assert simulation.node("h0").memory(target + 2, len(data)) == data
 
 
 def test_a_library_is_driven_on_a_bench(copier: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_library_is_driven_on_a_bench(copier: Path) -> None:
 
 def test_a_panic_ends_the_run_with_the_name_of_the_model(nonsense: Path) -> None:
     simulation = fabric(nonsense).simulation()
-    simulation.write("h0", base(simulation), b"\1\0\0\0")
+    simulation.node("h0").write(base(simulation), b"\1\0\0\0")
     with pytest.raises(ModelError, match="the model nonsense of device own failed at") as raised:
         simulation.run()
     assert "src/lib.rs:" in str(raised.value)
@@ -155,14 +155,14 @@ def test_nonsense_is_refused_and_the_device_goes_on(
 ) -> None:
     simulation = fabric(nonsense).simulation()
     place = base(simulation)
-    simulation.write("h0", place, bytes([what, 0, 0, 0]))
+    simulation.node("h0").write(place, bytes([what, 0, 0, 0]))
     simulation.run_until(simulation.now_ns + 20_000)
-    assert simulation.read("h0", place, 4) == outcome.to_bytes(4, "little")
+    assert simulation.node("h0").read(place, 4) == outcome.to_bytes(4, "little")
 
 
 def test_a_model_that_goes_on_for_ever_at_one_time_ends_the_run(nonsense: Path) -> None:
     simulation = fabric(nonsense).simulation()
-    simulation.write("h0", base(simulation), b"\5\0\0\0")
+    simulation.node("h0").write(base(simulation), b"\5\0\0\0")
     with pytest.raises(ModelError, match="it was called 100000 times within 1 ns"):
         simulation.run()
 
@@ -174,7 +174,7 @@ def test_other_devices_do_not_notice_a_model_that_never_answers(nonsense: Path) 
         both = fabric(nonsense).device("a", "s0").device("b", "s0", bar="1 MiB")
         simulation = both.flow("a", "b", size="256 KiB").simulation()
         if asks:
-            thread = simulation.host_thread("h0")
+            thread = simulation.node("h0").thread()
             place = base(simulation)
 
             async def program() -> int:

@@ -115,7 +115,7 @@ def test_a_write_to_a_model_without_on_write_is_a_warning_once() -> None:
     simulation = Fabric("own").host("h0").device("ears", "h0", model=Deaf).simulation()
     at = simulation.tree().nodes["ears"].regions[0].base
     for _ in range(2):
-        simulation.write("h0", at + 8, bytes(4))
+        simulation.node("h0").write(at + 8, bytes(4))
     right = r"write def on_write\(self, bar, offset, data\) in Deaf"
     what = "ears: a write of 4 bytes at 0x8 of BAR 0 is dropped, because Deaf has no on_write"
     with pytest.warns(ModelWarning, match=f"{what}; {right}") as warned:

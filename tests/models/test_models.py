@@ -82,7 +82,7 @@ def test_a_register_of_a_device_answers_in_a_fabric() -> None:
             return bar << 24 | offset << 8 | length
 
     simulation = fabric(Echo()).simulation()
-    assert simulation.read("h0", base(simulation) + 0x20, 4) == (0x20 << 8 | 4).to_bytes(
+    assert simulation.node("h0").read(base(simulation) + 0x20, 4) == (0x20 << 8 | 4).to_bytes(
         4, "little"
     )
 
@@ -90,21 +90,21 @@ def test_a_register_of_a_device_answers_in_a_fabric() -> None:
 def test_a_device_copies_memory_and_signals_an_interrupt() -> None:
     simulation = fabric(MySsd, latency="3 us").simulation()
     data = bytes(range(251)) * 40
-    source, target = (simulation.allocate("h0", 1 << 16) for _ in range(2))
-    simulation.fill("h0", source + 5, data)
-    thread = simulation.host_thread("h0")
+    source, target = (simulation.node("h0").allocate(1 << 16) for _ in range(2))
+    simulation.node("h0").fill(source + 5, data)
+    thread = simulation.node("h0").thread()
 
     async def program() -> float:
         await command(thread, base(simulation), source + 5, target + 3, len(data))
         began = thread.now_ns
-        message = simulation.vector("ssd", 1).message
+        message = simulation.node("ssd").vector(1).message
         await thread.interrupt(message)
         return thread.now_ns - began
 
     took = thread.run(program())
-    assert simulation.memory("h0", target + 3, len(data)) == data
+    assert simulation.node("h0").memory(target + 3, len(data)) == data
     assert took > 3000
-    assert simulation.read("h0", base(simulation) + STATUS, 1) == b"\1"
+    assert simulation.node("h0").read(base(simulation) + STATUS, 1) == b"\1"
 
 
 def test_a_class_makes_a_device_of_its_own_for_each_name_and_an_object_is_one_device() -> None:
@@ -187,9 +187,9 @@ def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
             return sum(both) + await self.swap(0x1000, 0)
 
     simulation = fabric(Engines()).simulation()
-    simulation.fill("h0", 0x1000, bytes([1] * 8))
-    simulation.fill("h0", 0x2000, bytes([2] * 8))
-    assert simulation.read("h0", base(simulation), 8) == (24 + 1).to_bytes(8, "little")
+    simulation.node("h0").fill(0x1000, bytes([1] * 8))
+    simulation.node("h0").fill(0x2000, bytes([2] * 8))
+    assert simulation.node("h0").read(base(simulation), 8) == (24 + 1).to_bytes(8, "little")
     assert order == ["rung", "unsupported request: read of 4 bytes at 0x1000000000000000"]
 
 
@@ -211,10 +211,10 @@ def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
 
     device = Sleeper()
     simulation = fabric(device).simulation()
-    simulation.write("h0", base(simulation), b"\1\0\0\0")
+    simulation.node("h0").write(base(simulation), b"\1\0\0\0")
     simulation.run_until(simulation.now_ns + 3_000)
     function = simulation.tree().nodes["ssd"].id
-    simulation.config_write("h0", function, express(simulation, function) + 8, 1 << 15)
+    simulation.node("h0").config_write(function, express(simulation, function) + 8, 1 << 15)
     simulation.run_until(simulation.now_ns + 300_000)
     assert (device.resets, device.woken) == (2, 0)
 
@@ -288,7 +288,7 @@ def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) ->
     simulation = fabric(Broken()).simulation()
     place = base(simulation)
     with pytest.raises(ModelError, match=r"the model broken of device ssd failed at \d") as raised:
-        simulation.read("h0", place + offset, 4)
+        simulation.node("h0").read(place + offset, 4)
     assert why in str(raised.value)
     with pytest.raises(ModelError):
         simulation.run()
@@ -297,7 +297,7 @@ def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) ->
 def test_an_exception_at_an_access_is_the_cause_of_the_error_at_the_time_of_the_model() -> None:
     simulation = fabric(Broken()).simulation()
     with pytest.raises(ModelError) as raised:
-        simulation.read("h0", base(simulation), 4)
+        simulation.node("h0").read(base(simulation), 4)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
     assert f"failed at {simulation.now_ns} ns" in str(raised.value)
 
@@ -305,11 +305,11 @@ def test_an_exception_at_an_access_is_the_cause_of_the_error_at_the_time_of_the_
 def test_what_no_register_answers_has_no_data() -> None:
     simulation = fabric(Broken()).simulation()
     with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
-        simulation.read("h0", base(simulation) + 0x100, 4)
+        simulation.node("h0").read(base(simulation) + 0x100, 4)
     with pytest.raises(RuntimeError, match=r"[Uu]nsupported"):
-        simulation.read("h0", base(simulation) + 4094, 4)
+        simulation.node("h0").read(base(simulation) + 4094, 4)
     with pytest.raises(RuntimeError, match="completer abort: the completer at"):
-        simulation.read("h0", base(simulation) + 0x60, 4)
+        simulation.node("h0").read(base(simulation) + 0x60, 4)
     assert [one.what for one in simulation.result().incidents][-1] == "Completer Abort"
 
 
@@ -432,9 +432,9 @@ def test_registers_may_be_a_bytearray_in_a_fabric_and_on_a_bench() -> None:
     assert bytes(device.read) == b"abc"
     assert bench.read_bytes(0, 64, 2) == bytes(2)
     simulation = fabric(Plain).simulation()
-    simulation.write("h0", base(simulation) + 8, b"12345678")
-    assert simulation.read("h0", base(simulation) + 8, 8) == b"12345678"
-    assert simulation.read("h0", base(simulation) + 64, 8) == bytes(8)
+    simulation.node("h0").write(base(simulation) + 8, b"12345678")
+    assert simulation.node("h0").read(base(simulation) + 8, 8) == b"12345678"
+    assert simulation.node("h0").read(base(simulation) + 64, 8) == bytes(8)
 
 
 def test_what_is_no_model_has_no_bench_and_a_parameter_no_other_property() -> None:
@@ -490,7 +490,7 @@ def test_a_run_goes_on_until_the_models_are_quiet_and_no_longer() -> None:
 def test_registers_of_a_model_are_not_in_a_memory_of_the_simulator() -> None:
     simulation = fabric(MySsd).simulation()
     with pytest.raises(ValueError, match=r"holds|belong to its model"):
-        simulation.memory("ssd", base(simulation), 4)
+        simulation.node("ssd").memory(base(simulation), 4)
 
 
 class Wrong(Device):
@@ -524,7 +524,7 @@ def test_a_defect_that_does_not_exist_is_an_error_with_those_that_do() -> None:
 
 def test_software_gets_all_ones_for_a_completion_with_another_tag() -> None:
     simulation = fabric(Wrong).simulation()
-    thread = simulation.host_thread("h0")
+    thread = simulation.node("h0").thread()
 
     async def driver() -> int:
         return await thread.load(base(simulation), 4)

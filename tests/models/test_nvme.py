@@ -231,40 +231,40 @@ async def test_each_queue_interrupts_by_its_own_vector_and_a_mask_holds_it_back(
 ) -> None:
     await drive.bring_up(queues=2)
     simulation = drive.simulation
-    vectors = {number: simulation.vector("ssd", number) for number in (1, 2)}
-    simulation.interrupts("h0")
+    vectors = {number: simulation.node("ssd").vector(number) for number in (1, 2)}
+    simulation.node("h0").interrupts()
     for number in (2, 2, 1):
         pair = drive.pairs[number]
         drive.submit(pair, FLUSH, namespace=1)
         await drive.ring(pair)
     await drive.thread.work(100_000)
     counts = {vectors[2].message: 2, vectors[1].message: 1}
-    assert simulation.interrupts("h0") == counts
+    assert simulation.node("h0").interrupts() == counts
     await drive.thread.store(vectors[1].control, 1, 4)
     drive.submit(drive.pairs[1], FLUSH, namespace=1)
     await drive.ring(drive.pairs[1])
     await drive.thread.work(100_000)
-    assert simulation.interrupts("h0") == {}
+    assert simulation.node("h0").interrupts() == {}
     assert await drive.thread.load(vectors[1].pending, 8) >> vectors[1].bit & 1
     await drive.thread.store(vectors[1].control, 0, 4)
     await drive.thread.work(10_000)
-    assert simulation.interrupts("h0") == {vectors[1].message: 1}
+    assert simulation.node("h0").interrupts() == {vectors[1].message: 1}
 
 
 @driven()
 async def test_the_mask_registers_hold_interrupts_back_where_msi_is_used(drive: Drive) -> None:
     await drive.enable()
     drive.pairs[0].message = None
-    drive.simulation.interrupts("h0")
+    drive.simulation.node("h0").interrupts()
     await drive.store(INTMS, 1)
     assert await drive.load(INTMC) == 1
     drive.submit(drive.pairs[0], GET_FEATURES, words=[1])
     await drive.ring(drive.pairs[0])
     await drive.thread.work(100_000)
-    assert drive.simulation.interrupts("h0") == {}
+    assert drive.simulation.node("h0").interrupts() == {}
     await drive.store(INTMC, 1)
     await drive.thread.work(10_000)
-    assert sum(drive.simulation.interrupts("h0").values()) == 1
+    assert sum(drive.simulation.node("h0").interrupts().values()) == 1
 
 
 @driven()
@@ -273,24 +273,24 @@ async def test_coalescing_gives_one_interrupt_for_several_entries_or_after_its_t
 ) -> None:
     await drive.bring_up()
     pair, simulation = drive.pairs[1], drive.simulation
-    message = simulation.vector("ssd", 1).message
+    message = simulation.node("ssd").vector(1).message
     assert (await drive.admin(SET_FEATURES, words=[8, 5 << 8 | 3])).status == 0
-    simulation.interrupts("h0")
+    simulation.node("h0").interrupts()
     for count, expected in [(4, 1), (3, 0)]:
         for _ in range(count):
             drive.submit(pair, FLUSH, namespace=1)
         await drive.ring(pair)
         await drive.thread.work(100_000)
-        assert simulation.interrupts("h0").get(message, 0) == expected
+        assert simulation.node("h0").interrupts().get(message, 0) == expected
     await drive.thread.work(500_000)
-    assert simulation.interrupts("h0") == {message: 1}
+    assert simulation.node("h0").interrupts() == {message: 1}
     assert (await drive.admin(SET_FEATURES, words=[9, 1 << 16 | 1])).status == 0
-    simulation.interrupts("h0")
+    simulation.node("h0").interrupts()
     for _ in range(3):
         drive.submit(pair, FLUSH, namespace=1)
     await drive.ring(pair)
     await drive.thread.work(100_000)
-    assert simulation.interrupts("h0") == {message: 3}
+    assert simulation.node("h0").interrupts() == {message: 3}
 
 
 @driven()
@@ -371,12 +371,13 @@ async def test_a_function_level_reset_takes_all_but_the_blocks(drive: Drive) -> 
 
 def function_level_reset(drive: Drive) -> None:
     """Sets Initiate Function Level Reset."""
-    read, write = drive.simulation.config_read, drive.simulation.config_write
-    at = read("h0", drive.function, 0x34, size=1)
-    while read("h0", drive.function, at, size=1) != 0x10:
-        at = read("h0", drive.function, at + 1, size=1)
-    control = read("h0", drive.function, at + 8, size=2)
-    write("h0", drive.function, at + 8, control | 1 << 15, size=2)
+    host = drive.simulation.node("h0")
+    read, write = host.config_read, host.config_write
+    at = read(drive.function, 0x34, size=1)
+    while read(drive.function, at, size=1) != 0x10:
+        at = read(drive.function, at + 1, size=1)
+    control = read(drive.function, at + 8, size=2)
+    write(drive.function, at + 8, control | 1 << 15, size=2)
 
 
 @dataclass(frozen=True)
@@ -390,19 +391,19 @@ class State:
     def of(cls, drive: Drive) -> State:
         simulation = drive.simulation
         places = range(0, 256, 4)
-        words = {at: simulation.config_read("h0", drive.function, at) for at in places}
-        entries = [simulation.vector(drive.name, number).entry for number in range(2)]
-        return cls(words, [(at, simulation.read("h0", at, 16)) for at in entries])
+        words = {at: simulation.node("h0").config_read(drive.function, at) for at in places}
+        entries = [simulation.node(drive.name).vector(number).entry for number in range(2)]
+        return cls(words, [(at, simulation.node("h0").read(at, 16)) for at in entries])
 
     def restore(self, drive: Drive) -> None:
         """Writes BARs, capabilities, the command register and the table as they were."""
         simulation = drive.simulation
         for at in (*range(0x10, 0x28, 4), *range(0x40, 256, 4)):
-            simulation.config_write("h0", drive.function, at, self.configuration[at])
+            simulation.node("h0").config_write(drive.function, at, self.configuration[at])
         command = self.configuration[4] & 0xFFFF
-        simulation.config_write("h0", drive.function, 4, command, size=2)
+        simulation.node("h0").config_write(drive.function, 4, command, size=2)
         for at, entry in self.entries:
-            simulation.write("h0", at, entry)
+            simulation.node("h0").write(at, entry)
 
 
 def test_scenarios_set_its_parameters_and_wrong_ones_get_a_message() -> None:
@@ -437,7 +438,7 @@ def test_two_drives_have_serial_numbers_and_identifiers_of_their_own() -> None:
     simulation = fabric.simulation()
     found = []
     for name in ("a", "b"):
-        drive = Drive(simulation, simulation.host_thread("h0"), name)
+        drive = Drive(simulation, simulation.node("h0").thread(), name)
 
         async def program(drive: Drive = drive) -> tuple[bytes, bytes]:
             await drive.enable()

@@ -260,7 +260,7 @@ def test_reserved_dwords_that_name_a_flow_or_none_change_no_data(reserved: int) 
     fabric = Fabric("nvme").host("h0", memory="64 MiB").switch("s0", "h0")
     fabric.device("ssd", "s0", model="nvme", **MANY_QUEUES).device("e", "s0")
     simulation = fabric.flow("e", "h0", size="4 KiB", offset="32 MiB").simulation()
-    drive = Drive(simulation, simulation.host_thread("h0"), "ssd")
+    drive = Drive(simulation, simulation.node("h0").thread(), "ssd")
     drive.thread.run(program(drive))
 
 

@@ -52,17 +52,17 @@ def test_many_reads_are_in_flight_and_end_with_their_own_bytes() -> None:
     simulation = pair()
     data = bytes(range(256)) * 256
     bar = base(simulation, "b")
-    simulation.fill("b", bar, data)
+    simulation.node("b").fill(bar, data)
     simulation.run_until(10_000)
     began = simulation.now_ns
-    alone = simulation.begin_read("h0", bar, 64)
+    alone = simulation.node("h0").begin_read(bar, 64)
     assert not alone.is_done
     assert simulation.now_ns == began, "no time passes"
     assert simulation.wait(alone)
     one = simulation.now_ns - began
     began = simulation.now_ns
-    reads = [simulation.begin_read("h0", bar + 64 * number, 64) for number in range(200)]
-    reads += [simulation.begin_read("a", bar + 64 * number, 64) for number in range(200)]
+    reads = [simulation.node("h0").begin_read(bar + 64 * number, 64) for number in range(200)]
+    reads += [simulation.node("a").begin_read(bar + 64 * number, 64) for number in range(200)]
     assert simulation.wait(*reads)
     assert simulation.now_ns - began < 100 * one, "side by side"
     for number, read in enumerate(reads):
@@ -75,14 +75,14 @@ def test_many_reads_are_in_flight_and_end_with_their_own_bytes() -> None:
 def test_an_access_is_polled_while_time_advances_in_steps() -> None:
     simulation = pair()
     bar = base(simulation, "b")
-    write = simulation.begin_write("a", bar, b"peerlane" * 100)
+    write = simulation.node("a").begin_write(bar, b"peerlane" * 100)
     steps = 0
     while not write.is_done:
         simulation.run_until(simulation.now_ns + 10)
         steps += 1
     assert steps > 10
     assert write.result() == b""
-    assert simulation.memory("b", bar, 800) == b"peerlane" * 100
+    assert simulation.node("b").memory(bar, 800) == b"peerlane" * 100
     assert write.ended_ns is not None
     assert write.ended_ns <= simulation.now_ns < write.ended_ns + 10
 
@@ -90,8 +90,8 @@ def test_an_access_is_polled_while_time_advances_in_steps() -> None:
 def test_a_wait_ends_at_its_time_and_the_first_end_is_told() -> None:
     simulation = pair()
     bar = base(simulation, "b")
-    long = simulation.begin_read("a", bar, 1 << 20)
-    short = simulation.begin_read("h0", bar, 4)
+    long = simulation.node("a").begin_read(bar, 1 << 20)
+    short = simulation.node("h0").begin_read(bar, 4)
     soon = simulation.now_ns + 5
     assert not simulation.wait(long, short, until=soon)
     assert simulation.now_ns == soon
@@ -103,8 +103,8 @@ def test_a_wait_ends_at_its_time_and_the_first_end_is_told() -> None:
 
 def test_an_access_that_nobody_answers_fails_and_others_do_not() -> None:
     simulation = pair()
-    bad = simulation.begin_read("a", 0xDEAD_0000_0000, 4)
-    good = simulation.begin_read("a", base(simulation, "b"), 4)
+    bad = simulation.node("a").begin_read(0xDEAD_0000_0000, 4)
+    good = simulation.node("a").begin_read(base(simulation, "b"), 4)
     assert simulation.wait(bad, good)
     assert good.result() == bytes(4)
     with pytest.raises(RequestError, match="unsupported request: nobody answers at 0xdead00000000"):
@@ -118,8 +118,8 @@ def test_a_failed_access_has_ended_when_it_failed_and_not_when_somebody_looks(
     def begun(simulation: Simulation) -> Access[bytes]:
         nobody = 0xDEAD_0000_0000
         if write:
-            return simulation.begin_write("a", nobody, b"lost")
-        return simulation.begin_read("a", nobody, 4)
+            return simulation.node("a").begin_write(nobody, b"lost")
+        return simulation.node("a").begin_read(nobody, 4)
 
     waited, late = pair(), pair()
     waited.wait(first := begun(waited))
@@ -137,18 +137,18 @@ def test_the_reason_of_a_failed_read_is_one_of_the_documented_words() -> None:
     simulation.run_until(3_000)
     whys = {0: "completer abort", 128: "poisoned data", 1 << 24: "unsupported request"}
     for offset, why in whys.items():
-        read = simulation.begin_read("h0", bar + offset, 4)
+        read = simulation.node("h0").begin_read(bar + offset, 4)
         assert simulation.wait(read)
         with pytest.raises(RequestError, match=f"{why}: .*{bar + offset:#x}") as failed:
             read.result()
         assert failed.value.why == why
         with pytest.raises(RuntimeError, match=f"{why}: "):
-            simulation.read("h0", bar + offset, 4)
+            simulation.node("h0").read(bar + offset, 4)
 
 
 def test_a_wait_for_what_is_not_of_this_simulation_or_for_nothing_is_refused() -> None:
     simulation, (other, card, _) = pair(), with_card()
-    accesses = [other.begin_read("h0", base(other, "card"), 4), card.begin_read(0, 4)]
+    accesses = [other.node("h0").begin_read(base(other, "card"), 4), card.begin_read(0, 4)]
     for access in accesses:
         with pytest.raises(ValueError, match="belongs to another simulation"):
             simulation.wait(access)
@@ -172,7 +172,7 @@ def test_a_time_is_a_text_with_its_unit_or_a_number_of_nanoseconds() -> None:
     one.run_until("1.5 us")
     other.run_until(1500)
     assert one.now_ns == other.now_ns == 1500
-    read = one.begin_read("a", base(one, "b"), 1 << 20)
+    read = one.node("a").begin_read(base(one, "b"), 1 << 20)
     assert not one.wait(read, until="1505 ns")
     assert one.now_ns == 1505
     with pytest.raises(ValueError, match=r"'1 MB' is not a time; write one like .10 us., or a"):
@@ -187,29 +187,29 @@ def test_a_time_that_cannot_be_slept_is_refused(ns: float) -> None:
 
 def test_memory_is_freed_once_and_as_it_was_allocated() -> None:
     simulation = pair()
-    first, second = simulation.allocate("h0", 8192), simulation.allocate("h0", 100)
+    first, second = simulation.node("h0").allocate(8192), simulation.node("h0").allocate(100)
     with pytest.raises(ValueError, match=f"8192 bytes allocated at {first:#x}, not 4096; free all"):
-        simulation.free("h0", first, 4096)
+        simulation.node("h0").free(first, 4096)
     with pytest.raises(ValueError, match=f"no memory allocated at {first + 4096:#x}; free what"):
-        simulation.free("h0", first + 4096, 4096)
-    simulation.free("h0", first, 8192)
+        simulation.node("h0").free(first + 4096, 4096)
+    simulation.node("h0").free(first, 8192)
     with pytest.raises(ValueError, match=f"no memory allocated at {first:#x}"):
-        simulation.free("h0", first, 8192)
-    assert simulation.allocate("h0", 4096) == first
-    assert simulation.allocate("h0", 4096) not in (first, second)
+        simulation.node("h0").free(first, 8192)
+    assert simulation.node("h0").allocate(4096) == first
+    assert simulation.node("h0").allocate(4096) not in (first, second)
 
 
 def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
     simulation = pair()
     with pytest.raises(ValueError, match='there is no node "c"'):
-        simulation.begin_read("c", 0, 4)
+        simulation.node("c").begin_read(0, 4)
     with pytest.raises(ValueError, match="makes no requests of its own"):
-        simulation.begin_write("s0", 0, b"x")
+        simulation.node("s0").begin_write(0, b"x")
     with pytest.raises(ValueError, match="at least one byte"):
-        simulation.begin_write("a", 0, b"")
+        simulation.node("a").begin_write(0, b"")
     with pytest.raises(ValueError, match="ask for 1 GiB at most"):
-        simulation.begin_read("a", 0, 1 << 31)
-    access = simulation.begin_read("a", base(simulation, "b"), 4)
+        simulation.node("a").begin_read(0, 1 << 31)
+    access = simulation.node("a").begin_read(base(simulation, "b"), 4)
     with pytest.raises(RuntimeError, match=r"the read of 4 bytes at 0x\w+ has not ended"):
         access.result()
     with pytest.raises(ValueError, match="not a possible time"):
@@ -219,12 +219,12 @@ def test_wrong_use_of_accesses_gives_one_clear_message() -> None:
 def test_programs_await_accesses_times_and_threads_side_by_side() -> None:
     simulation = pair()
     bar = base(simulation, "b")
-    thread = simulation.host_thread("h0")
+    thread = simulation.node("h0").thread()
     began = simulation.now_ns
     order: list[str] = []
 
     async def reader() -> bytes:
-        reads = [simulation.begin_read("a", bar + 4 * number, 4) for number in range(8)]
+        reads = [simulation.node("a").begin_read(bar + 4 * number, 4) for number in range(8)]
         data = b"".join([await read for read in reads])
         order.append("reader")
         return data
@@ -270,11 +270,11 @@ def test_a_callback_answers_reads_and_sees_writes() -> None:
                 access.answer(0x1122_3344 if access.length == 4 else b"8 bytes.")
 
     card.on_access = on_access
-    assert simulation.read("h0", bar, 4) == bytes([0x44, 0x33, 0x22, 0x11])
-    assert simulation.read("h0", bar + 8, 8) == b"8 bytes."
-    simulation.write("h0", base(simulation, "card", "bar2") + 3, b"xy")
+    assert simulation.node("h0").read(bar, 4) == bytes([0x44, 0x33, 0x22, 0x11])
+    assert simulation.node("h0").read(bar + 8, 8) == b"8 bytes."
+    simulation.node("h0").write(base(simulation, "card", "bar2") + 3, b"xy")
     with pytest.raises(RuntimeError, match="unsupported request"):
-        simulation.read("h0", bar + 0x80, 4)
+        simulation.node("h0").read(bar + 0x80, 4)
     assert seen == [
         ("read", 0, 0, 4, b""),
         ("read", 0, 8, 8, b""),
@@ -285,7 +285,7 @@ def test_a_callback_answers_reads_and_sees_writes() -> None:
 
 def test_reads_are_answered_later_by_tag_in_any_order() -> None:
     simulation, card, bar = with_card()
-    reads = [simulation.begin_read("h0", bar + 8 * number, 8) for number in range(4)]
+    reads = [simulation.node("h0").begin_read(bar + 8 * number, 8) for number in range(4)]
     simulation.run_until(simulation.now_ns + 5_000)
     assert not any(read.is_done for read in reads)
     assert [one.offset for one in card.accesses] == [0, 8, 16, 24]
@@ -299,7 +299,7 @@ def test_reads_are_answered_later_by_tag_in_any_order() -> None:
 
 def test_a_late_refusal_is_an_error_of_the_reader_and_no_answer_a_timeout() -> None:
     simulation, card, bar = with_card()
-    refused, forgotten = (simulation.begin_read("h0", bar + at, 4) for at in (0, 4))
+    refused, forgotten = (simulation.node("h0").begin_read(bar + at, 4) for at in (0, 4))
     simulation.run_until(simulation.now_ns + 2_000)
     card.accesses.popleft().refuse()
     assert simulation.wait(refused, forgotten)
@@ -310,8 +310,8 @@ def test_a_late_refusal_is_an_error_of_the_reader_and_no_answer_a_timeout() -> N
 
 def test_the_device_has_requests_in_flight_and_interrupts_between_runs() -> None:
     simulation, card, _ = with_card()
-    memory = simulation.allocate("h0", 4096)
-    simulation.fill("h0", memory, bytes(range(256)))
+    memory = simulation.node("h0").allocate(4096)
+    simulation.node("h0").fill(memory, bytes(range(256)))
     reads = [card.begin_read(memory + 4 * number, 4) for number in range(32)]
     assert simulation.wait(*reads)
     assert b"".join(read.result() for read in reads) == bytes(range(128))
@@ -319,10 +319,10 @@ def test_the_device_has_requests_in_flight_and_interrupts_between_runs() -> None
     card.interrupt(1)
     assert simulation.wait(write)
     simulation.run_until(simulation.now_ns + 5_000)
-    assert simulation.memory("h0", memory + 1024, 7) == b"outside"
-    message = simulation.vector("card", 1).message
-    assert simulation.interrupts("h0") == {message: 1}
-    simulation.fill("h0", memory, (5).to_bytes(8, "little"))
+    assert simulation.node("h0").memory(memory + 1024, 7) == b"outside"
+    message = simulation.node("card").vector(1).message
+    assert simulation.node("h0").interrupts() == {message: 1}
+    simulation.node("h0").fill(memory, (5).to_bytes(8, "little"))
     added = card.begin_fetch_add(memory, 3)
     assert simulation.wait(added)
     swapped = card.begin_compare_and_swap(memory, 8, 100)
@@ -339,8 +339,8 @@ def test_the_device_has_requests_in_flight_and_interrupts_between_runs() -> None
 
 def test_a_program_is_a_device_that_serves_accesses_as_they_come() -> None:
     simulation, card, bar = with_card()
-    thread = simulation.host_thread("h0")
-    memory = simulation.allocate("h0", 4096)
+    thread = simulation.node("h0").thread()
+    memory = simulation.node("h0").allocate(4096)
 
     async def device() -> None:
         for _ in range(3):
@@ -367,12 +367,12 @@ def test_an_exception_in_a_callback_ends_the_run_with_its_cause(tmp_path: Path) 
         raise ZeroDivisionError("in the callback")
 
     card.on_access = broken
-    access = simulation.begin_write("h0", bar, b"1234")
+    access = simulation.node("h0").begin_write(bar, b"1234")
     with pytest.raises(ModelError, match="in the callback") as raised:
         simulation.run_until(simulation.now_ns + 10_000)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
     with pytest.raises(ModelError):
-        simulation.wait(simulation.begin_read("h0", bar, 4), access)
+        simulation.wait(simulation.node("h0").begin_read(bar, 4), access)
     program = tmp_path / "program.py"
     program.write_text(
         "from peerlane import Fabric, OutsideDevice\n"
@@ -385,7 +385,7 @@ def test_an_exception_in_a_callback_ends_the_run_with_its_cause(tmp_path: Path) 
         "    raise ZeroDivisionError('in the callback')\n"
         "card.on_access = broken\n"
         "bar = simulation.tree().nodes['card'].regions[0].base\n"
-        "simulation.wait(simulation.begin_read('h0', bar, 4))\n",
+        "simulation.wait(simulation.node('h0').begin_read(bar, 4))\n",
         encoding="utf-8",
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
@@ -407,7 +407,7 @@ def test_wrong_use_of_a_device_outside_gives_one_clear_message() -> None:
         card.begin_swap(0, -1)
     with pytest.raises(ValueError, match="no read with tag 99 waits"):
         card.answer(99, 0)
-    read = simulation.begin_read("h0", bar, 4)
+    read = simulation.node("h0").begin_read(bar, 4)
     simulation.run_until(simulation.now_ns + 2_000)
     access = card.accesses.popleft()
     with pytest.raises(ValueError, match="4 bytes are read; give as many, not 3"):
@@ -421,12 +421,12 @@ def test_wrong_use_of_a_device_outside_gives_one_clear_message() -> None:
     assert read.result() == b"\7\0\0\0"
 
     def nested(access: BarAccess) -> None:
-        simulation.begin_read("h0", bar, 4)
+        simulation.node("h0").begin_read(bar, 4)
         access.refuse()
 
     card.on_access = nested
     with pytest.raises(ModelError, match="the simulation is running"):
-        simulation.wait(simulation.begin_read("h0", bar, 4))
+        simulation.wait(simulation.node("h0").begin_read(bar, 4))
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_a_wrong_call_of_the_program_is_told_and_the_simulation_goes_on(
     ask: Callable[[Any], object], error: type[Exception], why: str
 ) -> None:
     simulation, card, bar = with_card()
-    read = simulation.begin_read("h0", bar, 4)
+    read = simulation.node("h0").begin_read(bar, 4)
     simulation.run_until(simulation.now_ns + 2_000)
     with pytest.raises(error, match=why):
         ask(card)
@@ -466,7 +466,7 @@ def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
     fabric = Fabric("later").links(generation=4, lanes=4).host("h0").switch("s0", "h0")
     second = fabric.device("card", "s0", model=card).simulation()
     with pytest.raises(ModelError, match="the device belongs to a later simulation; give each"):
-        first.wait(first.begin_read("h0", bar, 4))
+        first.wait(first.node("h0").begin_read(bar, 4))
     assert second.wait(card.begin_read(0, 4))
 
 
@@ -474,14 +474,14 @@ def test_a_device_in_an_earlier_simulation_says_that_it_has_left() -> None:
     "use",
     [
         lambda simulation: simulation.now_ns,
-        lambda simulation: simulation.read("h0", 0, 4),
+        lambda simulation: simulation.node("h0").read(0, 4),
         lambda simulation: simulation.run_until(1e6),
-        lambda simulation: simulation.memory("h0", 0, 4),
-        lambda simulation: simulation.config_read("h0", "03:00.0", 0),
+        lambda simulation: simulation.node("h0").memory(0, 4),
+        lambda simulation: simulation.node("h0").config_read("03:00.0", 0),
         lambda simulation: simulation.tree(),
         lambda simulation: simulation.result(),
         lambda simulation: simulation.step(),
-        lambda simulation: simulation.host_thread("h0"),
+        lambda simulation: simulation.node("h0").thread(),
     ],
 )
 def test_every_call_says_why_a_callback_cannot_make_it(
@@ -499,21 +499,21 @@ def test_every_call_says_why_a_callback_cannot_make_it(
         access.answer(1)
 
     card.on_access = uses
-    assert simulation.read("h0", bar, 4) == b"\1\0\0\0"
+    assert simulation.node("h0").read(bar, 4) == b"\1\0\0\0"
     assert len(said) == 1
 
 
 def function_level_reset(simulation: Simulation, name: str) -> None:
     function = simulation.tree().nodes[name].id
-    at = simulation.config_read("h0", function, 0x34, size=1)
-    while simulation.config_read("h0", function, at, size=1) != 0x10:
-        at = simulation.config_read("h0", function, at + 1, size=1)
-    simulation.config_write("h0", function, at + 8, 1 << 15, size=2)
+    at = simulation.node("h0").config_read(function, 0x34, size=1)
+    while simulation.node("h0").config_read(function, at, size=1) != 0x10:
+        at = simulation.node("h0").config_read(function, at + 1, size=1)
+    simulation.node("h0").config_write(function, at + 8, 1 << 15, size=2)
 
 
 def test_a_reset_ends_what_the_device_had_in_flight() -> None:
     simulation, card, bar = with_card()
-    simulation.begin_read("h0", bar, 4)
+    simulation.node("h0").begin_read(bar, 4)
     simulation.run_until(simulation.now_ns + 2_000)
     lost = card.begin_read(0, 1 << 20)
     function_level_reset(simulation, "card")
@@ -525,7 +525,7 @@ def test_a_reset_ends_what_the_device_had_in_flight() -> None:
 
 def test_a_reset_of_a_requester_ends_what_it_had_in_flight() -> None:
     simulation = pair()
-    read = simulation.begin_read("a", base(simulation, "b"), 1 << 20)
+    read = simulation.node("a").begin_read(base(simulation, "b"), 1 << 20)
     simulation.run_until(simulation.now_ns + 2_000)
     function_level_reset(simulation, "a")
     assert simulation.wait(read)
@@ -548,7 +548,7 @@ def test_a_class_may_have_its_callback_and_its_own_beginning() -> None:
     own = Own()
     simulation = Fabric("own").host("h0").device("d", "h0", model=own).simulation()
     bar = base(simulation, "d")
-    assert [simulation.read("h0", bar, 1)[0] for _ in range(3)] == [1, 2, 3]
+    assert [simulation.node("h0").read(bar, 1)[0] for _ in range(3)] == [1, 2, 3]
     assert not own.accesses
     with pytest.raises(ValueError, match=r"Own is a device that is a program; give .*model=Own()"):
         Fabric("own").host("h0").device("d", "h0", model=Own).simulation()
@@ -558,25 +558,36 @@ def test_an_object_of_the_class_is_a_device_and_its_accesses_have_their_types() 
     assert issubclass(OutsideDevice, Device)
     simulation, card, _ = with_card()
     assert isinstance(card.begin_read(0, 4), Access)
-    assert repr(simulation.begin_read("h0", base(simulation, "card"), 4)).endswith("in flight>")
+    assert repr(simulation.node("h0").begin_read(base(simulation, "card"), 4)).endswith(
+        "in flight>"
+    )
 
 
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda one: one.read("h0", -1, 4), "-1 is not an address; give 0 to 0xffffffffffffffff"),
-        (lambda one: one.read("h0", 0, -4), "-4 is not a number of bytes; give 0 to"),
-        (lambda one: one.begin_read("h0", 1 << 64, 4), "18446744073709551616 is not an address"),
-        (lambda one: one.memory("h0", -1, 4), "-1 is not an address"),
-        (lambda one: one.allocate("h0", -1), "-1 is not a number of bytes"),
-        (lambda one: one.free("h0", -1, 4096), "-1 is not an address"),
-        (lambda one: one.config_read("h0", "03:00.0", -4), "-4 is not the offset of a register"),
         (
-            lambda one: one.config_write("h0", "03:00.0", 4, 1 << 32),
+            lambda one: one.node("h0").read(-1, 4),
+            "-1 is not an address; give 0 to 0xffffffffffffffff",
+        ),
+        (lambda one: one.node("h0").read(0, -4), "-4 is not a number of bytes; give 0 to"),
+        (
+            lambda one: one.node("h0").begin_read(1 << 64, 4),
+            "18446744073709551616 is not an address",
+        ),
+        (lambda one: one.node("h0").memory(-1, 4), "-1 is not an address"),
+        (lambda one: one.node("h0").allocate(-1), "-1 is not a number of bytes"),
+        (lambda one: one.node("h0").free(-1, 4096), "-1 is not an address"),
+        (
+            lambda one: one.node("h0").config_read("03:00.0", -4),
+            "-4 is not the offset of a register",
+        ),
+        (
+            lambda one: one.node("h0").config_write("03:00.0", 4, 1 << 32),
             "4294967296 is not the value of a register of 4 bytes; give 0 to 0xffffffff",
         ),
         (
-            lambda one: one.config_write("h0", "03:00.0", 4, 0x1FF, size=1),
+            lambda one: one.node("h0").config_write("03:00.0", 4, 0x1FF, size=1),
             "0x1ff is not a value of 1 bytes; give one without its upper bits",
         ),
         (lambda one: one.watch_coherence(every=0), "give 1 or more"),
@@ -587,13 +598,13 @@ def test_numbers_that_do_not_fit_are_refused_and_not_cut_off(
     use: Callable[[Simulation], object], message: str
 ) -> None:
     simulation = pair()
-    command = simulation.config_read("h0", "03:00.0", 4)
+    command = simulation.node("h0").config_read("03:00.0", 4)
     with pytest.raises(ValueError, match=message):
         use(simulation)
-    assert simulation.config_read("h0", "03:00.0", 4) == command
+    assert simulation.node("h0").config_read("03:00.0", 4) == command
 
 
 def test_a_write_of_what_is_no_bytes_is_refused() -> None:
     simulation = pair()
     with pytest.raises(TypeError, match="'str'> has no bytes to write; give bytes"):
-        simulation.begin_write("h0", base(simulation, "b"), "abc")  # type: ignore[arg-type]
+        simulation.node("h0").begin_write(base(simulation, "b"), "abc")  # type: ignore[arg-type]

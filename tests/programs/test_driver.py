@@ -35,13 +35,13 @@ class Card:
         self.store(LISTS[unit], descriptors)
         self.store(unit + LENGTH, struct.pack("<Q", len(pages)))
         self.store(unit + START, bytes(4))
-        while not self.simulation.interrupts("h0"):
+        while not self.simulation.node("h0").interrupts():
             assert self.simulation.step()
-        status = self.simulation.read("h0", self.registers + unit + STATUS, 4)
+        status = self.simulation.node("h0").read(self.registers + unit + STATUS, 4)
         return int.from_bytes(status, "little")
 
     def store(self, register: int, data: bytes) -> None:
-        self.simulation.write("h0", self.registers + register, data)
+        self.simulation.node("h0").write(self.registers + register, data)
 
 
 @pytest.fixture
@@ -51,18 +51,18 @@ def card() -> Card:
 
 def test_a_driver_waits_for_the_interrupt_and_finds_its_data(card: Card) -> None:
     assert card.run(WRITE, [(0x4000, 4096), (0x8000, 100)]) == DONE
-    written = card.simulation.memory("h0", 0x4000, 4096)
+    written = card.simulation.node("h0").memory(0x4000, 4096)
     assert any(written)
-    assert any(card.simulation.memory("h0", 0x8000, 100))
-    assert not any(card.simulation.memory("h0", 0x8000 + 100, 100))
+    assert any(card.simulation.node("h0").memory(0x8000, 100))
+    assert not any(card.simulation.node("h0").memory(0x8000 + 100, 100))
 
 
 def test_what_is_put_into_memory_comes_back_by_the_fifos() -> None:
     card = Card(Simulation(MACHINE + 'user = "loopback"'))
-    card.simulation.fill("h0", 0x4000, PATTERN)
+    card.simulation.node("h0").fill(0x4000, PATTERN)
     assert card.run(READ, [(0x4000, 4096)]) == DONE
     assert card.run(WRITE, [(0x8000, 4096)]) == DONE
-    assert card.simulation.memory("h0", 0x8000, 4096) == PATTERN
+    assert card.simulation.node("h0").memory(0x8000, 4096) == PATTERN
 
 
 def test_an_error_is_seen_in_the_status(card: Card) -> None:
@@ -72,18 +72,18 @@ def test_an_error_is_seen_in_the_status(card: Card) -> None:
 def test_an_interrupt_is_told_once_with_the_message_of_its_vector(card: Card) -> None:
     simulation = card.simulation
     (function,) = [node.id for node in simulation.tree().nodes if node.name == "card"]
-    message = simulation.config_read("h0", function, 0x48 + 0xC, size=2)
+    message = simulation.node("h0").config_read(function, 0x48 + 0xC, size=2)
     card.store(WRITE + LENGTH, bytes(8))
     card.store(WRITE + START, bytes(4))
     simulation.run_until(simulation.now_ns + 10_000)
-    assert simulation.interrupts("h0") == {message: 1}
-    assert simulation.interrupts("h0") == {}
+    assert simulation.node("h0").interrupts() == {message: 1}
+    assert simulation.node("h0").interrupts() == {}
 
 
 def test_bytes_are_put_only_where_memory_is(card: Card) -> None:
-    card.simulation.fill("card", card.window, b"peerlane")
-    assert card.simulation.read("h0", card.window, 8) == b"peerlane"
+    card.simulation.node("card").fill(card.window, b"peerlane")
+    assert card.simulation.node("h0").read(card.window, 8) == b"peerlane"
     with pytest.raises(ValueError, match="holds"):
-        card.simulation.fill("h0", 1 << 40, b"x")
+        card.simulation.node("h0").fill(1 << 40, b"x")
     with pytest.raises(ValueError, match="no processor"):
-        card.simulation.interrupts("card")
+        card.simulation.node("card").interrupts()

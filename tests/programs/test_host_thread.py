@@ -27,7 +27,7 @@ def bar(of: Simulation) -> int:
 
 def test_a_program_finds_in_a_register_what_it_put_there() -> None:
     fabric = simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
     at = bar(fabric)
 
     async def program() -> int:
@@ -39,7 +39,7 @@ def test_a_program_finds_in_a_register_what_it_put_there() -> None:
 
 def test_work_takes_as_long_as_it_says_and_thought_takes_no_time() -> None:
     fabric = simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
 
     async def program() -> tuple[float, float]:
         began = thread.now_ns
@@ -54,7 +54,7 @@ def test_work_takes_as_long_as_it_says_and_thought_takes_no_time() -> None:
 def test_copies_are_charged_by_the_page_each_way() -> None:
     costs: dict[str, Any] = {"buffer_write_rate": "4.096 GB/s", "buffer_read_rate": "40.96 GB/s"}
     fabric = Fabric("alone").host("h0", memory="1 MiB", **costs).device("a", "h0").simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
 
     async def program() -> tuple[float, float, bytes]:
         async with thread.pinned(8192) as buffer:
@@ -79,7 +79,7 @@ def test_programs_run_side_by_side() -> None:
             order.append(name)
         return name
 
-    threads = [fabric.host_thread("h0"), fabric.host_thread("h0")]
+    threads = [fabric.node("h0").thread(), fabric.node("h0").thread()]
     both = [program("slow", threads[0], 100), program("quick", threads[1], 45)]
     assert run_programs(fabric, both) == ["slow", "quick"]
     assert order == ["quick", "quick", "slow", "quick", "slow", "slow"]
@@ -87,11 +87,11 @@ def test_programs_run_side_by_side() -> None:
 
 def test_a_program_hears_of_a_write_of_a_device_to_its_memory() -> None:
     fabric = simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
 
     async def program() -> bytes:
         async with thread.pinned(4096) as buffer:
-            fabric.write("a", buffer + 64, b"news")
+            fabric.node("a").write(buffer + 64, b"news")
             while not thread.look(buffer + 64, 1)[0]:
                 await thread.written(buffer + 64)
             return thread.look(buffer + 64, 4)
@@ -125,7 +125,7 @@ class Forgetful(Device):
         ([8], 0, ["d: none of its engines runs; the last one, Forgetful.ends, has ended"]),
         ([0], 1, ["d: its engine Forgetful.waits waits at .*.py:[0-9]+ .await never.$"]),
         ([16], 1, ["d: vector 1 has sent 1 interrupt; its mask has held back 1$"]),
-        ([], 99, ["no MSI-X vector below h0 has the message 0x84; give simulation.vector"]),
+        ([], 99, ["no MSI-X vector below h0 has the message 0x84; give simulation.node"]),
     ],
 )
 def test_a_program_that_waits_for_ever_is_named_with_its_line_and_what_the_device_does(
@@ -133,8 +133,8 @@ def test_a_program_that_waits_for_ever_is_named_with_its_line_and_what_the_devic
 ) -> None:
     fabric = Fabric("lab").host("h0").device("d", "h0", model=Forgetful).simulation()
     at = fabric.tree().nodes["d"].regions[0].base
-    message = fabric.vector("d", 0).message + vector
-    thread = fabric.host_thread("h0")
+    message = fabric.node("d").vector(0).message + vector
+    thread = fabric.node("h0").thread()
 
     async def driver() -> None:
         for register in registers:
@@ -155,7 +155,7 @@ def test_a_program_that_waits_for_ever_is_named_with_its_line_and_what_the_devic
 
 def test_each_program_that_waits_for_ever_is_named() -> None:
     fabric = simulation()
-    threads = [fabric.host_thread("h0") for _ in range(3)]
+    threads = [fabric.node("h0").thread() for _ in range(3)]
     programs = [threads[0].interrupt(7), threads[1].written(4096), threads[2].work(10)]
     with pytest.raises(RuntimeError) as raised:
         run_programs(fabric, programs)
@@ -171,7 +171,7 @@ def test_each_program_that_waits_for_ever_is_named() -> None:
 
 def test_a_watch_ends_with_the_programs_or_ends_them() -> None:
     fabric = simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
     ended = []
 
     async def watch() -> NoReturn:
@@ -190,7 +190,7 @@ def test_a_watch_ends_with_the_programs_or_ends_them() -> None:
 
 
 def test_what_is_no_program_is_refused() -> None:
-    thread = simulation().host_thread("h0")
+    thread = simulation().node("h0").thread()
 
     async def sleeps() -> None:
         await asyncio.sleep(0)
@@ -202,7 +202,7 @@ def test_what_is_no_program_is_refused() -> None:
 
 
 def test_a_value_that_has_more_bytes_is_refused() -> None:
-    thread = simulation().host_thread("h0")
+    thread = simulation().node("h0").thread()
     with pytest.raises(ValueError, match="0x1ff is not a number of 1 bytes; give a larger length"):
         thread.run(thread.store(0, 0x1FF, 1))
     with pytest.raises(ValueError, match=r"is not a number of 4 bytes; give value % \(1 << 32\)"):
@@ -211,7 +211,7 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
         thread.run(thread.store(0, b"ab"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="'0x10' is not an address; give a whole number"):
         thread.run(thread.load("0x10"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"give a whole number, such as simulation.vector\(DEVICE"):
+    with pytest.raises(TypeError, match=r"give a whole number, such as simulation.node\(DEVICE"):
         thread.run(thread.interrupt("d"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="one program is given; give a list of programs, or use"):
         run_programs(simulation(), work := thread.work(5))  # type: ignore[arg-type]
@@ -220,7 +220,7 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:
     fabric = simulation()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
     with pytest.raises(ValueError, match="within a 4 KiB page"):
         thread.run(thread.load(4092, 8))
     with pytest.raises(ValueError, match="-1 is not an address; give 0 to"):
@@ -234,11 +234,11 @@ def test_wrong_accesses_and_hosts_are_refused() -> None:
     with pytest.raises(ValueError, match="not a possible time to work"):
         thread.run(thread.work(-1))
     with pytest.raises(ValueError, match="no processor"):
-        fabric.host_thread("a")
+        fabric.node("a").thread()
     with pytest.raises(ValueError, match="no node"):
-        fabric.host_thread("h9")
+        fabric.node("h9").thread()
     with pytest.raises(ValueError, match="left together"):
-        fabric.allocate("h0", 1 << 30)
+        fabric.node("h0").allocate(1 << 30)
 
 
 class Bell(Device):
@@ -266,7 +266,7 @@ def with_bell(cores: int = 8) -> tuple[Simulation, int]:
 
 def test_there_may_be_more_threads_than_cores() -> None:
     fabric, at = with_bell(cores=1)
-    threads = [fabric.host_thread("h0") for _ in range(3)]
+    threads = [fabric.node("h0").thread() for _ in range(3)]
     assert run_programs(fabric, [thread.load(at, 4) for thread in threads]) == [7, 7, 7]
 
 
@@ -275,15 +275,15 @@ def test_threads_at_rest_leave_the_cores_to_drivers() -> None:
     fabric = fabric.device("n", "h0", model="nvme", msix_vectors=1, msix_bar=4)
     fabric = fabric.flow("n", "h0", size="64 KiB", request_size="32 KiB")
     idle = fabric.simulation()
-    thread = idle.host_thread("h0")
+    thread = idle.node("h0").thread()
     assert idle.run() == fabric.simulation().run()
     del thread
 
 
 def test_a_wait_that_ends_with_its_program_takes_no_interrupt_from_others() -> None:
     fabric, at = with_bell()
-    left, other = fabric.host_thread("h0"), fabric.host_thread("h0")
-    message = fabric.vector("d", 0).message
+    left, other = fabric.node("h0").thread(), fabric.node("h0").thread()
+    message = fabric.node("d").vector(0).message
 
     async def watch() -> NoReturn:
         await fabric.sleep(50_000)
@@ -302,7 +302,7 @@ def test_a_wait_that_ends_with_its_program_takes_no_interrupt_from_others() -> N
 
 def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simulation() -> None:
     (fabric, at), (other, _) = with_bell(), with_bell()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
     with pytest.raises(RuntimeError, match="another program awaits this thread of h0; make a"):
         run_programs(fabric, [thread.load(at, 4), thread.load(at, 4)])
     twice = thread.load(at, 4)
@@ -322,7 +322,7 @@ def test_a_thread_is_awaited_by_one_program_and_a_program_runs_once_in_its_simul
 
 def test_a_strict_load_without_data_raises_with_the_reason() -> None:
     fabric, at = with_bell()
-    thread = fabric.host_thread("h0")
+    thread = fabric.node("h0").thread()
     nowhere = at + (1 << 36)
     for address, why in ((at + 8, "completion timeout"), (nowhere, "unsupported request")):
         assert thread.run(thread.load(address, 4)) == 0xFFFF_FFFF
@@ -336,10 +336,10 @@ def test_a_strict_load_without_data_raises_with_the_reason() -> None:
 def test_a_read_that_times_out_is_recorded_by_its_root_port(*, by_thread: bool) -> None:
     fabric, at = with_bell()
     if by_thread:
-        thread = fabric.host_thread("h0")
+        thread = fabric.node("h0").thread()
         assert thread.run(thread.load(at + 8, 4)) == 0xFFFF_FFFF
     else:
-        fabric.wait(fabric.begin_read("h0", at + 8, 4))
+        fabric.wait(fabric.node("h0").begin_read(at + 8, 4))
     incidents = [(one.where, one.what) for one in fabric.result().incidents]
     assert incidents == [("h0 to d", "Completion Timeout")]
-    assert fabric.config_read("h0", "00:01.0", 0x104) == 1 << 14
+    assert fabric.node("h0").config_read("00:01.0", 0x104) == 1 << 14

@@ -288,7 +288,8 @@ def hostile_run() -> Page:
     simulation = fabric.simulation()
     simulation.watch_waits()
     simulation.sample(every="100 ns")
-    return run_page(simulation, simulation.run(), Origin(HOSTILE, HOSTILE, HOSTILE))
+    made = Origin(HOSTILE, HOSTILE, HOSTILE)
+    return run_page(simulation, simulation.run(), made, fabric.explain())
 
 
 def sweeps() -> list[Page]:

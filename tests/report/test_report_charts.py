@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +209,7 @@ def test_a_run_that_waits_for_nothing_is_drawn_up_to_its_last_payload() -> None:
 def test_the_caption_of_samples_names_what_is_drawn() -> None:
     fabric = Fabric("idle").host("h0").device("a", "h0").flow("a", "h0", size="64 B")
     chart, _ = sampled(fabric.to_toml(), "100 ns")
-    assert chart.caption == "Rates, use of wires and replay buffers over time."
+    assert chart.caption == "Rates, use of wires, use of memory and replay buffers over time."
 
 
 # --- names, colours, rates and sockets ---
@@ -272,6 +273,27 @@ def test_a_connection_of_sockets_is_drawn_with_its_use_and_has_a_row_over_time()
     assert f"\N{LEFTWARDS ARROW} {percent_of(used)}" in next(page.drawings).page
 
 
+def test_the_memory_of_a_host_is_drawn_with_its_use_and_has_a_row_over_time() -> None:
+    """The time that memory is busy is that of its lines."""
+    fabric = Fabric("one").host("h", memory_bandwidth="4 GB/s").device("a", "h")
+    simulation = fabric.flow("a", "h", id="up", size="1 MB").simulation()
+    simulation.sample(every="1 us")
+    result = simulation.run()
+    series = result.series
+    assert series is not None
+    edges = pairwise([series.begin_ns, *series.end_ns])
+    (memory,) = series.memories
+    busy = sum(
+        share * (end - begin) for share, (begin, end) in zip(memory.utilisation, edges, strict=True)
+    )
+    assert (memory.host, memory.socket) == ("h", 0)
+    assert busy == pytest.approx(1e6 / 4, rel=1e-3)
+    page = run_page(simulation, result, MADE)
+    assert re.search(r"host, memory \d+ %", next(page.drawings).page)
+    (chart,) = (one for one in page.charts if one.name == "one-time")
+    assert "Memory" in [panel.title for panel in chart.panels]
+
+
 # --- latencies and the index ---
 
 
@@ -333,6 +355,17 @@ def test_a_sweep_has_one_chart_with_a_plot_for_each_quantity_and_lines_by_name()
     assert names == [{"a-to-b", "back"}, {"s0-b down", "s0-b up"}]
     assert chart.caption == "Rate and used over s0 uplink lanes."
     assert made.title == "pair: sweep of s0 uplink lanes"
+
+
+def test_a_plot_of_a_sweep_has_a_line_for_each_of_many_names() -> None:
+    fabric = Fabric("many").host("h", ports=12)
+    for card in range(12):
+        fabric.device(f"d{card}", "h").flow(f"d{card}", "h", id=f"f{card}", size="4 KiB")
+    (chart,) = points_page(fabric.sweep({"links.lanes": [1, 2]}), MADE).charts
+    (panel,) = chart.panels
+    assert {point["series"] for point in panel.spec["data"]["values"]} == {
+        f"f{card}" for card in range(12)
+    }
 
 
 def test_a_key_of_which_one_value_has_results_is_in_the_caption() -> None:

@@ -173,10 +173,10 @@ def test_tshark_reads_configuration_requests_and_failed_requests(tmp_path: Path)
     simulation.capture("trace", trace)
     simulation.capture("pcap", capture)
     device = simulation.tree().nodes["b"]
-    simulation.config_read("h0", device.id, 0x10)
-    simulation.config_write("h0", device.id, 0x3C, 1, size=1)
+    simulation.node("h0").config_read(device.id, 0x10)
+    simulation.node("h0").config_write(device.id, 0x3C, 1, size=1)
     with pytest.raises(RuntimeError, match="unsupported request"):
-        simulation.read("a", device.regions[0].base + (1 << 30), 4)
+        simulation.node("a").read(device.regions[0].base + (1 << 30), 4)
     simulation.run_until(simulation.now_ns + 10_000)
     lines = lines_of(trace)
     names = {line.get("tlp") for way in lines.values() for line in way}

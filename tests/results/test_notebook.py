@@ -101,6 +101,9 @@ def test_an_explanation_is_sentences_and_bars(result: RunResult) -> None:
     explanation: Explanation = result.explain()
     shown = page(explanation)
     assert explanation.flows["a-to-b"].sentence in shown.text
+    assert explanation.sentence in shown.text
+    lifted = Fabric.from_toml(PAIR).explain().bottlenecks[0]
+    assert {str(lifted), "what if", "as it is"} <= set(page(lifted).text)
 
 
 def test_a_sweep_is_a_table() -> None:

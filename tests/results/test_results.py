@@ -59,7 +59,7 @@ def test_the_text_of_every_object_is_short(pair: RunResult) -> None:
     assert repr(both()) == "<Fabric both: hosts 1, devices 1, flows 1>"
     assert repr(simulation) == "<Simulation of pair.toml at 0 ns>"
     assert repr(draw(simulation)).startswith("<Drawing, SVG of ")
-    assert repr(simulation.host_thread("h0")) == "<HostThread of h0>"
+    assert repr(simulation.node("h0").thread()) == "<HostThread of h0>"
     seen: list[str] = []
     simulation.run(lambda _: seen.append(repr(simulation)))
     assert set(seen) == {"<Simulation of pair.toml that is running>"}

@@ -37,12 +37,12 @@ def test_a_trace_goes_on_from_run_to_run(tmp_path: Path) -> None:
     simulation.run()
     first = lines(tmp_path / "trace")
     bar = simulation.tree().nodes["b"].regions[0].base
-    simulation.write("a", bar, b"more")
+    simulation.node("a").write(bar, b"more")
     simulation.run_until(simulation.now_ns + 10_000)
     more = lines(tmp_path / "trace")
     assert more[: len(first)] == first
     assert [line["length"] for line in more[len(first) :] if line.get("tlp") == "MWr"] == [4, 4]
-    simulation.write("a", bar, b"again")
+    simulation.node("a").write(bar, b"again")
     simulation.run()
     assert len(lines(tmp_path / "trace")) >= len(more)
 
@@ -51,7 +51,7 @@ def test_a_configuration_request_has_its_type_and_its_target(tmp_path: Path) -> 
     simulation = pair().simulation()
     simulation.capture("trace", tmp_path / "trace")
     target = simulation.tree().nodes["b"].id
-    simulation.config_read("h0", target, 0x10)
+    simulation.node("h0").config_read(target, 0x10)
     asked = [line for line in lines_after(simulation, tmp_path) if "register" in line]
     assert [(line["link"], line["tlp"]) for line in asked] == [
         ("h0-s0", "CfgRd1"),

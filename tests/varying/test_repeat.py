@@ -64,6 +64,8 @@ def test_the_command_prints_the_means_and_their_intervals(peerlane: Run, scenari
     assert value["count"] == 3
     assert value["least"] < value["mean"] < value["most"]
     assert "nothing in this scenario is random" in peerlane("run", scenario(), "--repeat", 2).out
+    rare = scenario(text=PAIR.replace("lanes = 4", "lanes = 4\nbit_error_rate = 1e-18"))
+    assert "no random event happened in these runs" in peerlane("run", rare, "--repeat", 2).out
 
 
 def test_of_many_values_that_are_alike_three_are_shown(peerlane: Run, scenario: Write) -> None:

@@ -2,6 +2,7 @@
 //! interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
+use kernel::Span;
 use packet::{FlowId, Observation};
 use protocol::TrafficClass;
 use transaction::CallNote;
@@ -91,6 +92,41 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
     system.unlock(transfer.lock).await;
     system.note(flow, CallNote::Returned).await;
 }
+
+/// A system call that can be made again.
+pub trait Repeated {
+    /// The same call, to be made after `thread` has ended.
+    #[must_use]
+    fn after(self, thread: ThreadId) -> Self;
+}
+
+impl Repeated for Transfer {
+    fn after(self, thread: ThreadId) -> Self {
+        Transfer {
+            after: [Some(thread), None],
+            ..self
+        }
+    }
+}
+
+/// Makes a system call again and again, and pauses after one that took no time, as where the device is gone.
+pub async fn repeat<T: Clone, F: Future<Output = ()>>(
+    system: System,
+    costs: DriverParameters,
+    transfer: T,
+    call: fn(System, DriverParameters, T) -> F,
+) {
+    loop {
+        let begin = system.now().await;
+        call(system.clone(), costs.clone(), transfer.clone()).await;
+        if system.now().await == begin {
+            system.sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Time after a call that took none.
+const PAUSE: Span = Span::from_ns(1000);
 
 /// Moves a buffer, once more after each reset of the engine. Returns false if it cannot be moved any more.
 async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {

@@ -15,7 +15,7 @@ use nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, READY, head_of, t
 use packet::{FlowId, Observation};
 use transaction::CallNote;
 
-use crate::driver::{PAGE, begin_again, give_up, pages};
+use crate::driver::{PAGE, Repeated, begin_again, give_up, pages};
 use crate::interrupts::Interrupt;
 use crate::system::Wake;
 use crate::{DriverParameters, System, ThreadId};
@@ -94,6 +94,15 @@ pub struct BlockTransfer {
     pub command: u64,
     /// The threads that must have ended before: of an earlier call, and of the set-up of vectors.
     pub after: [Option<ThreadId>; 2],
+}
+
+impl Repeated for BlockTransfer {
+    fn after(self, thread: ThreadId) -> Self {
+        BlockTransfer {
+            after: [Some(thread), None],
+            ..self
+        }
+    }
 }
 
 /// The system call that moves a buffer.

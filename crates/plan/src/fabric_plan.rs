@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fabric::Owned;
-use kernel::Time;
+use kernel::{Span, Time};
 use transaction::Pattern;
 
 use super::address::Region;
@@ -22,6 +22,8 @@ pub struct FabricPlan {
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Time, Time)>,
+    /// The limit of a run in which all flows go on until the steady rate of each is known.
+    pub steady: Option<Span>,
     /// Hosts, then I/O ports, then switches, then devices, each as written.
     pub nodes: Vec<NodePlan>,
     /// Links top down and depth first: in the order of their bus numbers.

@@ -152,7 +152,9 @@ impl Enumerated {
             seed: scenario.seed,
             measure: scenario
                 .measure
+                .window
                 .map(|(from, until)| (time(from), time(until))),
+            steady: scenario.measure.steady,
             spare: spare.collect(),
             nodes: self.nodes,
             links: self.links,

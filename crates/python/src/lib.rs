@@ -209,6 +209,10 @@ impl Simulation {
         Ok(rows.collect())
     }
 
+    fn is_random(&self) -> PyResult<bool> {
+        Ok(self.idle()?.0.plan().is_random())
+    }
+
     fn measure_ns(&self) -> PyResult<Option<(f64, f64)>> {
         let window = self.idle()?.0.plan().measure;
         Ok(window.map(|(from, until)| (from.as_ns(), until.as_ns())))

@@ -118,7 +118,11 @@ pub struct Form {
     sections: Vec<SectionForm>,
     rows: BTreeMap<&'static str, Vec<Row>>,
     profiles: Vec<BuiltIn>,
+    alternatives: &'static [Alternatives],
 }
+
+/// A section, and keys of its tables of which one replaces the others.
+pub type Alternatives = (&'static str, &'static [&'static str]);
 
 impl Form {
     /// The form of scenarios with these sections, keys and built-in profiles.
@@ -134,7 +138,25 @@ impl Form {
             sections,
             rows: by_key,
             profiles,
+            alternatives: &[],
         }
+    }
+
+    /// The form with these alternatives.
+    #[must_use]
+    pub fn with_alternatives(self, alternatives: &'static [Alternatives]) -> Self {
+        Self {
+            alternatives,
+            ..self
+        }
+    }
+
+    /// The keys that a key of a section replaces.
+    pub fn replaced_by(&self, section: &str, key: &str) -> impl Iterator<Item = &'static str> {
+        let groups = self.alternatives.iter();
+        let own = groups.filter(move |(place, keys)| *place == section && keys.contains(&key));
+        let all = own.flat_map(|(_, keys)| keys.iter().copied());
+        all.filter(move |other| *other != key)
     }
 
     /// All sections, in the order in which messages list them.

@@ -16,7 +16,7 @@ mod tree;
 pub use code::Code;
 pub use document::{At, Elsewhere, Item, Lines, Section, Source, advice, nearest, position};
 pub use error::ScenarioError;
-pub use form::{BuiltIn, Form, InnerForm, Row, SectionForm, Shape, TOP};
+pub use form::{Alternatives, BuiltIn, Form, InnerForm, Row, SectionForm, Shape, TOP};
 pub use renames::{Rename, Renamed, renamed};
 pub use scenario::{Effective, Marks, Origin, Scenario, TableAt, Unwritten};
 pub use tree::{Content, Part, Table, read_value};

@@ -223,3 +223,11 @@ class Workloads(Sections):
     def measure(self, start: str, until: str) -> Self:
         """Sets the window of the steady rates, in time from when every link is up."""
         return self._update("measure", {"from": start, "until": until})
+
+    def steady(self, limit: str | None = None) -> Self:
+        """Lets every flow go on until the rate of each in the steady state is known.
+
+        Args:
+            limit: The time, from when every link is up, at which the run ends in any case.
+        """
+        return self._update("measure", {"steady": True, "limit": limit})

@@ -25,15 +25,19 @@ _BAR = 18
 _FITTING: list[Spec] = [
     {"flatten": ["labels", "needs"], "as": ["text", "need"]},
     {"filter": "datum.need < datum.share * width"},
-    {"window": [{"op": "row_number", "as": "place"}], "groupby": ["bar", "from"]},
+    {
+        "window": [{"op": "row_number", "as": "place"}],
+        "sort": [{"field": "need", "order": "descending"}],
+        "groupby": ["bar", "from"],
+    },
     {"filter": "datum.place === 1"},
 ]
-"""Chooses the first label of each part that is not wider than the part."""
+"""Chooses the longest label of each part that is not wider than the part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: its kind has a colour, and the first of its labels that fits stands in it.
+    """A part of a bar: its kind has a colour, and the longest of its labels that fits stands in it.
 
     `words` say in full what it is.
     """
@@ -153,7 +157,8 @@ def amounts(title: str, names: Sequence[str], values: Sequence[float], axis: Axi
     """
     known = zip(names, values, strict=True)
     y = rows("of", names, "band", 0.1)
-    x: Spec = {"field": "value", "type": "quantitative", "axis": {"title": axis.words}}
+    along: Spec = {"title": axis.words, "tickCount": 6}
+    x: Spec = {"field": "value", "type": "quantitative", "axis": along}
     spec: Spec = {
         "data": {"values": [{"of": of, "value": one, "text": number(one)} for of, one in known]},
         "height": _BAR * len(names),

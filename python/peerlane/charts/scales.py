@@ -33,6 +33,8 @@ NARROW = "narrow"
 _MOST_TICKS = 6
 _FONT = 11
 """The size of labels."""
+_SPARE = 1.1
+"""How much wider than expected the font of a reader may be."""
 _LETTER = 6.4
 """Pixels that a letter of a label takes, at most."""
 
@@ -184,7 +186,7 @@ def beside(names: Sequence[str]) -> tuple[int, int]:
 
 def _extent(names: Sequence[str]) -> int:
     """Pixels for names left of a plot."""
-    return round(widest(names, _FONT)) + 8
+    return round(_SPARE * widest(names, _FONT)) + 8
 
 
 def letters(labels: Sequence[str]) -> int:

@@ -35,36 +35,34 @@ class Captures:
     trace: Annotated[
         str | None,
         _file(
-            "Write one JSON object to FILE for every TLP, DLLP and ordered set on a wire and "
-            "for every arrival: `ns` is when its first bit takes the wire (of an arrival, when its "
-            "last bit is there), `length_ns` how long it is there, `length` the bytes that a "
-            "request carries or reads. What leaves in each direction of each link is in the "
-            "order of time, and so is what arrives; lines of different links interleave. "
-            "docs/reference/trace.md lists all fields.",
+            "Write each packet on a wire as a line of JSON: one object for every TLP, DLLP and "
+            "ordered set and for every arrival, in which `ns` is when its first bit takes the wire "
+            "(of an arrival, when its last bit is there), `length_ns` how long it is there, "
+            "`length` the bytes that a request carries or reads. What leaves in each direction of "
+            "each link is in the order of time, and so is what arrives; lines of different links "
+            "interleave. docs/reference/trace.md lists all fields.",
         ),
     ] = None
     perfetto: Annotated[
         str | None,
         _file(
-            "Write a timeline to FILE, as a Perfetto trace for https://ui.perfetto.dev: a "
-            "slice for each TLP, DLLP and ordered set on a wire, with the fields of its header; "
-            "arrows from hop to hop; counters of queues and credit. 1 ns of the trace is 1 ps of "
-            "simulated time.",
+            "Write a timeline for https://ui.perfetto.dev: a Perfetto trace with a slice for each "
+            "TLP, DLLP and ordered set on a wire, with the fields of its header; arrows from hop "
+            "to hop; counters of queues and credit. 1 ns of the trace is 1 ps of simulated time.",
         ),
     ] = None
     vcd: Annotated[
         str | None,
         _file(
-            "Write the activity of links to FILE, as a value change dump for GTKWave: whether "
-            "each direction is busy, and kind, sequence number and tag of what is on the wire, in "
-            "ps.",
+            "Write the activity of links for GTKWave: a value change dump of whether each "
+            "direction is busy, and kind, sequence number and tag of what is on the wire, in ps.",
         ),
     ] = None
     pcap: Annotated[
         str | None,
         _file(
-            "Write a pcapng FILE for Wireshark, which decodes it with integrations/wireshark: "
-            "every TLP, DLLP, ordered set, frame and control block, as it is on the wire, and what "
+            "Write a pcapng file for Wireshark: it decodes, with integrations/wireshark, every "
+            "TLP, DLLP, ordered set, frame and control block, as it is on the wire, and what "
             "became of it. Each direction of each link is an interface; --at LINK takes one link. "
             "docs/reference/capture.md describes the file.",
         ),
@@ -74,7 +72,7 @@ class Captures:
         typer.Option(
             "--at",
             metavar="LINK",
-            help="Capture this link, fibre or cable alone, by its name in results, such as "
+            help="Capture this link, fibre or cable alone: its name is that of results, such as "
             "`h0-s0`. May be repeated.",
         ),
     ] = None
@@ -83,15 +81,16 @@ class Captures:
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="Capture this kind alone: a TLP such as `MWr`, a DLLP such as `UpdateFC`, `SKP`, "
-            "or a group: `tlp`, `dllp`, `ordered_set`, `frame`, `block`. May be repeated.",
+            help="Capture this kind alone, such as `MWr`: a TLP such as this, a DLLP such as "
+            "`UpdateFC`, `SKP`, or a group: `tlp`, `dllp`, `ordered_set`, `frame`, `block`. "
+            "May be repeated.",
         ),
     ] = None
     address: Annotated[
         str | None,
         typer.Option(
             metavar="FIRST-LAST",
-            help="Capture only packets that name an address from FIRST to LAST, such as "
+            help="Capture only packets with an address in a range: from FIRST to LAST, such as "
             "`0x80000000-0x80000fff`, and the completions of these requests.",
         ),
     ] = None
@@ -107,8 +106,8 @@ class Captures:
         str | None,
         typer.Option(
             metavar="FROM..TO",
-            help="Capture only what takes a wire or arrives in this time, counted from the "
-            "beginning of the run as in results: `10us..20us`, `10us..` or `..20us`.",
+            help="Capture only this time, such as `10us..20us`: what takes a wire or arrives then, "
+            "counted from the beginning of the run as in results; also `10us..` or `..20us`.",
         ),
     ] = None
 

@@ -16,14 +16,14 @@ Describe a fabric in a scenario file, simulate it packet by packet with real byt
 the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pair`; then let
 `peerlane new` write a scenario of your own, and give it to `peerlane show` and `peerlane run`.""",
     {
-        "run": Command("peerlane.cli.run", "run"),
+        "run": Command("peerlane.cli.run", "run", is_brief=True),
         "explain": Command("peerlane.cli.explain", "explain"),
         "top": Command("peerlane.cli.top", "top"),
         "check": Command("peerlane.cli.check", "check"),
         "fix": Command("peerlane.cli.fix", "fix"),
         "show": Command("peerlane.cli.show", "show"),
         "new": Command("peerlane.cli.new", "new"),
-        "sweep": Command("peerlane.cli.sweep", "sweep"),
+        "sweep": Command("peerlane.cli.sweep", "sweep", is_brief=True),
         "compare": Command("peerlane.cli.compare", "compare"),
         "plot": Command("peerlane.cli.plot", "plot"),
         "bundle": Command("peerlane.cli.bundle", "bundle"),

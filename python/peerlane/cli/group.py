@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import Any, NamedTuple, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from peerlane.cli.brief import Brief
 from peerlane.cli.spread import spread
 
 
@@ -20,6 +21,8 @@ class Command(NamedTuple):
     attribute: str
     settings: dict[str, Any] | None = None
     """The settings of its context."""
+    is_brief: bool = False
+    """Whether its help has so many options that it has only the beginning of each text."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -31,11 +34,12 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the classes of commands are private to typer
         if name not in self._made:
-            module, attribute, settings = self._places[name]
+            module, attribute, settings, is_brief = self._places[name]
             found = getattr(import_module(module), attribute)
             if not isinstance(found, typer.Typer):
                 application = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-                application.command(name, context_settings=settings)(spread(found))
+                kind = Brief if is_brief else TyperCommand
+                application.command(name, cls=kind, context_settings=settings)(spread(found))
                 found = application
             self._made[name] = get_command(found)
             self._made[name].name = name

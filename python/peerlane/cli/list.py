@@ -23,6 +23,7 @@ COLUMNS = {
     "parameters": ("key", "default", "unit", "where", "help", "source"),
     "systems": ("name", "title"),
     "scenarios": ("name", "title"),
+    "recipes": ("name", "question", "command"),
 }
 """The topics, and the columns of each, of which the first is a name."""
 
@@ -32,8 +33,8 @@ def list_(
         list[str] | None,
         typer.Argument(
             metavar="[TOPIC] [WORD]...",
-            help="A topic (models, profiles, parameters, systems, scenarios), and words to find in "
-            "names and descriptions; everything, if absent.",
+            help="A topic (models, profiles, parameters, systems, scenarios, recipes), and words "
+            "to find in names and descriptions; everything, if absent.",
             autocompletion=completion.listed,
         ),
     ] = None,
@@ -84,6 +85,7 @@ def list_(
 
 
 def _everything() -> dict[str, list[Entry]]:
+    from peerlane.cli.recipes import RECIPES
     from peerlane.models.registry import catalogue
     from peerlane.reproduction.catalogue import systems
 
@@ -91,6 +93,10 @@ def _everything() -> dict[str, list[Entry]]:
     known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
     known["scenarios"] = [
         {"name": name, "title": shipped.title_of(name)} for name in shipped.names()
+    ]
+    known["recipes"] = [
+        {"name": name, "question": question, "command": command}
+        for name, question, command in RECIPES
     ]
     return known
 

@@ -68,7 +68,7 @@ Scenario = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME|-",
-        help="The scenario: a TOML file, or the name of a shipped one, such as pair; - is standard "
+        help="The scenario, such as pair: a TOML file, or the name of a shipped one; - is standard "
         "input. `peerlane list scenarios` has the names.",
         autocompletion=completion.scenarios,
     ),
@@ -90,7 +90,7 @@ ReportTo = Annotated[
     typer.Option(
         "--report",
         metavar="DIR",
-        help="Write a page with charts and tables to the folder DIR, with images of the charts and "
+        help="Write a page with charts and tables to the folder DIR; with images of the charts and "
         "an index of all pages there (needs `pip install 'peerlane[report]'`).",
     ),
 ]
@@ -191,8 +191,8 @@ Models = Annotated[
         "--model",
         metavar="NAME=FILE",
         callback=_models,
-        help="Load the device model NAME of the scenario from FILE.py, FILE.py:CLASS or a library "
-        "such as libNAME.so, which runs its code. May be repeated.",
+        help="Load a model of the scenario, which runs its code: the device model NAME from "
+        "FILE.py, FILE.py:CLASS or a library such as libNAME.so. May be repeated.",
     ),
 ]
 
@@ -216,8 +216,8 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         callback=_settings,
-        help="Set a key of the scenario for this run: section, name or id, key, such as "
-        '`devices.a.tags=16`, `links.generation=4` or `profiles.virtex7.clock="200 MHz"`. `*` '
+        help="Set a key for this run, such as `devices.a.tags=16`: section, name or id, key; as "
+        'well `links.generation=4` or `profiles.virtex7.clock="200 MHz"`. `*` '
         "stands for every name. May be repeated.",
     ),
 ]
@@ -227,7 +227,6 @@ Circuits = Annotated[
     typer.Option(
         "--rtl",
         metavar="NAME[,NAME]",
-        help="Take the circuits of these devices in the place of their models, as `make gateware` "
-        "builds them.",
+        help="Run these devices as circuits, not as models: as `make gateware` builds them.",
     ),
 ]

@@ -34,7 +34,6 @@ def _width(width: str | None) -> str | None:
 
 
 def _drawn(result: str, x: str | None, y: list[str], figure: str | None) -> Figure:
-    from peerlane.report.figures import plot_report
     from peerlane.results.reading import document_of, kind_of, text_of
     from peerlane.varying.reading import TABLES, plot_document, plot_file
 
@@ -44,6 +43,8 @@ def _drawn(result: str, x: str | None, y: list[str], figure: str | None) -> Figu
         if kind_of(document) == "report":
             if x or y:
                 raise typer.BadParameter("--x and --y are for sweeps and runs; write --figure NAME")
+            from peerlane.report.figures import plot_report
+
             return plot_report(document, figure)
         if figure is None:
             return plot_document(document, x, y)

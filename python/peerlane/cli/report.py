@@ -42,14 +42,14 @@ def open_folder(path: str | None) -> Folder | None:
         return Folder.open(path)
 
 
-def origin(seed: str, digest: str | None = None, file: str = "-") -> Origin:
-    """What made a page: this command, perhaps of a scenario in a file."""
+def origin(seed: str, digest: str | None = None, file: str = "-", name: str = "") -> Origin:
+    """What made a page: this command, perhaps of a scenario in a file, which has a name."""
     from peerlane.report.page import Origin
 
     made = head("report")
     words = (shlex.join(made["command"]), made["version"], seed, digest)
     if file == "-":
-        return Origin(*words)
+        return Origin(*words, place=f"name {name}" if name else "")
     if is_shipped(file):
         return Origin(*words, file=file, place=f"shipped {file}")
     place = sha256(str(Path(file).resolve()).encode()).hexdigest()[:16]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,8 +103,8 @@ class RunRequest:
             min=1,
             max=2**64 - 1,
             metavar="EVENTS",
-            help="Check the lines in all caches after every so many events: one writer, or "
-            "readers of the same bytes. Slow.",
+            help="Check the lines in all caches, which is slow: after every so many events, that "
+            "there is one writer, or readers of the same bytes.",
         ),
     ] = None
     repeat: Annotated[
@@ -113,16 +113,25 @@ class RunRequest:
             min=2,
             max=MOST_RUNS,
             metavar="N",
-            help="Run N times, with seeds one after the other, and print the means with their "
-            "95 % confidence intervals.",
+            help="Run N times, and print means with intervals: with seeds one after the other; the "
+            "intervals have 95 % confidence.",
         ),
     ] = None
+    steady: Annotated[
+        bool,
+        typer.Option(
+            "--steady",
+            help="Let every flow go on, whatever its amount is, until the rate of each in the "
+            "steady state is known to 5 %, and print the rates with their 95 % confidence "
+            "intervals. As --set measure.steady=true.",
+        ),
+    ] = False
     interval: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help='Sample rates and queue lengths each TIME, such as "10us", into `series` of the '
-            "JSON: bytes per second of each flow; use, payload per second, waiting TLPs and bytes "
+            help="Sample rates and queue lengths each TIME, such as 10us: into `series` of the "
+            "JSON, bytes per second of each flow; use, payload per second, waiting TLPs and bytes "
             "in the replay buffer of each direction of each link; use and payload of fibres.",
         ),
     ] = None
@@ -132,16 +141,17 @@ class RunRequest:
             min=1,
             max=1_000_000,
             metavar="N",
-            help="Run on N threads, with the results and the trace of one, and warn if there are "
-            "fewer. Fabrics are cut at fibres, cables and other wires with a delay. Without it, "
-            "long runs of large fabrics have as many threads as there are processors, 8 at most.",
+            help="Run on N threads, with the results of one: with its trace, too, and a warning if "
+            "there are fewer. Fabrics are cut at fibres, cables and other wires with a delay. "
+            "Without it, long runs of large fabrics have as many threads as there are "
+            "processors, 8 at most.",
         ),
     ] = None
     explain: Annotated[
         bool,
         typer.Option(
             "--explain/--no-explain",
-            help="Say in the last line where flows wait, and in a report what would help.",
+            help="Say where flows wait, in the last line: in a report, what would help, too.",
         ),
     ] = True
     junit: Annotated[
@@ -149,14 +159,17 @@ class RunRequest:
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write the expectations of the scenario, [[expect]], to FILE as the test cases of "
-            "JUnit XML, which CI servers read.",
+            help="Write the expectations as test cases of JUnit XML: each [[expect]] of the "
+            "scenario, to FILE, which CI servers read.",
         ),
     ] = None
     outputs: Outputs
 
     def __post_init__(self) -> None:
-        """Refuses options that exclude each other."""
+        """Refuses options that exclude each other, and sets the key that --steady stands for."""
+        if self.steady:
+            settings = [*(self.scenario.settings or ()), "measure.steady=true"]
+            object.__setattr__(self, "scenario", replace(self.scenario, settings=settings))
         files = {"--json": self.outputs.json_to, "--junit": self.junit, **self.captures.files}
         keep_apart([self.scenario.file], files)
         keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
@@ -171,5 +184,5 @@ class RunRequest:
             )
 
 
-_OF_REPEATS = {"--set", "--model", "--seed", "--repeat", "--explain", "--json"}
+_OF_REPEATS = {"--set", "--model", "--seed", "--steady", "--repeat", "--explain", "--json"}
 """Options that runs have with --repeat, too; a single thread is what they have anyway."""

@@ -38,13 +38,16 @@ def run(request: RunRequest) -> None:
       the target for writes, back at the requester for reads and round trips.
       JSON has p90 and p99.9 (`p999`), too, and all latencies as an HDR histogram in picoseconds
       (`histogram_ps`: HdrHistogram V2, compressed, base64).
-    - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
+    - GB/s, MiB/s: bytes over the time between the two readings of the flow's `clock`; with
+      `duration`, over the time from the start to the end of the duration, or to the last reading if
+      that is later (JSON: `under_way_ns`). "arrival" reads the first
       bit on the wire (of messages, that of the first doorbell) and the last byte at its
       destination; "sender" the first and the last bit of its requests on the wire; "application"
       the system call that moves it and its return. JSON has the readings as `first_byte_ns` and
       `last_byte_ns`.
     - call: duration of that system call, if a driver moves the flow (a device with model
       "sg-dma").
+    - ±: half of the 95 % confidence interval of the rate, with --steady, as a part of the rate.
     - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not under way all that
       time.
     - direction "both": `size` each way; a row for both together, then one for its writes and one
@@ -59,7 +62,11 @@ def run(request: RunRequest) -> None:
     Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
     workload to the end of the last one (JSON: `measured_ns`):
 
-    - used: share of that time in which anything was on the wire.
+    - used: share in which anything was on the wire, of the time in which a workload that crosses
+      the link was under way (JSON: `under_way_ns`); of the whole time, if none crosses it.
+    - full: share of the same time in which the wire was busy for 95 % of the time or more, by slots
+      of about a hundredth of the run.
+    - GB/s together: payload in the time in which all workloads that cross the link were under way.
     - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
       packets sent again.
     - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
@@ -170,7 +177,7 @@ def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Pag
                 settings=request.scenario.changed,
                 progress=bar,
             )
-    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file)
+    made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file, result.name)
     page = run_page(simulation, result, made, explanation)
     return page.with_settings(request.scenario.changed)
 

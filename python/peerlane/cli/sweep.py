@@ -139,8 +139,8 @@ class SweepRequest:
         typer.Option(
             metavar="KEY=SPEC",
             callback=_axes,
-            help="Vary a key of the scenario: `A..B*F` multiplies from A to B, `A..B+S` adds, "
-            "`a,b,c` lists; such as `devices.a.tags=8..256*2`, `links.generation=3,4,5` or "
+            help="Vary a key, such as `devices.a.tags=8..256*2`: `A..B*F` multiplies from A to B, "
+            "`A..B+S` adds, `a,b,c` lists; also `links.generation=3,4,5` or "
             '`flows.up.size="64 B..4 KiB*2"`. May be repeated: every combination is a point.',
         ),
     ] = None
@@ -254,7 +254,7 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
     def page() -> Page:
         from peerlane.report.sweep import points_page
 
-        made = origin(_seeds(outcome), digest_of(text), request.scenario.file)
+        made = origin(_seeds(outcome), digest_of(text), request.scenario.file, outcome.name)
         return points_page(outcome, made).with_settings(request.scenario.changed)
 
     is_written = write_pages(folder, lambda: [page()])
@@ -377,7 +377,7 @@ def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder |
         from peerlane.report.sweep import loads_page
 
         of_all = simulation.result().seed if seed is None else seed
-        made = origin(str(of_all), digest_of(text), request.scenario.file)
+        made = origin(str(of_all), digest_of(text), request.scenario.file, outcome.name)
         return loads_page(outcome, made).with_settings(settings)
 
     is_written = write_pages(folder, lambda: [page()])

@@ -6,7 +6,7 @@ a limit is lifted by a link without bit errors, and by another place for a devic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _OF_PARTS = {"memory", "socket", "datapath", "software"}
 """Limits that keys of the catalogue lift by another part: a faster memory, processor or engine."""
 
-_TRANSLATION = "address translation"
+TRANSLATION = "address translation"
+
+_OF_MAPPING = ("iommu_page", "iommu_mapped")
+"""Keys of a host that a scenario has only with `iommu`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,17 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
     """Other ways in which software maps memory for the I/O MMUs that flows wait for."""
-    hosts = [one.where for one in causes if one.detail == _TRANSLATION]
-    found = _switched(present, "mapping", hosts)
-    return sorted(found, key=lambda lift: not isinstance(lift.before[0], bool))
+    hosts = [one.where for one in causes if one.detail == TRANSLATION]
+    found: list[Lifting] = []
+    for lift in _switched(present, "mapping", hosts):
+        if isinstance(lift.before[0], bool):  # keys of a mapping need one
+            table = lift.keys[0].rpartition(".")[0]
+            keys = [key for one in _OF_MAPPING if present.scenario.get(key := f"{table}.{one}")]
+            off = Lifting(tuple(keys), tuple(map(present.value, keys)), ((None,) * len(keys),))
+            found.insert(0, _together([lift, off]))
+        else:
+            found.append(lift)
+    return found
 
 
 def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
@@ -170,14 +181,14 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
     if not tables:
         return []
     found = list(_in_tables(present, cause, tables, cause.detail))
-    if cause.kind == "wire":  # what other links have comes first
-        others = {
-            key
+    if cause.kind == "wire":  # first what other links have
+        others = [
+            replace(lift, values=lift.values[:1])
             for lift in found
-            for key in lift.keys
-            if lift.values and present.of_others(cause, key) == lift.values[0][0]
-        }
-        found.sort(key=lambda lift: lift.keys[0] not in others)
+            if lift.values and present.of_others(cause, lift.keys[0]) == lift.values[0][0]
+        ]
+        found.sort(key=lambda lift: lift.keys[0] not in {one.keys[0] for one in others})
+        found = [_together(others), *found] if len(others) > 1 else found
     if cause.kind == "credit" and cause.detail is not None:
         # The other one of headers and data may be just as small.
         stem = cause.detail.rpartition(" ")[0]
@@ -186,7 +197,11 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
             for amount in ("headers", "data")
             for lift in _in_tables(present, cause, tables, f"{stem} {amount}")
         ]
-        found += [_together(both)] if len(both) > 1 else []
+        found += [_side_by_side(both)] if len(both) > 1 else []
+    elif cause.kind in {"tags", "outstanding"}:
+        others = [lift for lift in found if lift.keys[0].endswith("max_read_request")]
+        own = [lift for lift in found if lift not in others]
+        found = [*own, *([_side_by_side(own)] if len(own) > 1 else ()), *others]
     return found
 
 
@@ -275,7 +290,7 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
-    """The same key of several tables, each with its own values; the last one stays."""
+    """Several keys in step, each with its own values, of which the last one stays."""
     if len(liftings) == 1:
         return liftings[0]
     with_values = [one for one in liftings if one.values]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
 from peerlane.dotted import join_path
-from peerlane.explaining.lifting import Lifting, liftings, of_limit
+from peerlane.explaining.lifting import TRANSLATION, Lifting, liftings, of_limit
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
+    Bottleneck,
     Change,
     Rates,
     WhatIf,
@@ -25,12 +26,12 @@ from peerlane.results.explanation import is_natural, made
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from peerlane._core import Scenario
     from peerlane.explaining.present import Present
-    from peerlane.results.bottleneck import Bottleneck, Value
+    from peerlane.results.bottleneck import Value
     from peerlane.results.explanation import Explanation, FlowExplanation
     from peerlane.results.run import RunResult
     from peerlane.results.waits import Cause
@@ -49,6 +50,9 @@ _WORTH_A_WORD = 1.05
 
 _EQUAL = 0.85
 """Of changes that gain this part of the most, the one that costs least comes first."""
+
+_FAR_MORE = 1.5
+"""Of several keys together, the gain beside the gain of one of them that is worth the others."""
 
 _LEAST_SHARE = 0.1
 """Share of the time of a flow from which on a place is looked at that does not limit the flow."""
@@ -75,6 +79,10 @@ class _Tried:
     def next(self) -> Cause | None:
         """The limit of most flows."""
         return self.what_if.next[0] if self.what_if.next else None
+
+
+_Found = tuple[tuple[int, float], Bottleneck]
+"""A bottleneck, and its place in the order of all."""
 
 
 class Case:
@@ -136,8 +144,45 @@ class Case:
                 progress(number / len(coming))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+        found = [self._elsewhere(each) for each in found]
+        limits = {one.causes for _, one in found[: len(limiting)]}
+        found = self._merged(found)
         found.sort(key=lambda each: each[0], reverse=True)
-        return [*_settled((one for _, one in found), limiting), *limiting[most:]]
+        return [*_settled((one for _, one in found), limits), *limiting[most:]]
+
+    def _elsewhere(self, found: _Found) -> _Found:
+        """An I/O MMU that is no limit, because nothing helps there; instead the wire of its flow.
+
+        Packets that a full wire brings are in the I/O MMU one after the other.
+        """
+        one = found[1]
+        if one.steps or one.detail != TRANSLATION or len(one.flows) > 1:
+            return found
+        flow = self._before.flows[one.flows[0]]
+        wires = [share.cause.place for share in flow.shares if share.cause.place.kind == "wire"]
+        other = self._lift(made({wires[0]: [flow]})) if wires else found
+        return other if other[1].steps else found
+
+    def _merged(self, found: Sequence[_Found]) -> list[_Found]:
+        """Places at which the same change comes first are one: it is at none of them."""
+        groups: dict[tuple[Change, ...], list[_Found]] = {}
+        alone: list[_Found] = []
+        for each in found:
+            steps = each[1].steps
+            if steps and _is_elsewhere(steps[0].changes):
+                groups.setdefault(steps[0].changes, []).append(each)
+            else:
+                alone.append(each)
+        for same in groups.values():
+            first, *others = sorted(same, key=lambda each: each[0], reverse=True)
+            if not others:
+                alone.append(first)
+                continue
+            flows = tuple(dict.fromkeys(flow for _, one in (first, *others) for flow in one.flows))
+            rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
+            one = replace(first[1], flows=flows, rates=rates, alone=None, steps=(), instead=())
+            alone.append(self._lift(one))
+        return alone
 
     def _others(self, flow: str | None) -> Iterator[Bottleneck]:
         """The places at which flows wait for a good part of the time, but that limit none."""
@@ -209,12 +254,12 @@ class Case:
         Flows that do what their device can come last. A faster part costs more than a setting, and
         a slow slot may be what its card can use.
         """
-        is_natural = self._is_natural(one)
+        is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
-            return (1 if one.kind == "wire" and not is_natural else -1), 0.0
-        if is_natural and best.lifting.is_part:
+            return (1 if one.kind == "wire" and not is_own else -1), 0.0
+        if is_own and best.lifting.is_part:
             return 0, best.gain
-        is_slot = bool(set(one.where) & set(self._slow))
+        is_slot = is_natural(one, self._ends, ())
         return 2, best.gain * (0.5 if best.lifting.is_part or is_slot else 1.0)
 
     def _tried(
@@ -361,12 +406,15 @@ def _is_upgrade(lift: Lifting) -> bool:
 def _first(useful: Sequence[_Tried], lifts: Sequence[Lifting]) -> _Tried:
     """The change that helps most; of several that help about as much, the one that costs least.
 
-    Of several keys together each helps by itself, if one does.
+    Several keys together come first only if they help far more than one of them.
     """
     single = [
         each
         for each in useful
-        if not any(set(other.lifting.keys) < set(each.lifting.keys) for other in useful)
+        if not any(
+            set(other.lifting.keys) < set(each.lifting.keys) and each.gain < _FAR_MORE * other.gain
+            for other in useful
+        )
     ]
     best = single[0]
     equal = [
@@ -383,10 +431,17 @@ def _cost(lifts: Sequence[Lifting]) -> Callable[[_Tried], tuple[bool, int]]:
     return lambda each: (each.lifting.is_part, place[each.lifting.keys[0]])
 
 
-def _settled(found: Iterable[Bottleneck], limiting: Sequence[Bottleneck]) -> Iterator[Bottleneck]:
+def _is_elsewhere(changes: Iterable[Change]) -> bool:
+    """Whether keys that change are of a way, and not of the place at which flows wait."""
+    names = {change.key.rpartition(".")[2] for change in changes}
+    return names <= {"bit_error_rate", "fibre_bit_error_rate", "acs_redirect"}
+
+
+def _settled(
+    found: Iterable[Bottleneck], limits: Container[tuple[Cause, ...]]
+) -> Iterator[Bottleneck]:
     """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
     known: list[tuple[Change, ...]] = []
-    limits = [each.causes for each in limiting]
     for one in found:
         gains = [step for step in one.steps[:1] if step.changes not in known]
         if one.causes in limits or any(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from peerlane.fabric.simulated_node import SimulatedNode
     from peerlane.fabric.tree import Tree
-    from peerlane.fabric.vector import Vector
     from peerlane.models.device import Device
     from peerlane.results.run import RunResult
 
@@ -22,8 +22,8 @@ class Fabric(Protocol):
     def tree(self) -> Tree:
         """The fabric as enumeration left it."""
 
-    def vector(self, device: str, number: int, function: int = 0) -> Vector:
-        """The place of an MSI-X vector, and its message."""
+    def node(self, name: str) -> SimulatedNode:
+        """A host or device."""
 
     def result(self) -> RunResult:
         """The measurements up to now."""
@@ -48,7 +48,7 @@ def silence(
         if vectors:
             causes = [device for device, *_ in vectors if device in devices]
         else:
-            right = "give simulation.vector(DEVICE, NUMBER).message"
+            right = "give simulation.node(DEVICE).vector(NUMBER).message"
             yield f"no MSI-X vector below {host} has the message {message:#x}; {right}"
     for device in causes:
         for line in devices[device]._activity():  # noqa: SLF001 - a model may hide a public name
@@ -65,8 +65,8 @@ def _vectors(fabric: Fabric, host: str, message: int) -> Iterator[tuple[str, int
             root = above[root]
         for function in range(1 + len(node.virtual_functions)) if root == host else ():
             try:
-                number = message - fabric.vector(node.name, 0, function).message
-                fabric.vector(node.name, number, function)
+                number = message - fabric.node(node.name).vector(0, function).message
+                fabric.node(node.name).vector(number, function)
             except ValueError:
                 continue
             yield node.name, function, number

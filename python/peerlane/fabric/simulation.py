@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
 from peerlane import _core
-from peerlane.errors import RequestError
+from peerlane.fabric.accesses import Accesses
 from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
+from peerlane.fabric.moved import moved
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.silence import silence
+from peerlane.fabric.simulated_node import SimulatedNode
 from peerlane.fabric.tree import Tree
-from peerlane.fabric.vector import Vector
 from peerlane.figures.quantities import nanoseconds
 from peerlane.formats import duration
 from peerlane.models.loading import devices_made
 from peerlane.models.outside import OutsideDevice
 from peerlane.models.registry import all_models
 from peerlane.programs.access import Access, Sleep, refuse_foreign
-from peerlane.programs.host_thread import HostThread
 from peerlane.results import markup
 from peerlane.results.run import RunResult
 from peerlane.results.wires import Wires
@@ -86,6 +86,7 @@ class Simulation:
         settings: str = "",
         models: Mapping[str, Source] | None = None,
     ) -> None:
+        _refuse_file(text)
         with devices_made() as self._devices:
             if isinstance(text, str):
                 self._core = _core.Simulation(text, source, seed, all_models(models))
@@ -93,8 +94,7 @@ class Simulation:
                 self._core = _core.Simulation.of(text, settings or None, seed, all_models(models))
         self._written = text
         self._source = source if isinstance(text, str) else text.source
-        self._in_flight: dict[int, Access[bytes]] = {}
-        self._writes: set[int] = set()
+        self._accesses = Accesses(self._core)
         self._attach(models or {})
         self._expectations: tuple[Expectation, ...] = ()
         if rows := self._core.expectations():
@@ -169,6 +169,11 @@ class Simulation:
     def measure_ns(self) -> tuple[float, float] | None:
         """The window of the steady rates, in nanoseconds from when every link is up."""
         return self._core.measure_ns()
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the run draws random numbers: bit errors, jitter, random workloads and fibres."""
+        return self._core.is_random()
 
     def warnings(self) -> list[str]:
         """The texts of the warnings that were given when the simulation was made."""
@@ -283,53 +288,19 @@ class Simulation:
         """Runs one event; false if there is none."""
         return self._core.step()
 
-    def write(self, requester: str, address: int, data: bytes) -> None:
-        """Posts a memory write from a host or device; time does not pass until the next run."""
-        self._core.write(requester, address, data)
+    def node(self, name: str) -> SimulatedNode:
+        """A host or device: its accesses, its memory, its interrupts, and threads of a host."""
+        return SimulatedNode(name, self, self._accesses)
 
-    def read(self, requester: str, address: int, length: int) -> bytes:
-        """Reads `length` bytes as `requester`, running until the last completion is back.
+    if not TYPE_CHECKING:
 
-        Raises:
-            RuntimeError: The fabric answered with an error, such as an unsupported request.
-        """
-        return self._core.read(requester, address, length)
-
-    def begin_read(self, requester: str, address: int, length: int) -> Access[bytes]:
-        """Begins to read `length` bytes, 1 byte to 1 GiB, as a host or a `dma` device.
-
-        Time does not pass, so that many accesses can be in flight; only the first one waits until
-        the links are up. `wait` and other methods let time pass.
-
-        Raises:
-            ValueError: `requester` makes no requests, or `length` is not possible.
-        """
-        number = _core.begin_read(self._core, requester, address, length)
-        return self._begun(number, f"the read of {length} bytes at {address:#x}")
-
-    def begin_write(self, requester: str, address: int, data: bytes) -> Access[bytes]:
-        """Begins to write `data` as a host or a `dma` device; it ends when the last byte arrives.
-
-        Raises:
-            ValueError: `requester` makes no requests, or there is no data.
-        """
-        number = _core.begin_write(self._core, requester, address, data)
-        self._writes.add(number)
-        return self._begun(number, f"the write of {len(data)} bytes at {address:#x}")
-
-    def _begun(self, number: int, what: str) -> Access[bytes]:
-        access: Access[bytes] = Access(self, what)
-        self._in_flight[number] = access
-        return access
+        def __getattr__(self, name: str) -> object:
+            """A method that is one of nodes now."""
+            return moved(self, name)
 
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
-        for number, time_ns, data, error in _core.take_outcomes(self._core):
-            failed = None if error is None else RequestError(*str(error).split(": ", 1))
-            # The core gives the bytes of a write back.
-            value = b"" if number in self._writes else data
-            self._writes.discard(number)
-            self._in_flight.pop(number).end(time_ns, value, failed)
+        self._accesses.collect()
 
     def wait(self, *accesses: Access[Any], until: float | str | None = None) -> bool:
         """Lets time pass until all `accesses` have ended; returns whether they have.
@@ -398,102 +369,12 @@ class Simulation:
             raise ValueError(f"{ns} ns is not a possible time to sleep; give 0 to 1e13 ns")
         return Sleep(self, self.now_ns + ns)
 
-    def window(self, host: str, to: str) -> int:
-        """The address at which `host` sees the addresses of another host, or of an I/O port.
-
-        A store of `host` to `window(host, to) + address` is a store to `address` of `to`, which may
-        be `host` itself.
-
-        Raises:
-            ValueError: No network interface controllers (`nic`) of both share a controller.
-        """
-        return self._core.window(host, to)
-
-    def memory(self, node: str, address: int, length: int) -> bytes:
-        """The bytes of `node` at a bus address, without simulating anything."""
-        return self._core.memory(node, address, length)
-
-    def fill(self, node: str, address: int, data: bytes) -> None:
-        """Puts bytes into the memory of `node` at a bus address without simulating anything."""
-        self._core.fill(node, address, data)
-
-    def interrupts(self, host: str) -> dict[int, int]:
-        """The interrupts that reached `host` and that no driver of the scenario waits for.
-
-        Each entry is the data of the message, as in the MSI capability of its function, and the
-        number of times that it came since the last call.
-        """
-        return self._core.interrupts(host)
-
-    def vector(self, device: str, number: int, function: int = 0) -> Vector:
-        """Where an MSI-X vector of a device is, for software of one's own that masks it.
-
-        Args:
-            device: A device with `msix_vectors`.
-            number: The vector, from 0.
-            function: The function; 0 is the physical one, and virtual functions follow.
-
-        Raises:
-            ValueError: There is no such device, function or vector.
-        """
-        try:
-            return Vector(*self._core.vector(device, index(number), index(function)))
-        except TypeError:
-            given = (device, number, function)
-            raise TypeError(f"{given!r} is no vector; give a name and whole numbers") from None
-        except OverflowError:
-            message = f"{device} has no vector {number} of function {function}; count both from 0"
-            raise ValueError(message) from None
-
     def silence(self, host: str, message: int | None) -> Iterator[str]:
         """Lines about the devices from which a program of `host` waits for an event in vain.
 
         The event is the interrupt with `message`, or a write to memory if that is `None`.
         """
         return silence(self, self._devices, host, message)
-
-    def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
-        """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
-
-        The processor of `host` sends a configuration request, and time passes until its completion
-        is back. If nobody answers, the value is all ones.
-
-        Raises:
-            ValueError: There is no such host, or `function` or `offset` name no register.
-        """
-        return self._core.config_read(host, function, offset, size)
-
-    def config_write(
-        self, host: str, function: str, offset: int, value: int, *, size: int = 4
-    ) -> None:
-        """Writes `size` bytes of a configuration space, as `config_read` reads them."""
-        self._core.config_write(host, function, offset, value, size)
-
-    def allocate(self, host: str, size: int, alignment: int = 4096) -> int:
-        """The address of `size` bytes of the memory of `host` that nobody else uses.
-
-        Raises:
-            ValueError: There is no such host, or it has no `size` contiguous bytes left.
-        """
-        return self._core.allocate(host, size, alignment)
-
-    def free(self, host: str, address: int, size: int) -> None:
-        """Frees the `size` bytes that were allocated at `address`, all together and once.
-
-        Raises:
-            ValueError: They are not allocated, or more or fewer bytes are.
-        """
-        self._core.free(host, address, size)
-
-    def host_thread(self, host: str) -> HostThread:
-        """A new thread of `host`, driven from outside.
-
-        There may be more threads than cores: a thread has one only while it loads, stores or works.
-
-        Raises:
-            ValueError: There is no such host.
-        """
-        return HostThread(self, host, _core.HostThread(self._core, host))
 
     def lspci(self) -> str:
         """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
@@ -506,6 +387,20 @@ class Simulation:
     def result(self) -> RunResult:
         """The measurements up to now."""
         return judged(RunResult.from_json(self._core.result()), self._expectations)
+
+
+def _refuse_file(text: object) -> None:
+    """Refuses the path of a scenario where its text belongs.
+
+    Raises:
+        TypeError: It is neither a text nor one that was parsed.
+        ValueError: It is the name of a file.
+    """
+    right = "give its text, or read the file by Simulation.open"
+    if not isinstance(text, str | _core.Scenario):
+        raise TypeError(f"{text!r} is no scenario; {right}")
+    if isinstance(text, str) and text.endswith(".toml") and "\n" not in text:
+        raise ValueError(f"{text!r} is the name of a file; {right}")
 
 
 _MOST_THREADS = 1 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from peerlane.errors import optional
@@ -182,8 +182,23 @@ class Traffic(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFlow(Document):
+    """A flow to the memory of `to`, a host with several sockets: the sockets that have its bytes.
+
+    Without a key `socket`, a flow goes to the whole memory of the host, from that of socket 0 on.
+    """
+
+    id: str
+    to: str
+    sockets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tree(Document):
-    """All nodes, each after the one above it, and what joins the trees of different hosts."""
+    """All nodes, each after the one above it, and what joins the trees of different hosts.
+
+    `flows` has the flows to the memory of hosts with several sockets.
+    """
 
     name: str
     nodes: Annotated[Collection[Node], By("name")]
@@ -192,6 +207,7 @@ class Tree(Document):
     cables: Collection[Cable]
     fibres: Collection[Fibre]
     traffic: Collection[Traffic]
+    flows: Collection[MemoryFlow] = field(default_factory=Collection)
 
     @classmethod
     def from_json(cls, text: str) -> Tree:

@@ -138,14 +138,14 @@ class Port(Repeated, total=False):
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
     l0s_exit_latency: Quantity
-    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
-    with one, the port supports ASPM L0s. (ns; default none)"""
+    """Time that the port's receiver needs to exit L0s (L0s Exit Latency in Link Capabilities).
+    A port that has this time set supports ASPM L0s. (ns; default none)"""
     l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
     l1_exit_latency: Quantity
-    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
-    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    """Time that the port needs from L1 to L0, including Recovery (L1 Exit Latency in Link
+    Capabilities). A port that has this time set supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch requests L1,
     where software has enabled it. (ns; default 10 us)"""
@@ -826,14 +826,14 @@ class Profile(Repeated, total=False):
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
     l0s_exit_latency: Quantity
-    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
-    with one, the port supports ASPM L0s. (ns; default none)"""
+    """Time that the port's receiver needs to exit L0s (L0s Exit Latency in Link Capabilities).
+    A port that has this time set supports ASPM L0s. (ns; default none)"""
     l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
     l1_exit_latency: Quantity
-    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
-    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    """Time that the port needs from L1 to L0, including Recovery (L1 Exit Latency in Link
+    Capabilities). A port that has this time set supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch requests L1,
     where software has enabled it. (ns; default 10 us)"""
@@ -1443,14 +1443,14 @@ class Controller(Repeated, total=False):
     """Time that the port spends in Recovery, from the far end's first TS1 until its own last
     TS2. (ns; default none)"""
     l0s_exit_latency: Quantity
-    """Time in which the port's receiver exits L0s (L0s Exit Latency in Link Capabilities);
-    with one, the port supports ASPM L0s. (ns; default none)"""
+    """Time that the port's receiver needs to exit L0s (L0s Exit Latency in Link Capabilities).
+    A port that has this time set supports ASPM L0s. (ns; default none)"""
     l0s_entry_time: Quantity
     """Time without packets after which the port's transmitter enters L0s, where software has
     enabled it. (ns; default 7 us)"""
     l1_exit_latency: Quantity
-    """Time in which the port goes from L1 to L0, with Recovery (L1 Exit Latency in Link
-    Capabilities); with one, the port supports ASPM L1. (ns; default none)"""
+    """Time that the port needs from L1 to L0, including Recovery (L1 Exit Latency in Link
+    Capabilities). A port that has this time set supports ASPM L1. (ns; default none)"""
     l1_entry_time: Quantity
     """Time without packets after which the upstream port of a device or switch requests L1,
     where software has enabled it. (ns; default 10 us)"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,10 @@ def heading(column: str) -> Heading:
 def headings(columns: Iterable[str]) -> dict[str, Heading]:
     """The words of some columns; columns that would have the same words keep their paths."""
     found = {column: heading(column) for column in columns}
-    heads = [one.head for one in found.values()]
+    heads = Counter(one.head for one in found.values())
     return {
         column: one
-        if heads.count(one.head) == 1
+        if heads[one.head] == 1
         else Heading("", column, one.unit, one.factor, column, one.cell)
         for column, one in found.items()
     }

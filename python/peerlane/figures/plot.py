@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Groups = Mapping[str, Sequence[Row]]
 
 _ENDS = {"seed", "status", "error"}
-_MOST_SERIES = 20
+MOST_SERIES = 20
 """Lines of one figure; more cannot be distinguished."""
 _MOST_NAMES = 12
 """Columns that a message names."""
@@ -75,7 +75,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     has_lines = any(len({repr(row[x]) for row in group}) > 1 for group in groups.values())
     if not has_lines and len(groups) > 1:
         groups = {"": list(rows)}  # a sample: every point differs in everything
-    if (count := len(groups) * len(ys)) > _MOST_SERIES:
+    if (count := len(groups) * len(ys)) > MOST_SERIES:
         raise PlotError(
             f"{count} lines are too many; plot over another key than {x}, or fewer points"
         )

@@ -162,4 +162,4 @@ def accelerators(simulation: Simulation) -> list[Accelerator]:
     found = places(simulation)
     if not found:
         raise ValueError('there is no card; write a device with model = "fpga-card"')
-    return [Accelerator(place, simulation.host_thread(place.host)) for place in found]
+    return [Accelerator(place, simulation.node(place.host).thread()) for place in found]

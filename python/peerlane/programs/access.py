@@ -48,7 +48,7 @@ class Source(Protocol):
 class Access(Generic[Result]):
     """A read, a write or an atomic operation in flight.
 
-    `Simulation.begin_read` and others make it. Simulated time passes by `Simulation.wait`, by
+    `SimulatedNode.begin_read` and others make it. Simulated time passes by `Simulation.wait`, by
     `run_until` and others, or while a program awaits it. `await` gives what `result` gives.
     """
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from peerlane import _core
 from peerlane.errors import RequestError
 from peerlane.figures.quantities import nanoseconds
-from peerlane.programs.access import refuse_foreign
+from peerlane.programs.access import Source, refuse_foreign
 from peerlane.programs.standstill import Devices, Wait, standstill
 
 if TYPE_CHECKING:
@@ -36,24 +36,12 @@ PAGE = 4096
 """Bytes of a page of the host."""
 
 
-class Machine(Devices, Protocol):
+class Machine(Devices, Source, Protocol):
     """The part of `peerlane.Simulation` that a host thread uses."""
 
     @property
     def now_ns(self) -> float:
         """Simulated time, in nanoseconds."""
-
-    def memory(self, node: str, address: int, length: int) -> bytes:
-        """Bytes of the memory of `node`, in no time."""
-
-    def fill(self, node: str, address: int, data: bytes) -> None:
-        """Sets bytes of the memory of `node`, in no time."""
-
-    def allocate(self, host: str, size: int, alignment: int = 4096) -> int:
-        """The address of `size` free bytes of the memory of `host`."""
-
-    def free(self, host: str, address: int, size: int) -> None:
-        """Takes back allocated bytes."""
 
     @property
     def core(self) -> _core.Simulation:
@@ -61,7 +49,7 @@ class Machine(Devices, Protocol):
 
 
 class HostThread:
-    """A thread of a host: `Simulation.host_thread`.
+    """A thread of a host: `SimulatedNode.thread`.
 
     It has a core of the host while it loads, stores or works, and waits in turn for one if all
     are taken. While its program does something else, or has ended, others have the core.
@@ -125,11 +113,11 @@ class HostThread:
 
     def look(self, address: int, length: int) -> bytes:
         """The bytes of the host's own memory, in no time."""
-        return self._simulation.memory(self._host, address, length)
+        return self._simulation.core.memory(self._host, address, length)
 
     def set(self, address: int, data: bytes) -> None:
         """Sets bytes of the host's own memory, in no time."""
-        self._simulation.fill(self._host, address, data)
+        self._simulation.core.fill(self._host, address, data)
 
     async def _charge(self, address: int, length: int, cost: str) -> None:
         pages = (address + length - 1) // PAGE - address // PAGE + 1
@@ -144,7 +132,7 @@ class HostThread:
     async def interrupt(self, message: int) -> None:
         """Sleeps in a system call until an interrupt with this message comes."""
         if not hasattr(message, "__index__"):
-            right = "give a whole number, such as simulation.vector(DEVICE, NUMBER).message"
+            right = "give a whole number, such as simulation.node(DEVICE).vector(NUMBER).message"
             raise TypeError(f"the message of an interrupt is {message!r}; {right}")
         await self.system_call()
         wait = Wait(self._host, self.now_ns, message)
@@ -158,18 +146,18 @@ class HostThread:
         Raises:
             ValueError: The host has no `size` contiguous bytes left.
         """
-        address = self._simulation.allocate(self._host, size, alignment)
+        address = self._simulation.core.allocate(self._host, size, alignment)
         try:
             pages = -(-size // PAGE)
             await self.work(self._costs["system_call"] + pages * self._costs["page_pin"])
             yield address
         finally:
-            self._simulation.free(self._host, address, size)
+            self._simulation.core.free(self._host, address, size)
 
     async def _done(self, begin: Callable[[], None], wait: Wait | None = None) -> bytes:
         """Waits for the end of an operation; withdraws it if the program is closed before."""
         if self._is_awaited:
-            right = "make a thread for each program: Simulation.host_thread"
+            right = "make a thread for each program: Simulation.node(HOST).thread()"
             raise RuntimeError(f"another program awaits this thread of {self._host}; {right}")
         begin()
         self._is_awaited = True
@@ -238,8 +226,8 @@ def run_programs(
 ) -> list[_Result]:
     """Runs programs side by side; returns their values.
 
-    A program awaits calls of its own `HostThread`, accesses in flight (`Simulation.begin_read` and
-    others), `Simulation.sleep` and `OutsideDevice.next_access`.
+    A program awaits calls of its own `HostThread`, accesses in flight (`SimulatedNode.begin_read`
+    and others), `Simulation.sleep` and `OutsideDevice.next_access`.
 
     Args:
         simulation: The machine.

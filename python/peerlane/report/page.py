@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from peerlane.report.charts.errors import Deviation
     from peerlane.report.table import Table
 
+_CODE = re.compile(r"`([^`]+)`")
+"""Names and keys in sentences, as terminals show them."""
+
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """What would end a script, or begin anything else, inside of JSON."""
 
@@ -198,6 +201,9 @@ def _environment() -> Environment:
         finalize=lambda one: printable(one, keep="\n") if type(one) is str else one,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+    made.filters["marked"] = lambda words: Markup(  # noqa: S704 - the text is escaped
+        _CODE.sub(r"<code>\1</code>", str(escape(printable(words, keep="\n"))))
     )
     made.filters["breakable"] = lambda words: escape(printable(words)).replace(
         "/", Markup("/<wbr>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from peerlane.charts.bars import Part, bars
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from peerlane import Simulation
     from peerlane.report.page import Origin
+    from peerlane.results.bottleneck import Bottleneck
     from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
     from peerlane.results.waits import FlowWaits, Share
@@ -122,16 +124,26 @@ def _limits(explanation: Explanation | None) -> Iterator[Section]:
     """Where flows wait, and what would help."""
     if explanation is None or not explanation.bottlenecks:
         return
-    titles = ("what if", "GB/s", "GB/s each", "then")
-    tables: list[Table] = []
-    for one in explanation.bottlenecks:
-        rows = [
-            (way, number(rates.total / 1e9), rates.each, then) for way, rates, then in said(one)
-        ]
-        caption = one.sentence if tables else ""
-        shown = columns(*titles, numbers=titles[1:3])
-        tables.append(Table(shown, tuple(map(Line, rows)), caption=caption))
-    yield Section("What limits the flows", explanation.sentence, tables=tuple(tables))
+    first, *others = explanation.bottlenecks
+    yield Section("What limits the flows", _plain(first.sentence), tables=(_changes(first),))
+    if others:
+        tables = (replace(_changes(one), caption=_plain(one.sentence)) for one in others)
+        yield Section("What limits flows elsewhere", tables=tuple(tables))
+
+
+def _changes(one: Bottleneck) -> Table:
+    """What flows do with changes at a bottleneck, and what limits them then."""
+    titles = Column("what if"), Column("GB/s", "number"), Column("GB/s each", "number")
+    lines = (
+        Line((_plain(way), number(total and total / 1e9), each, _plain(then)))
+        for way, total, each, then in said(one)
+    )
+    return Table((*titles, Column("then")), tuple(lines))
+
+
+def _plain(words: str) -> str:
+    """Words without the marks of names, which a page need not have."""
+    return words.replace("`", "")
 
 
 def _waits(name: str, result: RunResult) -> Iterator[Section]:

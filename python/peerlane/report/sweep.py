@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from peerlane.charts.chart import Chart
-from peerlane.charts.lines import MOST, Axis, Line, lines
+from peerlane.charts.lines import Axis, Line, lines
 from peerlane.figures.headings import heading, headings
-from peerlane.figures.plot import grouped, is_number, plotted
+from peerlane.figures.plot import MOST_SERIES, grouped, is_number, plotted
 from peerlane.formats import shortened
 from peerlane.report.page import Page, Section
 from peerlane.report.table import Column, Table
@@ -190,14 +190,15 @@ def _panels(
     is_scattered = bool(others) and all(
         len({repr(row[first]) for row in group}) == 1 for group in groups.values()
     )
-    if is_scattered or len(groups) > MOST:
+    if len(groups) * len(metrics) <= MOST_SERIES and not is_scattered:
+        return (plotted(groups, first, metrics),)
+    metrics = metrics[:_MOST_PANELS]
+    if is_scattered or len(groups) > MOST_SERIES:
         return tuple(
             plotted({"": rows}, key, [metric], title=heading(key).head, joined=False)
             for metric in metrics
             for key in keys
         )
-    if len(groups) * len(metrics) <= MOST:
-        return (plotted(groups, first, metrics),)
     return tuple(plotted(groups, first, [metric]) for metric in metrics)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.dotted import split_path
 from peerlane.formats import NONE
+from peerlane.results import markup
 from peerlane.results.document import Document, renamed
 from peerlane.results.waits import Cause, Kind
 
@@ -67,7 +68,10 @@ class Rates(Document):
 
 @dataclass(frozen=True, slots=True)
 class Change(Document):
-    """A key that is set otherwise; its value before is `None` if the simulator calculates it."""
+    """A key that is set otherwise.
+
+    Its value before is `None` if the simulator calculates it, and after if the key is left out.
+    """
 
     __pydantic_config__ = renamed(source="from", value="to")
 
@@ -77,7 +81,9 @@ class Change(Document):
 
     @property
     def setting(self) -> str:
-        """The change as `--set` takes it."""
+        """The change as `--set` takes it; a key that is left out has no value."""
+        if self.value is None:
+            return f"{self.key} left out"
         value = str(self.value).lower() if isinstance(self.value, bool) else self.value
         return f"{self.key}={value}"
 
@@ -136,11 +142,26 @@ class Bottleneck(Document):
         else:
             verb = "share" if len(self.where) == 1 else "move"
             moved = f"{flows} flows {verb} {total} GB/s, {self.rates.each} each"
-        said = [f"{self.state}: {moved}."]
-        said += [self._step(number) for number in range(len(self.steps))]
+        parts = [f"{self.state[:1].upper()}{self.state[1:]}: {moved}."]
+        parts += [self._step(number) for number in range(len(self.steps))]
         if not self.steps and self.not_lifted:
-            said.append("No change that was tried gains 1 %.")
-        return " ".join(said)
+            parts.append("No change that was tried gains 1 %.")
+        return " ".join(parts)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """The bottleneck as a notebook shows it."""
+        return markup.page(self.html())
+
+    def html(self) -> str:
+        """The bottleneck in words, and a table of what was changed, as a part of a page."""
+        rows = list(said(self))
+        columns = ("what if", "all_bytes_per_second", "GB/s each", "then")
+        kept = [markup.line(f"not lifted: {reason}", "less") for reason in self.not_lifted]
+        table = markup.table(columns, rows) if rows[1:] else ""
+        return "".join((markup.title(self.sentence), table, *kept))
 
     def then(self, what_if: WhatIf) -> str:
         """What limits the flows after some changes, in words."""
@@ -174,9 +195,10 @@ class Bottleneck(Document):
         """What is the matter there, in words."""
         errors = [one for step in self.steps[:1] for one in step.changes if _is_of_errors(one)]
         is_one = len(self.where) == 1
-        if errors and self.kind in {"wire", "credit", "replay-buffer"}:
-            has = "has" if is_one else "have"
-            return f"{_names(self.causes)} {has} bit errors ({errors[0].source})"
+        if errors:
+            links = [f"`{split_path(one.key)[-2]}`" for one in errors]
+            has = "has" if len(links) == 1 else "have"
+            return f"{joined(links)} {has} bit errors ({errors[0].source})"
         if self.kind == "wire" and self.detail:
             return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
         if self.kind == "wire" and self.share < FULL:
@@ -194,21 +216,23 @@ class Bottleneck(Document):
         return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}."
 
 
-def said(one: Bottleneck) -> Iterator[tuple[str, Rates, str]]:
-    """The rows of a table of what was changed: the changes, the rates, and what is the limit then.
+def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
+    """The rows of a table of what was changed.
 
-    A row that begins with "and" keeps the changes of the rows above.
+    Each has the changes, the rate of all flows (of flows alone there is none), the rate of each,
+    and what is the limit then. A row that begins with "and" keeps the changes of the rows above.
     """
-    yield "as it is", one.rates, one.state
+    yield "as it is", one.rates.total, one.rates.each, one.state
     before: tuple[Change, ...] = ()
     for step in one.steps:
         new = [change for change in step.changes if change not in before]
-        yield f"{'and ' * bool(before)}{_keys(new)}", step.rates, one.then(step)
+        way = f"{'and ' * bool(before)}{_keys(new)}"
+        yield way, step.rates.total, step.rates.each, one.then(step)
         before = step.changes
     for other in one.instead:
-        yield f"or {_keys(other.changes)}", other.rates, one.then(other)
+        yield f"or {_keys(other.changes)}", other.rates.total, other.rates.each, one.then(other)
     if one.alone is not None:
-        yield "each alone", one.alone.rates, one.then(one.alone)
+        yield "each alone", None, one.alone.rates.each, one.then(one.alone)
 
 
 def _keys(changes: Sequence[Change]) -> str:
@@ -292,10 +316,11 @@ def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[C
             if set(links) <= own
             else f"With {joined([f'`{one}`' for one in links])} at {speed}"
         )
+    is_more = before and {one.key for one in new} - {one.key for one in before}
     settings = [one.setting for one in new]
     if len(settings) > _MOST_KEYS:
         settings = [settings[0], f"{len(settings) - 1} more keys"]
-    return f"With {' and '.join(settings)}{', too' * bool(before)}"
+    return f"With {' and '.join(settings)}{', too' if is_more else ''}"
 
 
 def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:

@@ -12,7 +12,6 @@ from peerlane.results.bottleneck import (
     Bottleneck,
     Rates,
     joined,
-    said,
     without_numbers,
 )
 from peerlane.results.collection import By, Collection
@@ -119,7 +118,7 @@ class Explanation(Document):
     def _repr_html_(self) -> str:
         """The explanation as a notebook shows it: bottlenecks, and the shares of each flow."""
         failures = [markup.line(failure, "wrong") for failure in self.failures]
-        places = [_place(one) for one in self.bottlenecks] or [markup.title(self.sentence)]
+        places = [one.html() for one in self.bottlenecks] or [markup.title(self.sentence)]
         return markup.page(*failures, *places, *(_marked_up(flow) for flow in self.flows))
 
 
@@ -190,16 +189,6 @@ def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Itera
         shared = [set(ends[flow][:1]) for flow in one.flows]
         devices = set.intersection(*shared) if len(shared) > 1 else set(ends[one.flows[0]])
     return all(any(where.endswith(f"-{end}") for end in devices) for where in one.where)
-
-
-def _place(one: Bottleneck) -> str:
-    """A bottleneck in words, and a table of what was changed."""
-    rows = [[way, rates.total, rates.each, then] for way, rates, then in said(one)]
-    columns = ["what if", "all_bytes_per_second", "GB/s each", "then"]
-    kept = [markup.line(f"not lifted: {reason}", "less") for reason in one.not_lifted]
-    return "".join(
-        (markup.title(one.sentence), markup.table(columns, rows) if rows[1:] else "", *kept)
-    )
 
 
 def _lines(flow: FlowExplanation) -> list[str]:

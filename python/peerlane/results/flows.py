@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated
 
+from peerlane.formats import duration, named_sockets
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, renamed
 from peerlane.results.latency import Latency
 from peerlane.results.workload import Column, MovedData, counts
+
+
+def uncertainty(flow: FlowResult | DirectionResult) -> float | None:
+    """Half of the confidence interval of the rate, as a part of the rate."""
+    if not flow.bytes_per_second or flow.half_width_bytes_per_second is None:
+        return None
+    return flow.half_width_bytes_per_second / flow.bytes_per_second
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,8 @@ class DirectionResult(Document):
     latency_ns: Latency | None
     completed: bool
     intact: bool
+    under_way_ns: tuple[float, float] | None = None
+    half_width_bytes_per_second: float | None = None
 
     @property
     def latency(self) -> Latency | None:
@@ -36,14 +46,26 @@ class DirectionResult(Document):
 class FlowResult(MovedData):
     """One flow of the scenario, as measured by the clock that it names.
 
-    `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
-    readings of `clock`: first bit of the flow on the wire and last byte at its destination
-    (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the system call
-    and its return (`application`: `called_ns` and `returned_ns`, where a driver moves the flow).
-    Direction `both` counts writes and reads together, and `directions` has each of them; it is
-    empty for other flows. `steady_bytes_per_second` is the rate within the
-    scenario's `[measure]`, and `None` when the flow was not under way all that time. Times count
-    from the beginning of the run, link initialisation included.
+    `bytes_per_second` is `bytes` over the time in `under_way_ns`. Of a flow with `size` or `count`
+    this is the time between `first_byte_ns` and `last_byte_ns`, and of a flow with `duration` the
+    time from its start to the end of the duration, or to `last_byte_ns` if that is later.
+    `silent_from_ns` is the last arrival of a flow with `duration` for whose last tenth, or more,
+    nothing arrived. `sockets` has the sockets whose memory the flow goes to, if its target is a
+    host with several; without a key `socket`, a flow goes to the memory of socket 0 first.
+
+    In a run that goes on until its flows are measured (`steady = true` in `[measure]`),
+    `bytes_per_second` is the mean rate after the warm-up, in the time in `under_way_ns`, and
+    `half_width_bytes_per_second` half of its 95 % confidence interval; both are `None` if too few
+    bytes arrived.
+
+    `first_byte_ns` and `last_byte_ns` are the readings of `clock`: first bit of the flow on the
+    wire and last byte at its destination (`arrival`), first bit and last bit of its requests on the
+    wire (`sender`), or the system call and its return (`application`: `called_ns` and
+    `returned_ns`, where a driver moves the flow). Direction `both` counts writes and reads
+    together, and `directions` has each of them; it is empty for other flows.
+    `steady_bytes_per_second` is the rate within the scenario's `[measure]`, and `None` when the
+    flow was not under way all that time. Times count from the beginning of the run, link
+    initialisation included.
 
     `completed` means that every request arrived or ended with an error, `intact` that every byte
     arrived, exactly once, as it was sent. `missing` has all ranges of the flow's region that were
@@ -81,6 +103,10 @@ class FlowResult(MovedData):
     missing: tuple[tuple[int, int], ...] = ()
     overtaken: int = 0
     restarts: int = 0
+    under_way_ns: tuple[float, float] | None = None
+    silent_from_ns: float | None = None
+    sockets: tuple[int, ...] = ()
+    half_width_bytes_per_second: float | None = None
 
     METRIC = "bytes_per_second"
     DONE = "bytes"
@@ -90,6 +116,22 @@ class FlowResult(MovedData):
         if self.intact and not self.compared:
             return "not compared"
         return MovedData.state(self, lost=lost or bool(self.missing))
+
+    @property
+    def place(self) -> str:
+        """The target, with the sockets whose memory is meant where the host has several."""
+        return f"{self.target}, {named_sockets(self.sockets)}" if self.sockets else self.target
+
+    @property
+    def silence(self) -> str | None:
+        """The sentence about a flow with a duration that stopped long before its end."""
+        if self.silent_from_ns is None:
+            return None
+        if self.under_way_ns is None:
+            return f"{self.id}: nothing arrived"
+        begin, end = self.under_way_ns
+        after, whole = duration(self.silent_from_ns - begin), duration(end - begin)
+        return f"{self.id}: nothing arrived after {after} of its {whole}; its rate is over {whole}"
 
     @property
     def call_ns(self) -> float | None:
@@ -120,16 +162,21 @@ class ChannelResult(Document):
 class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, in the result's `measured_ns`.
 
-    `utilisation` is the share of the interval in which anything was on the wire. All bytes of a
-    packet count where its transmission begins. `tlps` counts the TLPs sent for the first time.
-    `overhead_bytes` counts headers, framing, link CRC, and packets sent again. Of these bytes,
-    `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
+    `under_way_ns` is the time of the interval in which a workload that crosses the link was under
+    way, `utilisation` the share of that time in which anything was on the wire, and `full` the
+    share of it in slots in which the wire was busy for 95 % of the time or more.
+    `together_bytes_per_second` is the payload per second in the time in which all workloads that
+    cross the link were under way; `None` if there was none, or less than a slot. Where no workload
+    crosses the link, `under_way_ns` is 0, and `utilisation` that of the whole interval.
+
+    All bytes of a packet count where its transmission begins. `tlps` counts the TLPs sent for the
+    first time. `overhead_bytes` counts headers, framing, link CRC, and packets sent again. Of these
+    bytes, `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
     `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
-    headers. `replays` counts the TLPs sent again.
-    `credit_stall_ns` is the time in which a packet waited for credit alone, `l0s_ns` the time
-    in which the transmitter was in L0s, `l1_ns` the time in which the link was in L1, and
-    `l1_entries` how often it went there. `channels` has the virtual channels by VC ID where the
-    port has the Virtual Channel capability.
+    headers. `replays` counts the TLPs sent again. `credit_stall_ns` is the time in which a packet
+    waited for credit alone, `l0s_ns` the time in which the transmitter was in L0s, `l1_ns` the time
+    in which the link was in L1, and `l1_entries` how often it went there. `channels` has the
+    virtual channels by VC ID where the port has the Virtual Channel capability.
     """
 
     id: str
@@ -148,11 +195,16 @@ class LinkResult(Document):
     l1_ns: float = 0.0
     l1_entries: int = 0
     channels: tuple[ChannelResult, ...] = ()
+    under_way_ns: float = 0.0
+    full: float = 0.0
+    together_bytes_per_second: float | None = None
 
     COLUMNS = (
         Column("link", attrgetter("id"), "name"),
         Column("direction", attrgetter("direction"), "word"),
         Column("used %", attrgetter("utilisation"), "share"),
+        Column("full %", attrgetter("full"), "share"),
+        Column("GB/s together", attrgetter("together_bytes_per_second"), "rate", 5),
         Column("payload", attrgetter("payload_bytes"), "bytes"),
         Column("overhead", attrgetter("overhead_bytes"), "bytes", 3),
         Column("DLLPs", attrgetter("dllp_bytes"), "bytes", 2),

@@ -43,7 +43,7 @@ NOTEBOOK = (
 
 _MEASURES = ("bytes_per_second", "ns", "bytes")
 """The ends of the names of fields that say the unit."""
-_SHARES = frozenset({"utilisation"})
+_SHARES = frozenset({"utilisation", "full"})
 _UNITS = (
     (("bytes_per_second",), RATES),
     (("_ns",), TIMES),

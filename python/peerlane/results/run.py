@@ -7,14 +7,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.dotted import join_path
-from peerlane.formats import shortened
+from peerlane.formats import duration, shortened
 from peerlane.results import markup
 from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
 from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation, bottlenecks
-from peerlane.results.flows import FlowResult, LinkResult
+from peerlane.results.flows import FlowResult, LinkResult, uncertainty
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
 from peerlane.results.series import Series
 from peerlane.results.sharing import (
@@ -44,6 +44,8 @@ _LEFT_OUT = frozenset(
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
 ) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
 """Fields that a notebook shows in a table of their own only."""
+PRECISION = 0.05
+"""Half of a confidence interval, as a part of the rate, above which a sentence says so."""
 _MOST_WORKLOADS = 8
 """Workloads that `repr` shows."""
 _BUSIEST = 12
@@ -140,6 +142,22 @@ class IncidentResult(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class Overlap(Document):
+    """The flow that ended first, and the one that had moved the least part of its bytes by then."""
+
+    first: str
+    ended_ns: float
+    other: str
+    moved: float
+
+    @property
+    def told(self) -> str:
+        """The sentence about both."""
+        moved = f"{self.other} had moved {100 * self.moved:.0f} %"
+        return f"{self.first} ended at {duration(self.ended_ns)}, when {moved}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult(Document):
     """Everything that one run measured.
 
@@ -174,8 +192,10 @@ class RunResult(Document):
     `standstill` has the programs and flows that had not ended when the run ended because it made no
     progress, each with the event that it waits for and since when; the run has failed then.
     `expectations` has the expectations of the scenario, each with the measured value and whether it
-    is met. `waits` has what each flow waited for, if that was watched; the JSON leaves it out
-    otherwise.
+    is met. `overlap` has the flow that ended first, and the one that had moved the least part of
+    its bytes by then, if that was less than 90 %. `steady` means that the flows went on until the
+    rate of each was known, or until the `limit` in `[measure]`. `waits` has what each flow waited
+    for, if that was watched; the JSON leaves it out otherwise.
     """
 
     name: str
@@ -211,6 +231,8 @@ class RunResult(Document):
     expectations: Collection[Expectation] = field(default_factory=Collection)
     waits: Collection[FlowWaits] | None = None
     series: Series | None = None
+    overlap: Overlap | None = None
+    steady: bool = False
     schema: Literal["peerlane-result/1"] = "peerlane-result/1"
     version: str | None = field(default=None, compare=False)
     scenario_digest: str | None = field(default=None, compare=False)
@@ -243,10 +265,18 @@ class RunResult(Document):
             "incidents",
             "incidents_left_out",
             "expectations",
+            "overlap",
+            "steady",
         )
+        half = "half_width_bytes_per_second"
         optional: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document, own)]
         optional += [(link, ("channels",)) for link in document["links"]]
-        optional += [(flow, ("missing", "overtaken", "restarts")) for flow in document["flows"]]
+        optional += [
+            (flow, ("missing", "overtaken", "restarts", "silent_from_ns", "sockets", half))
+            for flow in document["flows"]
+        ]
+        parts = (part for flow in document["flows"] for part in flow["directions"])
+        optional += [(part, (half,)) for part in parts]
         for holder, names in optional:
             for name in names:
                 if not holder[name]:
@@ -307,6 +337,7 @@ class RunResult(Document):
         parts = [markup.title(f"{self.name}: {length} simulated, seed {self.seed}{partial}")]
         parts += [markup.line(failure, "wrong") for failure in self.failures]
         parts += [markup.line(warning, "wrong") for warning in self.warnings]
+        parts += [markup.line(remark) for remark in self.remarks]
         for name, rows in self.workloads.items():
             if rows:
                 parts += [markup.title(name), markup.table_of(rows, _LEFT_OUT)]
@@ -358,6 +389,23 @@ class RunResult(Document):
         from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
         return plot_result(self.to_json(), x, [y], self.name)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences without which a rate of this run may be read wrongly."""
+        told = [self.overlap.told] if self.overlap else []
+        told += [silence for flow in self.flows if (silence := flow.silence)]
+        if not self.steady:
+            return told
+        length = duration(self.simulated_ns)
+        longer = 'write a longer limit, such as limit = "100 ms", in [measure]'
+        for flow in self.flows:
+            share = uncertainty(flow)
+            if share is None:
+                told.append(f"{flow.id}: too few bytes for a rate after {length}; {longer}")
+            elif share > PRECISION:
+                told.append(f"{flow.id}: ±{100 * share:.0f} % after {length}; {longer}")
+        return told
 
     @property
     def warnings(self) -> list[str]:

@@ -57,6 +57,19 @@ class SocketSeries(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySeries(Document):
+    """The memory of one socket of a host.
+
+    `utilisation` is the share of each interval in which it was busy with lines, without their
+    latency.
+    """
+
+    host: str
+    socket: int
+    utilisation: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FibreSeries(Document):
     """One direction of a fibre, with the fields of a link."""
 
@@ -87,12 +100,16 @@ class Series(Document):
     sockets: Annotated[Collection[SocketSeries], By("id", "direction")] = field(
         default_factory=lambda: Collection(key=("id", "direction"))
     )
+    memories: Annotated[Collection[MemorySeries], By("host", "socket")] = field(
+        default_factory=lambda: Collection(key=("host", "socket"))
+    )
 
     def to_pandas(self) -> DataFrame:
         """One line for each interval, and a column for each tuple.
 
-        The name of a column is (`flow`, `link`, `socket` or `fibre`; id; direction, or router that
-        sends; field), and the index is the end of each interval, in nanoseconds.
+        The name of a column is (`flow`, `link`, `socket`, `memory` or `fibre`; id, or host;
+        direction, socket, or router that sends; field), and the index is the end of each interval,
+        in nanoseconds.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -113,12 +130,15 @@ class Series(Document):
             yield from _columns_of(link, ("link", link.id, link.direction))
         for socket in self.sockets:
             yield from _columns_of(socket, ("socket", socket.id, socket.direction))
+        for memory in self.memories:
+            yield from _columns_of(memory, ("memory", memory.host, str(memory.socket)))
         for fibre in self.fibres:
             yield from _columns_of(fibre, ("fibre", fibre.id, fibre.source))
 
 
 def _columns_of(
-    row: FlowSeries | LinkSeries | SocketSeries | FibreSeries, name: tuple[str, str, str]
+    row: FlowSeries | LinkSeries | SocketSeries | MemorySeries | FibreSeries,
+    name: tuple[str, str, str],
 ) -> Iterator[tuple[tuple[str, str, str, str], tuple[Any, ...]]]:
     for one in fields(row):
         values = getattr(row, one.name)

@@ -41,7 +41,7 @@ def legend(*, stalls: bool, width: float) -> Scene:
         width: That of the drawing; what does not fit beside the scale stands below it.
     """
     scene = Scene()
-    scene.texts.append(Text(0.0, 10.0, "share of the time in use"))
+    scene.texts.append(Text(0.0, 10.0, "time in use, while flows ran"))
     scene.swatches.append(Swatch(0.0, 19.0, IDLE_SWATCH, 0))
     scene.texts.append(Text(IDLE_SWATCH / 2, 34.0, f"under {_percent(IDLE)}", "middle"))
     left = IDLE_SWATCH + GAP

@@ -20,7 +20,7 @@ from peerlane.topology.scene import (
     Text,
     Wire,
 )
-from peerlane.topology.use import link_id
+from peerlane.topology.use import link_id, percent
 from peerlane.topology.words import lines_of, link_note, named, note_of, shares, speed_of, width_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TreeLayout:
         cells: list[Cell] = []
         placed: list[tuple[Item, Box]] = []
         for number, (children, width) in enumerate(parts):
-            cells.append((left, width, f"socket {number}"))
+            cells.append((left, width, self._cell(item.node.name, number)))
             middle = left + (width - _sum(self._width(child) + GAP for child in children)) / 2
             for child in children:
                 box = self._place(scene, child, middle + GAP / 2, y + height + LINK)
@@ -142,7 +142,7 @@ class TreeLayout:
             y=y,
             width=2 * half,
             height=height,
-            lines=lines_of(item),
+            lines=self._lines(item),
             note=note_of(item),
             cells=tuple(cells) if sockets else (),
             ports=tuple(ports),
@@ -153,7 +153,7 @@ class TreeLayout:
         sockets = self._sockets.get(item.node.name)
         if sockets is None:
             return [(list(item.below), _sum(self._width(child) + GAP for child in item.below))]
-        least = text_width("socket 0", SMALL) + PADDING
+        least = text_width(self._cell(item.node.name, 0), SMALL) + PADDING
         parts = []
         for socket in range(sockets.count):
             here = [child for child in item.below if _socket(child) == socket]
@@ -170,11 +170,25 @@ class TreeLayout:
         return self._widths[id(item)][1]
 
     def _own_width(self, item: Item) -> float:
-        name, *_ = lines = lines_of(item)
+        name, *_ = lines = self._lines(item)
         return max(LEAST_WIDTH, max(widest(lines), BOLD * text_width(name)) + 2 * PADDING)
 
+    def _lines(self, item: Item) -> tuple[str, ...]:
+        """The text of a box; of a host with one socket, with the use of its memory."""
+        lines = lines_of(item)
+        memories = self._usage.memories.get(item.node.name, {})
+        if len(item.nodes) > 1 or not memories or item.node.name in self._sockets:
+            return lines
+        return (*lines[:-1], f"{lines[-1]}, memory {percent(memories[0])}")
+
+    def _cell(self, host: str, socket: int) -> str:
+        """The text of a socket, with the use of its memory."""
+        memories = self._usage.memories.get(host, {})
+        used = f", memory {percent(memories[socket])}" if socket in memories else ""
+        return f"socket {socket}{used}"
+
     def _height(self, item: Item) -> float:
-        height = LINE * len(lines_of(item)) + PADDING
+        height = LINE * len(self._lines(item)) + PADDING
         if sockets := self._sockets.get(item.node.name):
             return height + SOCKET + PORT + self._lane * len(sockets.lanes)
         return height + PORT * bool(item.below)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from peerlane.formats import RATES, scaled
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
     from peerlane.results.flows import LinkResult
     from peerlane.results.networks import FibreResult
     from peerlane.results.run import RunResult
+    from peerlane.results.series import Series
 
 STEPS = 5
 """Colours of the scale, apart from that of an idle wire."""
 
 IDLE = 0.01
 """The share of the time below which a wire is drawn as idle: ordered sets alone take 0.3 %."""
+
+FULL = 0.01
+"""The share of the time from which a tooltip says that a wire was full."""
 
 STALLED = 0.05
 """The share of the time from which stalls for credit are marked."""
@@ -30,9 +35,11 @@ STALLED = 0.05
 class Use:
     """One direction of a link, or the directions of several links that are alike.
 
-    `least` and `most` are shares of the time in which anything was on the wire, `stalled` the
-    greatest share in which a packet waited for credit alone; `bytes_per_second` is the payload of
-    all links together, and `replays` counts the packets that were sent again.
+    `least` and `most` are shares of the time in which anything was on the wire, `full` the greatest
+    share in which it was full, `stalled` the greatest share in which a packet waited for credit
+    alone; `bytes_per_second` is the payload of all links together, and `replays` counts the packets
+    that were sent again. The time of a link is that in which workloads that cross it were under
+    way.
     """
 
     least: float
@@ -41,6 +48,7 @@ class Use:
     bytes_per_second: float
     replays: int
     count: int = 1
+    full: float = 0.0
 
     @property
     def step(self) -> int:
@@ -60,6 +68,10 @@ class Use:
             f"used {self.share}{each}",
             f"payload {scaled(self.bytes_per_second, RATES, digits=3)}",
         ]
+        if self.full >= FULL:
+            said.append(
+                f"full for {'at most ' * (self.count > 1)}{percent(self.full)} of that time"
+            )
         if self.stalled > 0:
             said.append(f"waited for credit {'at most ' * (self.count > 1)}{percent(self.stalled)}")
         if self.replays:
@@ -102,9 +114,11 @@ class Usage:
         self.fibres: dict[str, Uses] = {}
         self.failed: set[str] = set()
         bounds = result.measured_ns if result else None
+        self.memories: dict[str, dict[int, float]] = {}
         self.known = bounds is not None
         if result is None or bounds is None:
             return
+        self.memories = _memories(result.series, bounds)
         length = bounds[1] - bounds[0]
         self.failed = {error.where for error in result.errors if error.what == _DOWN}
         pairs = _pairs((one.id, _use(one, length)) for one in result.links)
@@ -144,10 +158,12 @@ def _merged(uses: list[Use]) -> Use:
         bytes_per_second=sum(use.bytes_per_second for use in uses),
         replays=sum(use.replays for use in uses),
         count=sum(use.count for use in uses),
+        full=max(use.full for use in uses),
     )
 
 
 def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
+    length_ns = getattr(one, "under_way_ns", None) or length_ns
     seconds = length_ns * 1e-9
     return Use(
         least=one.utilisation,
@@ -155,7 +171,22 @@ def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
         stalled=one.credit_stall_ns / length_ns if length_ns else 0.0,
         bytes_per_second=one.payload_bytes / seconds if seconds else 0.0,
         replays=one.replays,
+        full=getattr(one, "full", 0.0),
     )
+
+
+def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, dict[int, float]]:
+    """The share of the time in use of the memory of each socket, of the samples between bounds."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    if series is None or not series.end_ns:
+        return found
+    edges = pairwise([series.begin_ns, *series.end_ns])
+    lengths = [max(min(end, bounds[1]) - max(begin, bounds[0]), 0.0) for begin, end in edges]
+    for one in series.memories:
+        busy = sum(share * length for share, length in zip(one.utilisation, lengths, strict=True))
+        if busy > 0:
+            found[one.host][one.socket] = busy / sum(lengths)
+    return found
 
 
 def _pairs(directions: Iterable[tuple[str, Use]]) -> dict[str, list[Uses]]:

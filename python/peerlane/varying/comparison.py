@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HEAD = ("schema", "version", "scenario_digest", "command", "name")
 """Fields that say what made a document, and not what it measured."""
 _WIRES = ("links", "fibres")
-_SHARES = ("utilisation", "share")
+_SHARES = ("utilisation", "full", "share")
 """Fields that are shares of a whole already: a change of one weighs as much as it changes."""
 _EQUAL = 1e-12
 """Numbers closer than this, relatively, are the same: the rest is rounding."""

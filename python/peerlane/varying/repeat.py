@@ -39,10 +39,15 @@ class Repeated(Document):
     confidence: float
     runs: tuple[Run, ...]
     values: dict[str, Interval]
+    is_random: bool = True
 
     @property
     def is_fixed(self) -> bool:
-        """Whether all runs have the same numbers: then nothing in the scenario is random."""
+        """Whether all runs have the same numbers.
+
+        Then nothing in the scenario is random, or, if something is (`is_random`), no random event
+        happened in these runs.
+        """
         return all(value.least == value.most for value in self.values.values())
 
     @property
@@ -80,7 +85,8 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
         ScenarioError: The scenario cannot be built.
     """
     given = dict(settings or {})
-    first = variant(parsed(text, source), given, seed=seed).result()
+    simulation = variant(parsed(text, source), given, seed=seed)
+    first = simulation.result()
     given.pop("seed", None)
     points = [Point(given, (first.seed + step) % (_MOST_SEED + 1)) for step in range(count)]
     done: dict[int, SweepPoint] = {}
@@ -92,7 +98,8 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
                 progress(Progress.of(len(done), count, "runs"))
     found = [done[number] for number in range(count)]
     runs = tuple(Run(one.seed, one.status, one.error) for one in found)
-    return Repeated(first.name, CONFIDENCE, runs, _intervals(found))
+    intervals = _intervals(found)
+    return Repeated(first.name, CONFIDENCE, runs, intervals, simulation.is_random)
 
 
 def _intervals(runs: Sequence[SweepPoint]) -> dict[str, Interval]:

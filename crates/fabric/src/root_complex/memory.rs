@@ -87,6 +87,8 @@ pub(super) struct MemoryController {
     share: u64,
     /// Time at which each socket's memory can start the next line.
     free: [Time; MOST_SOCKETS],
+    /// Time that all lines of each socket's memory take, those that are reserved included.
+    taken: [Span; MOST_SOCKETS],
     /// Time at which each socket's memory has served the last line of a walk.
     walked: [Time; MOST_SOCKETS],
     ingest: Option<Box<Ingest>>,
@@ -115,6 +117,7 @@ impl MemoryController {
             bytes: Memory::new(parameters.memory.0),
             share: parameters.memory_share(),
             free: [Time::ZERO; MOST_SOCKETS],
+            taken: [Span::ZERO; MOST_SOCKETS],
             walked: [Time::ZERO; MOST_SOCKETS],
             ingest: Ingest::new(parameters).map(Box::new),
             line: parameters
@@ -236,9 +239,11 @@ impl MemoryController {
         } else {
             u64::from(first % line > 0) + u64::from(last % line > 0)
         };
-        let free = &mut self.free[self.socket_of(request)];
-        *free += self.partial_line * parts;
-        *free
+        let socket = self.socket_of(request);
+        let time = self.partial_line * parts;
+        self.taken[socket] += time;
+        self.free[socket] += time;
+        self.free[socket]
     }
 
     /// Reserves the next lines for a request that arrives at `there`; returns the time at which they are complete.
@@ -247,18 +252,29 @@ impl MemoryController {
         let first = request.first_byte();
         let last = first + u64::from(request.byte_len()).max(1) - 1;
         let lines = (last >> self.line_bits) - (first >> self.line_bits) + 1;
-        let free = &mut self.free[self.socket_of(request)];
-        *free = (*free).max(there) + self.line * lines;
+        self.reserve(self.socket_of(request), self.line * lines, there)
+    }
+
+    /// Reserves the memory of a socket for a time, from `there` on or from when it is free; returns the end.
+    #[inline]
+    fn reserve(&mut self, socket: usize, time: Span, there: Time) -> Time {
+        self.taken[socket] += time;
+        let free = &mut self.free[socket];
+        *free = (*free).max(there) + time;
         *free
+    }
+
+    /// The time in which the memory of a socket was busy until `now`. What is reserved for later is taken to be without a gap.
+    pub(super) fn busy(&self, socket: usize, now: Time) -> Span {
+        let ahead = Span::from_fs(self.free[socket].as_fs().saturating_sub(now.as_fs()));
+        self.taken[socket].saturating_sub(ahead)
     }
 
     /// Reads the line at `address` for a request that arrives at `there`; returns the time of the data.
     pub(super) fn fetch(&mut self, address: u64, there: Time) -> Time {
         let late = self.late();
         let socket = ((address - self.base) / self.share) as usize;
-        let free = &mut self.free[socket];
-        *free = (*free).max(there) + self.line;
-        *free + self.read_latency + late
+        self.reserve(socket, self.line, there) + self.read_latency + late
     }
 
     /// Reads the line at `address` for a walk whose request is at the memory at `there`; returns the time of the data. Lines are
@@ -271,8 +287,9 @@ impl MemoryController {
         let ahead = Time::from_fs(free.as_fs().saturating_sub(lead.as_fs()));
         let walked = &mut self.walked[socket];
         *walked = there.max(ahead).max(*walked) + self.line;
-        *free = (*free).max(there) + self.line;
-        *walked + self.read_latency + late
+        let data = *walked + self.read_latency + late;
+        self.reserve(socket, self.line, there);
+        data
     }
 
     /// A random additional delay of a read.

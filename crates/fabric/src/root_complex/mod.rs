@@ -269,6 +269,11 @@ impl<C: Cpu> RootComplex<C> {
         sockets.flat_map(move |sockets| sockets.counters(now))
     }
 
+    /// The time until `now` in which the memory of each socket was busy with lines, without their latency.
+    pub fn memories(&self, now: Time) -> impl Iterator<Item = Span> {
+        (0..self.parameters.sockets as usize).map(move |socket| self.memory.busy(socket, now))
+    }
+
     /// The caches of the cores; none where memory is not coherent.
     pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())

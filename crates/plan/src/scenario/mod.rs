@@ -36,10 +36,9 @@ pub use ::scenario::{advice, nearest, position};
 
 use std::path::Path;
 
-use fabric::{IoPortParameters, SwitchParameters};
-use kernel::Span;
-
 use ::scenario::Section;
+use fabric::{IoPortParameters, SwitchParameters};
+use measure::Measure;
 use node::Surroundings;
 use profile::Profiles;
 
@@ -52,8 +51,8 @@ pub struct FabricScenario {
     pub name: String,
     /// The seed of all random streams.
     pub seed: u64,
-    /// The part of the run in which steady rates are measured.
-    pub measure: Option<(Span, Span)>,
+    /// How the rates of flows are measured.
+    pub measure: Measure,
     /// Hosts, then I/O ports, then switches, then devices, each in the order they are written; nodes of networks come last in their kind.
     pub nodes: Vec<Node>,
     /// Generated networks, in the order they are written.
@@ -81,6 +80,7 @@ impl FabricScenario {
         let surroundings = surroundings(root, models)?;
         let measure = root.take("measure");
         let measure = measure.map(|item| measure::read(&item)).transpose()?;
+        let measure = measure.unwrap_or_default();
         let (nodes, networks) = nodes(&surroundings, root)?;
         let controllers = root.named("controllers")?;
         let controllers = controllers.iter().map(Controller::read);

@@ -18,6 +18,7 @@ use crate::error::ScenarioError;
 use crate::form::{Form, SectionForm, Shape};
 use crate::path;
 use crate::tree::{Content, Part, Table};
+use places::Place;
 
 pub use effective::{Effective, Origin};
 pub use marks::Marks;
@@ -74,15 +75,37 @@ impl Scenario {
         Ok(self.part(path)?.map(|part| part.content))
     }
 
-    /// Sets the key at `path`; without a value, takes it away. Whether the key exists is left to the reader of the scenario.
+    /// Sets the key at `path`; without a value, takes it away. A key that is set replaces the keys that it is an alternative to. Whether the
+    /// key exists is left to the reader of the scenario.
     pub fn set(&mut self, path: &str, value: Option<&Content<'static>>) -> Result<(), String> {
+        self.set_beside(path, value, &mut Vec::new())
+    }
+
+    /// Sets the key at `path`, and adds its places to those `beside`, which it does not replace.
+    fn set_beside(
+        &mut self,
+        path: &str,
+        value: Option<&Content<'static>>,
+        beside: &mut Vec<Place>,
+    ) -> Result<(), String> {
         let (places, written_out) = self.places(path)?;
         if let Some(tree) = written_out {
             self.tree = tree;
+            // The ways to the tables are others now.
+            beside.clear();
         }
         for place in places {
             self.check(&place.key, value)?;
+            if value.is_some() {
+                for key in self.form.replaced_by(place.section, &place.key) {
+                    let other = place.beside(key);
+                    if !beside.contains(&other) {
+                        other.set(&mut self.tree, None);
+                    }
+                }
+            }
             place.set(&mut self.tree, value.cloned());
+            beside.push(place);
         }
         Ok(())
     }
@@ -94,9 +117,10 @@ impl Scenario {
         settings: &[(String, Option<Content<'static>>)],
     ) -> Result<(), String> {
         let paths: Vec<&str> = settings.iter().map(|(path, _)| path.as_str()).collect();
+        let mut set = Vec::new();
         for number in self.in_order(&paths)? {
             let (path, value) = &settings[number];
-            self.set(path, value.as_ref())?;
+            self.set_beside(path, value.as_ref(), &mut set)?;
         }
         Ok(())
     }

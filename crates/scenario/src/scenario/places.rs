@@ -35,6 +35,14 @@ impl Place {
         }
     }
 
+    /// Another key of the table.
+    pub(super) fn beside(&self, key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            ..self.clone()
+        }
+    }
+
     /// The value of a key of the table, if it is written.
     pub(super) fn part(&self, root: &Table<'static>, key: &str) -> Option<Part<'static>> {
         let mut table = Cow::Borrowed(table_at(root, &self.table));

@@ -114,7 +114,8 @@ fn form() -> Arc<Form> {
         )
     });
     let profiles = vec![("generic", vec![]), ("slow", vec![("latency", "1 us")])];
-    Arc::new(Form::new(sections, rows.collect(), profiles))
+    let form = Form::new(sections, rows.collect(), profiles);
+    Arc::new(form.with_alternatives(&[("flows", &["size", "count"])]))
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -526,4 +527,23 @@ fn a_key_is_taken_away_by_its_line_unless_another_key_is_on_it() {
     assert!(one.forget(2));
     let mut both = scenario("hosts = { h = { memory = \"1 GiB\", cores = 2 } }\n");
     assert!(!both.forget(1));
+}
+
+#[test]
+fn a_key_that_is_set_replaces_its_alternatives_but_not_one_that_is_set_with_it() {
+    let text = "[[flows]]\nid = \"f\"\nsize = \"4 KiB\"\n";
+    let set = |keys: &[(&str, i64)]| {
+        let mut one = scenario(text);
+        let keys = keys.iter().map(|(key, value)| {
+            let value = Content::Integer(*value);
+            (format!("flows.f.{key}"), Some(value))
+        });
+        let keys: Vec<_> = keys.collect();
+        one.update(&keys).expect("the keys are right");
+        let is_written = |key| one.get(key).expect("the path is right").is_some();
+        ["flows.f.size", "flows.f.count"].map(is_written)
+    };
+    assert_eq!(set(&[("count", 3)]), [false, true]);
+    assert_eq!(set(&[("size", 8)]), [true, false]);
+    assert_eq!(set(&[("size", 8), ("count", 3)]), [true, true]);
 }

@@ -17,6 +17,10 @@ pub struct Meter {
     /// Latencies of workloads whose flows are measured together.
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
+    /// Time from the beginning of the run until the links are up, by which workloads begin later than planned.
+    up: Span,
+    /// Whether the flows go on after their ends.
+    is_endless: bool,
     open: usize,
     /// The number of ends of flows so far.
     ends: u64,
@@ -257,6 +261,8 @@ impl Meter {
             flows,
             groups,
             window: None,
+            up: Span::ZERO,
+            is_endless: false,
             progress: Time::ZERO,
             counts_later: false,
             uncounted: VecDeque::new(),
@@ -303,9 +309,20 @@ impl Meter {
         &self.groups[group.expect("the parts of this workload are measured together") as usize]
     }
 
-    /// Measures rates within `window` too.
-    pub fn measure(&mut self, window: Option<(Time, Time)>) {
-        self.window = window;
+    /// Takes in that the links are up after the time `up`, and measures rates within `window`, counted from then on, too.
+    pub fn begin(&mut self, up: Span, window: Option<(Time, Time)>) {
+        self.up = up;
+        self.window = window.map(|(from, until)| (from + up, until + up));
+    }
+
+    /// Lets the flows go on after their ends, so that none counts as over.
+    pub fn go_on(&mut self) {
+        self.is_endless = true;
+    }
+
+    /// The time from the beginning of the run until the links are up, by which workloads begin later than planned.
+    pub fn up(&self) -> Span {
+        self.up
     }
 
     /// The window in which rates are measured too.
@@ -468,7 +485,9 @@ impl Meter {
                 self.reopen(flow);
             }
             self.change(flow, now, |meter| match call {
-                CallNote::Called => meter.called = Some(now),
+                CallNote::Called => {
+                    meter.called.get_or_insert(now);
+                }
                 CallNote::Returned => {
                     meter.returned = Some(now);
                     meter.is_interrupted = false;
@@ -530,7 +549,7 @@ impl Meter {
         };
         change(meter);
         let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
-        if is_over && !std::mem::replace(&mut meter.closed, true) {
+        if is_over && !self.is_endless && !std::mem::replace(&mut meter.closed, true) {
             meter.ended = now;
             self.open -= 1;
             self.ends += 1;

@@ -3,3 +3,4 @@
 pub mod coherence;
 pub mod latency;
 pub mod meter;
+pub mod steady;

@@ -4,5 +4,6 @@ pub mod incidents;
 pub mod interval;
 pub mod reading;
 pub mod series;
+pub mod steady;
 pub mod stores;
 pub mod waits;

@@ -1,7 +1,7 @@
 //! Readings of the counters of all wires, at one time.
 
 use device::Router;
-use kernel::Time;
+use kernel::{Span, Time};
 use link::optical::{OpticalCounters, OpticalEnd};
 use link::{ChannelCounters, Counters, LinkEnd};
 
@@ -108,6 +108,35 @@ pub fn socket_links(
 pub fn socket_link(host: &str, from: usize, to: usize) -> (String, &'static str) {
     let id = format!("{host}.{}-{}", from.min(to), from.max(to));
     (id, if from < to { "forth" } else { "back" })
+}
+
+/// The memory of one socket of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostMemory<'a> {
+    /// The name of the host.
+    pub host: &'a str,
+    /// The number of the socket.
+    pub socket: usize,
+    /// Time in which the memory was busy.
+    pub busy: Span,
+}
+
+/// The memories of all hosts at `at`.
+pub fn memories<'a>(
+    plan: &'a FabricPlan,
+    models: &'a [Model],
+    at: Time,
+) -> impl Iterator<Item = HostMemory<'a>> {
+    let hosts = plan.nodes.iter().zip(models);
+    let hosts = hosts.filter_map(|(node, model)| Some((node, model.host()?)));
+    hosts.flat_map(move |(node, host)| {
+        let sockets = host.memories(at).enumerate();
+        sockets.map(|(socket, busy)| HostMemory {
+            host: &node.name,
+            socket,
+            busy,
+        })
+    })
 }
 
 /// The sending end of one direction of a fibre.

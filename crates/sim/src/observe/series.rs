@@ -1,8 +1,10 @@
 //! Samples of workloads and wires over time.
 
+use std::ops::Range;
+
 use kernel::{Span, Time};
 
-use super::reading::{fibre_ends, link_ends, socket_links};
+use super::reading::{fibre_ends, link_ends, memories, socket_links};
 use crate::meters::meter::Meter;
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -16,6 +18,8 @@ use crate::workload::PlannedWorkload;
 pub struct Series {
     interval: Span,
     next: Time,
+    /// The number of samples from which on every second one is dropped.
+    most: usize,
     samples: Vec<Sample>,
 }
 
@@ -30,6 +34,8 @@ pub struct Sample {
     pub links: Box<[LinkSample]>,
     /// Both directions of all links between sockets.
     pub sockets: Box<[WireSample]>,
+    /// Time in which the memory of each socket of each host was busy so far.
+    pub memories: Box<[Span]>,
     /// Both directions of all fibres.
     pub fibres: Box<[WireSample]>,
 }
@@ -72,7 +78,7 @@ pub struct Column<'a> {
     pub id: &'a str,
     /// "write" or "read" of a flow in both directions.
     pub direction: Option<&'static str>,
-    parts: std::ops::Range<u32>,
+    parts: Range<u32>,
 }
 
 /// The columns of all workloads.
@@ -95,17 +101,53 @@ pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>
     })
 }
 
+/// The flows, each with the numbers of its columns.
+pub fn columns_of_flows(
+    workloads: &[PlannedWorkload],
+) -> impl Iterator<Item = (&PlannedWorkload, Range<usize>)> {
+    let numbered = workloads.iter().scan(0, |next, one| {
+        let first = *next;
+        *next += one.workload.kind().directions().len().max(1);
+        Some((one, first..*next))
+    });
+    numbered.filter(|(one, _)| one.workload.flow().is_some())
+}
+
 /// The number of values that a series holds at most, of 24 bytes each, unless they are of so few samples.
 const MOST_VALUES: usize = 1 << 18;
 const FEWEST_SAMPLES: usize = 64;
 
+/// The samples of the use of wires that every run takes: the interval of the first ones, and their number at most. Our choice: a slot is a
+/// hundredth of a long run, and samples take a small part of the time of any run.
+const USAGE_INTERVAL: Span = Span::from_ns(1000);
+const USAGE_SAMPLES: usize = 128;
+
+/// The number of samples at most of a run that goes on until its flows are measured: as many as a warm-up and ten batches need.
+const STEADY_SAMPLES: usize = 1024;
+
 impl Series {
     /// Samples at the multiples of `interval` after `first`, a sample of the present.
     pub fn new(interval: Span, first: Sample) -> Self {
+        let most = MOST_VALUES / first.values().max(1);
+        Self::at_most(most.max(FEWEST_SAMPLES), interval, first)
+    }
+
+    /// The samples of the use of wires that every run takes, after `first`, a sample of the present.
+    pub fn of_usage(first: Sample, is_steady: bool) -> Self {
+        let most = if is_steady {
+            STEADY_SAMPLES
+        } else {
+            USAGE_SAMPLES
+        };
+        Self::at_most(most, USAGE_INTERVAL, first)
+    }
+
+    fn at_most(most: usize, interval: Span, first: Sample) -> Self {
         let next = Time::from_fs(first.at.as_fs() + 1).round_up(interval);
         Series {
             interval,
             next,
+            most,
             samples: vec![first],
         }
     }
@@ -128,9 +170,8 @@ impl Series {
     /// Takes in the sample that was due.
     pub fn record(&mut self, sample: Sample) {
         self.next = sample.at + self.interval;
-        let most = MOST_VALUES / sample.values().max(1);
         self.samples.push(sample);
-        if self.samples.len() > most.max(FEWEST_SAMPLES) {
+        if self.samples.len() > self.most {
             self.double_interval();
         }
     }
@@ -181,8 +222,16 @@ impl Sample {
             delivered: delivered.collect(),
             links: links.collect(),
             sockets: sockets.collect(),
+            memories: memories(seen.plan, seen.models, at)
+                .map(|one| one.busy)
+                .collect(),
             fibres: fibres.collect(),
         }
+    }
+
+    /// The bytes delivered so far of some columns.
+    pub fn delivered_of(&self, columns: &Range<usize>) -> u64 {
+        self.delivered[columns.clone()].iter().sum()
     }
 
     fn values(&self) -> usize {
@@ -206,6 +255,7 @@ mod tests {
             delivered: Box::default(),
             links: vec![link; 1 << 14].into(),
             sockets: Box::default(),
+            memories: Box::default(),
             fibres: Box::default(),
         }
     }

@@ -4,6 +4,7 @@ use link::{ChannelCounters, Counters};
 use protocol::TLP_FRAMING;
 use serde::Serialize;
 
+use super::usage::Usage;
 use crate::observe::reading::{Reading, link_ends, socket_links};
 use crate::workload::Seen;
 
@@ -14,8 +15,14 @@ pub struct LinkResult {
     pub id: String,
     /// Direction: "down" (from the root) or "up"; for a cable between controllers, and for a link between sockets, "forth" or "back".
     pub direction: &'static str,
-    /// Share of the time in which the wire was busy.
+    /// Share of the time in `under_way_ns` in which the wire was busy; of the measured interval, if no workload crosses the link.
     pub utilisation: f64,
+    /// Time of the measured interval in which a workload that crosses the link was under way.
+    pub under_way_ns: f64,
+    /// Share of that time in which the wire was full.
+    pub full: f64,
+    /// Payload per second in the time in which all workloads that cross the link were under way.
+    pub together_bytes_per_second: Option<f64>,
     /// TLPs sent for the first time.
     pub tlps: u64,
     /// Payload, in bytes.
@@ -87,7 +94,11 @@ fn channels(index: usize, bounds: Option<&(Reading, Reading)>) -> Vec<ChannelRes
 }
 
 /// Results of both directions of every link, cable and link between sockets, between two readings; of nothing, if there are none.
-pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec<LinkResult> {
+pub(super) fn links(
+    seen: &Seen<'_>,
+    bounds: Option<&(Reading, Reading)>,
+    usage: Option<&Usage<'_>>,
+) -> Vec<LinkResult> {
     let between = |counters: fn(&Reading) -> &[Counters], index: usize| {
         bounds.map_or_else(Counters::default, |(first, last)| {
             counters(last)[index].since(&counters(first)[index])
@@ -97,6 +108,9 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         id: id.to_owned(),
         direction,
         utilisation: super::share(counters.busy, bounds),
+        under_way_ns: 0.0,
+        full: 0.0,
+        together_bytes_per_second: None,
         tlps: counters.packets,
         payload_bytes: counters.payload_bytes,
         overhead_bytes: counters.overhead_bytes,
@@ -124,5 +138,15 @@ pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec
         let counters = between(|reading| &reading.sockets, index);
         result(&one.id, one.direction, 0, &counters)
     });
-    ends.chain(sockets).collect()
+    let all = ends.chain(sockets).enumerate().map(|(index, link)| {
+        let used = usage.and_then(|usage| usage.wire(index));
+        used.map_or(link.clone(), |used| LinkResult {
+            utilisation: used.busy,
+            under_way_ns: used.under_way.as_ns(),
+            full: used.full,
+            together_bytes_per_second: used.together,
+            ..link
+        })
+    });
+    all.collect()
 }

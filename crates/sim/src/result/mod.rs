@@ -6,8 +6,10 @@ mod interrupts;
 mod iommu;
 mod link;
 mod lost_line;
+mod overlap;
 pub(crate) mod series;
 mod unsnooped;
+mod usage;
 pub(crate) mod wires;
 
 use std::collections::BTreeMap;
@@ -19,7 +21,9 @@ use serde::Serialize;
 
 use crate::observe::incidents::Log;
 use crate::observe::reading::Reading;
+use crate::observe::series::Sample;
 use crate::workload::{Seen, WorkloadResults, is_default};
+use usage::Usage;
 
 pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
@@ -35,6 +39,7 @@ pub use interrupts::InterruptResult;
 pub use iommu::IommuResult;
 pub use link::{ChannelResult, LinkResult};
 pub use lost_line::LostLine;
+pub use overlap::Overlap;
 pub use series::{FibreSeries, FlowSeries, LinkSeries, SeriesResult};
 pub use unsnooped::UnsnoopedLine;
 
@@ -55,6 +60,12 @@ pub struct RunResult {
     /// The results of workloads, a list for each list of the scenario.
     #[serde(flatten)]
     pub workloads: WorkloadResults,
+    /// Whether the flows went on until the rate of each in the steady state was known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub steady: bool,
+    /// The flows that overlap least, if one had moved less than 90 % of its bytes when another one ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
     /// Both directions of every link, within the measured interval.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre, within the measured interval.
@@ -119,15 +130,18 @@ pub struct ErrorCount {
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
-/// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval.
+/// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval, and `samples` those of the use
+/// of wires.
 pub(crate) fn gather(
     seen: &Seen<'_>,
     (refusals, log): (&Refusals, &Log),
     bounds: Option<&(Reading, Reading)>,
+    samples: &[Sample],
 ) -> RunResult {
     let Seen {
         plan, models, now, ..
     } = *seen;
+    let usage = bounds.map(|bounds| Usage::of(seen, samples, bounds));
     let errors = refusals.iter().map(|((node, why), count)| ErrorCount {
         place: plan.nodes[*node as usize].name.clone(),
         what: name_of(*why),
@@ -141,7 +155,9 @@ pub(crate) fn gather(
         simulated_ns: now.as_ns(),
         measured_ns: bounds.map(|(first, last)| (first.at.as_ns(), last.at.as_ns())),
         workloads: WorkloadResults::default(),
-        links: link::links(seen, bounds),
+        steady: seen.steady.is_some(),
+        overlap: overlap::of(seen, samples),
+        links: link::links(seen, bounds, usage.as_ref()),
         fibres: fibre::fibres(seen, bounds),
         lost_lines: lost_line::lost_lines(plan, models, now),
         unsnooped_lines: unsnooped::unsnooped_lines(plan, models),

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use serde::Serialize;
 
-use crate::observe::reading::{fibre_ends, link_ends, socket_links};
+use crate::observe::reading::{fibre_ends, link_ends, memories, socket_links};
 use crate::observe::series::{Sample, Sampled, Series, columns};
 
 /// Rates and queue lengths over time. Each list has a value for each interval, which ends at the time in `end_ns`.
@@ -22,6 +22,8 @@ pub struct SeriesResult {
     /// Both directions of every link between sockets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<SocketSeries>,
+    /// The memory of each socket of every host.
+    pub memories: Vec<MemorySeries>,
     /// Both directions of every fibre.
     pub fibres: Vec<FibreSeries>,
 }
@@ -67,6 +69,17 @@ pub struct SocketSeries {
     pub payload_bytes_per_second: Vec<f64>,
 }
 
+/// The memory of one socket of a host over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemorySeries {
+    /// The host's name.
+    pub host: String,
+    /// The number of the socket.
+    pub socket: usize,
+    /// Share of each interval in which the memory was busy with lines, without their latency.
+    pub utilisation: Vec<f64>,
+}
+
 /// One direction of a fibre over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct FibreSeries {
@@ -93,6 +106,7 @@ pub(crate) fn of(series: &Series, seen: Sampled<'_>, now: Time) -> SeriesResult 
     let flows = columns(seen.workloads).enumerate();
     let links = link_ends(seen.plan, seen.models).enumerate();
     let sockets = socket_links(seen.plan, seen.models, now).enumerate();
+    let memories = memories(seen.plan, seen.models, now).enumerate();
     let fibres = fibre_ends(seen.plan, seen.models).enumerate();
     SeriesResult {
         interval_ns: series.interval().as_ns(),
@@ -123,6 +137,13 @@ pub(crate) fn of(series: &Series, seen: Sampled<'_>, now: Time) -> SeriesResult 
                 payload_bytes_per_second: rates(&steps, |sample| {
                     sample.sockets[index].payload_bytes
                 }),
+            })
+            .collect(),
+        memories: memories
+            .map(|(index, one)| MemorySeries {
+                host: one.host.to_owned(),
+                socket: one.socket,
+                utilisation: shares(&steps, |sample| sample.memories[index]),
             })
             .collect(),
         fibres: fibres

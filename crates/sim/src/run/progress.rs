@@ -7,6 +7,9 @@ use crate::setup::Plan;
 
 /// The mean of the shares that are done of the workloads, 0 to 1. It is found by reading all of them.
 pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {
+    if let Some(limit) = plan.steady {
+        return (now.since(Time::ZERO).as_ns() / (meter.up() + limit).as_ns()).min(1.0);
+    }
     let shares = shares_done(plan, meter, now);
     let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| (sum + share, count + 1));
     sum / f64::from(count.max(1))

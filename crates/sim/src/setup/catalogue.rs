@@ -8,7 +8,7 @@ use kernel::{Kind, Parameters};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use ::scenario::{Elsewhere, Form, Row, SectionForm, Shape};
+use ::scenario::{Alternatives, Elsewhere, Form, Row, SectionForm, Shape};
 
 use super::expect;
 use crate::scenario::entries::{self, of_form};
@@ -88,13 +88,21 @@ pub fn form(outside: &Models) -> Arc<Form> {
             let settings = settings.map(|&(key, value, _)| (key, value));
             (profile.name, settings.collect())
         });
-        Arc::new(Form::new(sections(), parameters, profiles.collect()))
+        let form = Form::new(sections(), parameters, profiles.collect());
+        Arc::new(form.with_alternatives(ALTERNATIVES))
     };
     match outside.all() {
         [] => BUILT_IN.get_or_init(make).clone(),
         _ => make(),
     }
 }
+
+/// Keys of which one that is set replaces the others: amounts of a flow, and a window or the steady state.
+const ALTERNATIVES: &[Alternatives] = &[
+    ("flows", &["size", "count", "duration"]),
+    ("measure", &["steady", "from"]),
+    ("measure", &["steady", "until"]),
+];
 
 /// The sections that have a key which a section does not have, or its present name.
 pub(super) fn elsewhere(section: &str, key: &str) -> Elsewhere {

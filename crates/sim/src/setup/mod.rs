@@ -5,6 +5,7 @@ mod defaults;
 mod expect;
 mod faults;
 mod plan;
+mod random;
 mod scenario;
 mod schema;
 mod tree;

@@ -10,6 +10,7 @@ use crate::plan::{
     CablePlan, ControllerPlan, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, Region,
 };
 use crate::scenario::NodeKind;
+use crate::workload::flow::FlowPlan;
 
 use super::Plan;
 
@@ -25,6 +26,19 @@ pub fn tree(plan: &Plan) -> Value {
         "cables": each(plan, &plan.cables, tree_cable),
         "fibres": each(plan, &plan.fibres, tree_fibre),
         "traffic": traffic.collect::<Vec<_>>(),
+        "flows": plan.flows().filter_map(|flow| tree_flow(plan, flow)).collect::<Vec<_>>(),
+    })
+}
+
+/// A flow to the memory of a host with several sockets.
+fn tree_flow(plan: &Plan, flow: &FlowPlan) -> Option<Value> {
+    let sockets = flow.sockets(plan);
+    (!sockets.is_empty()).then(|| {
+        json!({
+            "id": flow.id,
+            "to": flow.to.map(|to| &plan.nodes[to].name),
+            "sockets": sockets,
+        })
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use host::driver::{self, Repeated};
 use host::interrupts::{self, Interrupt, vector_control};
 use host::{DriverParameters, System, ThreadId};
 use kernel::{Span, Time};
@@ -10,7 +11,7 @@ use transaction::Pattern;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-use super::PlannedWorkload;
+use super::{Own, PlannedWorkload};
 
 /// Destination of the loading of workloads.
 pub(crate) struct Loading<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct Loading<'a> {
     pub(crate) workloads: &'a [PlannedWorkload],
     /// Time when the links are up, which delays everything that was planned.
     pub(crate) up: Span,
+    /// The limit of a run in which flows go on whatever their amounts are.
+    pub(crate) steady: Option<Span>,
     pub(crate) models: &'a mut [Model],
     /// The threads that make the calls of flows, by the number of the flow.
     pub(crate) calls: BTreeMap<u32, ThreadId>,
@@ -58,6 +61,30 @@ impl Loading<'_> {
     fn masks(&self, host: usize) -> bool {
         let costs = self.plan.nodes[host].kind.costs();
         costs.is_some_and(|costs| costs.interrupt_masking)
+    }
+
+    /// Starts the thread that makes the system call of a flow; where flows go on whatever their amounts are, another thread makes the call
+    /// again and again after that.
+    pub(crate) fn spawn_call<T, F>(
+        &mut self,
+        host: usize,
+        own: &Own,
+        start: Time,
+        transfer: T,
+        call: fn(System, DriverParameters, T) -> F,
+    ) where
+        T: Repeated + Clone + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let again = transfer.clone();
+        let thread = self.spawn(host, start, |system, costs| call(system, costs, transfer));
+        self.calls.insert(own.number, thread);
+        if self.steady.is_some() {
+            let again = again.after(thread);
+            self.spawn(host, start, |system, costs| {
+                driver::repeat(system, costs, again, call)
+            });
+        }
     }
 
     /// Begins a program on `host` at `start`, with what the software of that host costs.

@@ -29,6 +29,7 @@ use ::scenario::{Row, ScenarioError, Section};
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
 use crate::meters::meter::{FlowMeter, Meter};
+use crate::meters::steady::SteadyRates;
 use crate::model::Model;
 use crate::plan::memory::Memories;
 use crate::plan::{Enumerated, FabricPlan};
@@ -99,6 +100,11 @@ pub(crate) trait Kind {
     /// has one; its mean where the amount is random.
     fn amount(&self, _part: usize) -> Option<u64> {
         None
+    }
+
+    /// Whether the workload draws numbers of a random stream.
+    fn is_random(&self) -> bool {
+        true
     }
 
     /// How long the workload may stand still.
@@ -364,6 +370,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) models: &'a [Model],
     pub(crate) meter: &'a Meter,
     pub(crate) watchers: &'a Watchers,
+    /// The rates of flows in the steady state, if the run goes on until they are known.
+    pub(crate) steady: Option<&'a SteadyRates>,
     pub(crate) now: Time,
 }
 

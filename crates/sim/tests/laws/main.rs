@@ -67,6 +67,7 @@ mod sockets;
 mod standstill;
 mod star;
 mod start;
+mod steady;
 mod tags;
 mod unequal_readers;
 mod virtual_functions;

@@ -2,6 +2,7 @@
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
+use sim::result::RunResult;
 
 use crate::fixture::*;
 
@@ -67,7 +68,8 @@ fn a_packet_on_the_wire_at_a_bound_counts_for_its_time_in_the_window() {
     let begin = first_bit - up;
     let result = run(&writes(&window(begin as u64 - 300, begin as u64 + 100)));
     let link = result.link("h-d", "up");
-    assert!((link.utilisation - 0.25).abs() < 0.02, "{link:?}");
+    let busy = link.utilisation * link.under_way_ns;
+    assert!((busy - 100.0).abs() < 8.0, "{link:?}");
     // Its bytes count where it begins.
     assert_eq!(link.payload_bytes, 512);
     let next = run(&writes(&window(begin as u64 + 100, begin as u64 + 200)));
@@ -132,6 +134,132 @@ fn fibres_are_measured_in_the_window_too() {
         let used = (13.0 * one.utilisation + 27.0 * other.utilisation) / 40.0;
         assert!((whole.utilisation - used).abs() < 1e-6);
     }
+}
+
+/// An FPGA and a slow drive below a switch, a device that only writes to the FPGA, and a slow one at a root port of its own.
+const MIXED: &str = r#"
+    [links]
+    generation = 3
+    lanes = 8
+    [hosts.h]
+    memory = "64 MiB"
+    [switches.s]
+    upstream = "h"
+    [devices.fpga]
+    upstream = "s"
+    bar = "4 KiB"
+    [devices.peer]
+    upstream = "s"
+    [devices.slow]
+    upstream = "h"
+    [[flows]]
+    id = "fpga"
+    from = "fpga"
+    to = "h"
+    size = "1 MiB"
+    [[flows]]
+    id = "slow"
+    from = "slow"
+    to = "h"
+    count = 20
+    request_size = "4 KiB"
+    interval = "50 us"
+"#;
+
+#[test]
+fn a_link_is_measured_while_flows_that_cross_it_are_under_way() {
+    let result = run(MIXED);
+    let length = |bounds: Option<(f64, f64)>| bounds.map(|(from, until)| until - from);
+    let whole = length(result.measured_ns).expect("flows ran");
+    let fpga = length(result.flow("fpga").under_way_ns).expect("bytes arrived");
+    let up = result.link("h-s", "up");
+    assert!(fpga < 0.2 * whole && (up.under_way_ns / fpga - 1.0).abs() < 0.02);
+    assert!(up.utilisation > 0.98 && up.full > 0.98, "{up:?}");
+    let slow = result.link("h-slow", "up");
+    assert!((slow.under_way_ns / whole - 1.0).abs() < 0.01, "{slow:?}");
+    assert!(slow.utilisation < 0.03 && slow.full < 0.01, "{slow:?}");
+    // Nothing crosses the link of the device without a flow.
+    assert!(result.link("s-peer", "up").under_way_ns == 0.0);
+}
+
+#[test]
+fn a_link_that_a_slow_flow_uses_after_a_fast_one_was_full_for_a_part_of_the_time() {
+    let result = run(&MIXED.replace("from = \"slow\"", "from = \"peer\""));
+    let up = result.link("h-s", "up");
+    let fpga = result.link("s-fpga", "up");
+    let part = fpga.under_way_ns / up.under_way_ns;
+    assert!(up.utilisation < 0.5 && part < 0.2, "{up:?}");
+    assert!((up.full - part).abs() < 0.02, "{up:?} {part}");
+    // In the time in which both ran, the link carried all that it can.
+    let rate = result.flow("fpga").bytes_per_second.expect("bytes arrived");
+    let together = up.together_bytes_per_second.expect("both ran");
+    assert!(
+        together > 0.99 * rate && together < 7.9e9,
+        "{together} {rate}"
+    );
+}
+
+#[test]
+fn a_write_between_peers_below_a_switch_crosses_its_uplink_only_if_the_switch_redirects_it() {
+    for redirect in [false, true] {
+        let text = MIXED
+            .replace(
+                "from = \"slow\"\n    to = \"h\"",
+                "from = \"peer\"\n    to = \"fpga\"\n    window = \"4 KiB\"",
+            )
+            .replace(
+                "[switches.s]",
+                &format!("[switches.s]\n    acs_redirect = {redirect}"),
+            );
+        let result = run(&text);
+        let (up, own) = (result.link("h-s", "up"), result.link("s-fpga", "up"));
+        assert_eq!(up.under_way_ns >= own.under_way_ns, redirect, "{up:?}");
+    }
+}
+
+/// Writes with a duration of 200 us, at a fabric where 4 KiB take some microseconds.
+fn lasting(keys: &str) -> RunResult {
+    run(&format!(
+        r#"
+        [links]
+        generation = 3
+        lanes = 4
+        [hosts.h]
+        [devices.d]
+        upstream = "h"
+        [[flows]]
+        id = "f"
+        from = "d"
+        to = "h"
+        duration = "200 us"
+        {keys}
+        "#
+    ))
+}
+
+#[test]
+fn the_rate_of_a_flow_with_a_duration_is_over_its_duration() {
+    let result = lasting("request_size = \"8 KiB\"\ninterval = \"300 us\"");
+    let flow = result.flow("f");
+    assert_eq!(flow.bytes, 8192);
+    let rate = flow.bytes_per_second.expect("bytes arrived");
+    assert!((rate - 8192.0 / 200e-6).abs() < 1.0, "{rate}");
+    // 8 KiB took some microseconds, and nothing came after them.
+    assert_eq!(flow.silent_from_ns, flow.last_byte_ns);
+    let late = lasting("request_size = \"8 KiB\"\ninterval = \"60 us\"");
+    assert_eq!(late.flow("f").silent_from_ns, None);
+}
+
+#[test]
+fn the_rate_of_a_flow_that_goes_on_to_its_end_is_over_the_time_until_its_last_byte() {
+    let result = lasting("");
+    let flow = result.flow("f");
+    let (begin, end) = flow.under_way_ns.expect("bytes arrived");
+    assert_eq!(Some(end), flow.last_byte_ns);
+    assert!(end - begin > 200_000.0 && end - begin < 203_000.0);
+    let rate = flow.bytes as f64 / ((end - begin) * 1e-9);
+    assert!((rate / flow.bytes_per_second.expect("bytes arrived") - 1.0).abs() < 1e-9);
+    assert_eq!(flow.silent_from_ns, None);
 }
 
 proptest! {

@@ -63,7 +63,11 @@ fn what_was_carried_fits_into_the_time() {
                     link.id,
                     link.direction,
                 );
-                assert!((link.utilisation - time / measured).abs() < 0.01);
+                let under_way = link.under_way_ns;
+                assert!(
+                    (link.utilisation - time / under_way).abs() < 0.01,
+                    "{link:?}"
+                );
                 assert_eq!(link.replays, 0);
             }
         }

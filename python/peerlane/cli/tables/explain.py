@@ -52,9 +52,9 @@ def _bottleneck(one: Bottleneck) -> Iterator[RenderableType]:
         table = Sheet("what if", advice="widen the terminal or use --json")
         table.numbers("GB/s", *["GB/s each"] * (len(one.flows) > 1))
         table.add_column("then", "prose")
-        for way, rates, then in rows:
-            total = gigabytes(rates.total) if way != "each alone" else ""
-            table.add_row(way, total, *[rates.each] * (len(one.flows) > 1), then)
+        for way, total, each, then in rows:
+            rate = "" if total is None else gigabytes(total)
+            table.add_row(way, rate, *[each] * (len(one.flows) > 1), then)
         yield table
     for reason in one.not_lifted:
         yield Text(f"not lifted: {reason}", "dim")

@@ -12,7 +12,7 @@ from rich.tree import Tree as RichTree
 from peerlane.cli.tables.cells import Phrases
 from peerlane.cli.tables.run import MOST_FIBRES
 from peerlane.cli.tables.sheet import Sheet
-from peerlane.formats import duration, number, size
+from peerlane.formats import duration, named_sockets, number, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,17 @@ def tree(fabric: Tree) -> RenderableType:
     controllers = map(_controller, fabric.controllers)
     cables = map(_cable, fabric.cables)
     networks = (_network(fabric, network) for network in fabric.networks)
-    return Group(root, *controllers, *cables, *networks)
+    return Group(root, *controllers, *cables, *networks, *_memory_flows(fabric))
+
+
+def _memory_flows(fabric: Tree) -> Iterator[RenderableType]:
+    """The flows to each memory of a host with several sockets."""
+    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for flow in fabric.flows:
+        found.setdefault((flow.to, flow.sockets), []).append(flow.id)
+    for (host, sockets), flows in found.items():
+        where = f"memory of {host} at {named_sockets(sockets)}"
+        yield Text.assemble((where, "bold"), f"  flows {_in_short(flows, ', ')}")
 
 
 class _Branches:

@@ -44,8 +44,13 @@ def repeated(outcome: Repeated) -> RenderableType:
         )
     seeds = [run.seed for run in outcome.runs]
     title = f"{outcome.name}: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}"
+    if not outcome.values:
+        return Text(f"{title}; no run gave numbers", "bold")
     if outcome.is_fixed:
-        last = "all runs have the same numbers: nothing in this scenario is random"
+        why = "no random event happened in these runs"
+        if not outcome.is_random:
+            why = "nothing in this scenario is random"
+        last = f"all runs have the same numbers: {why}"
     else:
         last = "±: half of the 95 % confidence interval of the mean, by Student's t distribution"
     parts: list[RenderableType] = [Text(title, style="bold"), rows, Text(last)]

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from peerlane.cli.tables.cells import STYLE, cell
 from peerlane.cli.tables.sheet import Sheet
-from peerlane.formats import duration, gigabytes, size
+from peerlane.formats import duration, gigabytes, shortened, size
+from peerlane.results.flows import uncertainty
 from peerlane.results.workload import LISTS, Column
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ MOST_INCIDENTS = 24
 
 MOST_MISSING = 4
 
+MOST_REMARKS = 8
+
 
 def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors, and the last lines."""
@@ -51,6 +54,8 @@ def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> Renderable
     others = [rows for name, rows in result.workloads.items() if name != "flows"]
     if result.flows or not any(others):
         parts += _flows(result)
+        lines = [Text(remark) for remark in shortened(result.remarks, MOST_REMARKS)]
+        parts += [*lines, *[""] * bool(lines)]
         parts += _missing(result)
     parts += [
         _workloads(name, rows, lost=bool(result.errors))
@@ -76,6 +81,7 @@ def _head(result: RunResult) -> Text:
     if result.measured_ns:
         begin, end = map(duration, result.measured_ns)
         text += f"; links measured from {begin} to {end}"
+    text += "; steady state" * result.steady
     partial = "; partial: stopped before its end" if result.partial else ""
     return Text.assemble(text, (partial, "bold yellow"))
 
@@ -101,34 +107,37 @@ def _flows(result: RunResult) -> Iterator[RenderableType]:
 def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
+    known = any(uncertainty(flow) is not None for flow in result.flows)
     flows = Sheet("flow", "from", "to")
     flows.add_column("direction")
-    flows.numbers("bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
+    flows.numbers("bytes", "GB/s", *["± %"] * known, "MiB/s", *["steady GB/s"] * steady)
     flows.numbers("latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
     flows.fold("MiB/s", "max", "bytes", "direction", "p99")
     for flow in shown:
-        cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
+        cells = [*_flow(flow, steady=steady, known=known), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, Text(flow.state(lost=bool(result.errors)), style=STYLE[flow.intact]))
         for one in flow.directions:
             # Its name says what it is, where the column of directions folds away.
-            cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady)]
+            cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady, known=known)]
             flows.add_row(*cells, *[""] * called, "")
     return flows
 
 
-def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
-    return [flow.id, flow.source, flow.target, *_rates(flow, steady=steady)]
+def _flow(flow: FlowResult, *, steady: bool, known: bool) -> list[str]:
+    return [flow.id, flow.source, flow.place, *_rates(flow, steady=steady, known=known)]
 
 
-def _rates(flow: FlowResult | DirectionResult, *, steady: bool) -> list[str]:
+def _rates(flow: FlowResult | DirectionResult, *, steady: bool, known: bool) -> list[str]:
     rate = flow.bytes_per_second
+    share = uncertainty(flow)
     latency = flow.latency_ns
     quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
     return [
         flow.direction,
         size(flow.bytes),
         gigabytes(rate),
+        *["-" if share is None else f"{100 * share:.2f}"] * known,
         "-" if rate is None else f"{rate / (1 << 20):.1f}",
         *[gigabytes(flow.steady_bytes_per_second)] * steady,
         *map(duration, quantiles),

@@ -87,11 +87,15 @@ def _panels(series: Series) -> list[_Shown]:
     }
     busy = {name: one.utilisation for name, one in wires.items()}
     busy |= {name: one.utilisation for name, one in (sockets | fibres).items()}
+    memories = {f"{one.host} memory {one.socket}": one.utilisation for one in series.memories}
     waiting = {name: one.waiting_tlps for name, one in wires.items()}
     replay = {name: one.replay_buffer_bytes for name, one in wires.items()}
     return [
         _Shown("Rates", "rates", Axis("bytes that arrive", "GB/s"), 1e-9, flows),
         _Shown("Wires", "use of wires", Axis("share of the time in use", "%"), 100, busy, 100),
+        _Shown(
+            "Memory", "use of memory", Axis("share of the time in use", "%"), 100, memories, 100
+        ),
         _Shown("Queues", "queues", Axis("TLPs that wait for the wire"), 1, waiting),
         _Shown(
             "Replay buffers",

@@ -337,7 +337,7 @@ def _run(fabric: Fabric) -> RunResult:
 
 def _same(simulation: Simulation, size: int) -> bool:
     """Whether the host finds the `size` bytes at the start of its memory again behind them."""
-    sent, back = (simulation.memory("h0", at, size) for at in (0, size))
+    sent, back = (simulation.node("h0").memory(at, size) for at in (0, size))
     return sent == back and any(sent)
 
 

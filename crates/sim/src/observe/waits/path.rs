@@ -7,9 +7,8 @@ use kernel::Port;
 
 use crate::plan::FabricPlan;
 use crate::plan::ports::{self, Medium};
-use crate::scenario::NodeKind;
-use crate::workload::flow::FlowPlan;
 use crate::workload::flow::section::Direction;
+use crate::workload::flow::{FlowPlan, sockets_of};
 
 /// The number of a component and of its port.
 pub(super) type End = (usize, usize);
@@ -155,13 +154,8 @@ pub(super) fn stations(
 
 /// The memory of the socket that has these bytes of `host`; any memory if they are in several, or `host` is no host.
 fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
-    let NodeKind::Host(parameters, _) = &plan.nodes[host].kind else {
-        return RootEnd::Memory(None);
-    };
-    let last_socket = u64::from(parameters.sockets) - 1;
-    let socket = |offset: u64| (offset / parameters.memory_share()).min(last_socket) as usize;
-    let (first, last) = (socket(offset), socket(offset + bytes.max(1) - 1));
-    RootEnd::Memory((first == last).then_some(first))
+    let sockets = sockets_of(plan, host, (offset, bytes));
+    RootEnd::Memory(sockets.and_then(|(first, last)| (first == last).then_some(first)))
 }
 
 /// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` is

@@ -10,6 +10,7 @@ use crate::meters::meter::Meter;
 use crate::observe::incidents::Log;
 use crate::observe::interval::Interval;
 use crate::observe::series::Series;
+use crate::observe::steady::Steady;
 use crate::observe::waits::Waits;
 use crate::result::Refusals;
 use crate::setup::Plan;
@@ -33,6 +34,10 @@ pub(crate) struct Probes {
     pub(super) watch: Option<Box<Watch>>,
     pub(super) waits: Option<Box<Waits>>,
     pub(super) series: Option<Series>,
+    /// Samples of the use of wires, from when the links are up.
+    pub(super) usage: Option<Series>,
+    /// Whether and until when a run goes on until its flows are measured.
+    pub(super) steady: Option<Steady>,
     pub(super) interval: Interval,
     /// Link ends that have not come up yet.
     ends_down: usize,
@@ -60,6 +65,8 @@ impl Probes {
             watch: None,
             waits: None,
             series: None,
+            usage: None,
+            steady: None,
             interval: Interval::default(),
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
             has_stopped: false,
@@ -71,6 +78,11 @@ impl Probes {
     /// Whether all link ends have been up.
     pub(super) fn are_links_up(&self) -> bool {
         self.ends_down == 0
+    }
+
+    /// Whether the run goes on until its flows are measured, and they are.
+    pub(super) fn are_flows_measured(&self) -> bool {
+        self.steady.as_ref().is_some_and(Steady::is_over)
     }
 
     /// Whether a circuit, or a model from outside, cannot go on.

@@ -36,12 +36,13 @@ impl Simulation {
             && self.step_until(Time::NEVER)
         {}
         let up = self.now().round_up(SYMBOLS).since(Time::ZERO);
-        let window = self
-            .plan
-            .measure
-            .map(|(from, until)| (from + up, until + up));
-        self.probes.meter.measure(window);
+        self.probes.meter.begin(up, self.plan.measure);
+        if self.plan.steady.is_some() {
+            self.probes.meter.go_on();
+        }
         self.probes.interval = self.measured_interval(Time::ZERO + up);
+        self.probes
+            .sample_usage(&self.plan, self.engine.models(), self.now());
         let (plan, models) = (&self.plan, self.engine.models_mut());
         self.outside.incidents.expect(up, plan, models);
         self.halt();
@@ -53,6 +54,7 @@ impl Simulation {
             plan: &plan.fabric,
             workloads: &plan.workloads,
             up,
+            steady: plan.steady,
             models,
             calls: BTreeMap::new(),
             ready: BTreeMap::new(),

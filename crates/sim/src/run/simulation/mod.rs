@@ -269,7 +269,7 @@ impl Simulation {
 
     #[inline(always)]
     fn is_open(&self) -> bool {
-        if self.has_stopped() {
+        if self.has_stopped() || self.probes.are_flows_measured() {
             return false;
         }
         self.probes.meter.open() > 0 || self.has_incidents()

@@ -4,6 +4,8 @@ use super::Simulation;
 use crate::meters::coherence::Watch;
 use crate::model::Model;
 use crate::observe::reading::{Reading, link_ends};
+use crate::observe::series::Series;
+use crate::observe::steady;
 use crate::plan::NodePlan;
 use crate::result::{ErrorCount, RunResult, fibre_buffers, gather, series};
 use crate::workload::Seen;
@@ -20,15 +22,21 @@ impl Simulation {
         let (probes, models) = (&self.probes, self.engine.models());
         let now = || Reading::take(&self.plan, models, self.now());
         let bounds = probes.interval.bounds(now);
+        let usage = probes.usage.as_ref().map_or(&[][..], Series::samples);
+        let workloads = &self.plan.workloads;
+        let is_steady = self.plan.steady.is_some();
+        let steady = is_steady.then(|| steady::rates(usage, workloads));
         let seen = Seen {
             plan: &self.plan.fabric,
-            workloads: &self.plan.workloads,
+            workloads,
             models,
             meter: &probes.meter,
             watchers: &probes.watchers,
+            steady: steady.as_ref(),
             now: self.now(),
         };
-        let mut result = gather(&seen, (&probes.refusals, &probes.log), bounds.as_ref());
+        let told = (&probes.refusals, &probes.log);
+        let mut result = gather(&seen, told, bounds.as_ref(), usage);
         result.incoherence = probes.watch.as_deref().and_then(Watch::found);
         if self.has_stopped() {
             result.stopped_circuits = self.stopped_circuits();
@@ -40,7 +48,8 @@ impl Simulation {
             series::of(all, sampled, self.now())
         });
         let is_stuck = self.standstill.is_reached;
-        result.partial = !is_stuck && !probes.meter.are_workloads_complete();
+        let is_over = probes.meter.are_workloads_complete() || probes.are_flows_measured();
+        result.partial = !is_stuck && !is_over;
         if is_stuck {
             result.standstill = self.standstill(&result.flows);
             let down = self.down();

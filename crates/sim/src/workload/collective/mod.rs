@@ -88,6 +88,10 @@ impl Kind for CollectivePlan {
         Some(self.sent[part])
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn patience(&self) -> Patience {
         Patience::new(self.start(), NETWORK_PATIENCE)
     }

@@ -51,10 +51,7 @@ impl BlocksPlan {
             ],
         };
         let start = flow.start() + to.up;
-        let thread = to.spawn(drive.root, start, |system, costs| {
-            driver::call(system, costs, transfer)
-        });
-        to.calls.insert(own.number, thread);
+        to.spawn_call(drive.root, own, start, transfer, driver::call);
     }
 
     /// Fills the blocks that `flow` reads.

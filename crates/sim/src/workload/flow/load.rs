@@ -42,6 +42,8 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             },
             follows: (flow.parameters.read_after_write && *way == Way::Read).then_some(own.first()),
             extent: match flow.amount {
+                // A run ends at its limit, from when the links are up.
+                _ if let Some(limit) = to.steady => Extent::Lasting(limit * 2),
                 Amount::Bytes(bytes) => Extent::Bytes(bytes),
                 Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
                 Amount::Lasting(span) => Extent::Lasting(span),
@@ -114,10 +116,7 @@ pub(super) fn spawn_call(
         ],
     };
     let start = flow.start() + to.up + costs.thread_wake * order as u64;
-    let thread = to.spawn(engine.root, start, |system, costs| {
-        driver::call(system, costs, job)
-    });
-    to.calls.insert(own.number, thread);
+    to.spawn_call(engine.root, own, start, job, driver::call);
 }
 
 /// Whether the driver sets the traffic class of the unit that moves a flow: a flow of the unit has another class than that after reset.

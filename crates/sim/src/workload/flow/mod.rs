@@ -23,6 +23,7 @@ use transaction::{Disguise, Mark};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
+use crate::scenario::NodeKind;
 
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 use message::MessagePlan;
@@ -134,6 +135,15 @@ impl FlowPlan {
         matches!(self.mover, Mover::Engine(_) | Mover::Drive(_))
     }
 
+    /// Bytes of a request, a message, or a command of a drive.
+    pub(crate) fn request(&self) -> u64 {
+        match &self.mover {
+            Mover::Drive(blocks) => blocks.command,
+            _ if self.direction.writes() => self.write_size,
+            _ => self.read_size,
+        }
+    }
+
     /// The plan of the driver of an engine that moves the flow, if one does.
     pub fn transfer(&self) -> Option<&TransferPlan> {
         match &self.mover {
@@ -150,6 +160,26 @@ impl FlowPlan {
         }
     }
 
+    /// The start and the end of a flow with a duration, of a run whose links are up at `up`.
+    pub(crate) fn lasts(&self, up: Span) -> Option<(Time, Time)> {
+        let Amount::Lasting(span) = self.amount else {
+            return None;
+        };
+        let start = self.start() + up;
+        Some((start, start + span))
+    }
+
+    /// The sockets whose memory the flow goes to, if its target is a host with several.
+    pub(crate) fn sockets(&self, plan: &FabricPlan) -> Vec<usize> {
+        let several = |host: &usize| match &plan.nodes[*host].kind {
+            NodeKind::Host(parameters, _) => parameters.sockets > 1,
+            _ => false,
+        };
+        let host = self.to.filter(several);
+        let found = host.and_then(|host| sockets_of(plan, host, (self.offset, self.window)));
+        found.map_or_else(Vec::new, |(first, last)| (first..=last).collect())
+    }
+
     /// Whether the part with this number is one of reads: the only one, or the second of both directions.
     pub(crate) fn is_read(&self, part: u32) -> bool {
         match self.direction {
@@ -157,6 +187,20 @@ impl FlowPlan {
             direction => direction.reads(),
         }
     }
+}
+
+/// The first and the last socket of `host` whose memory has the bytes at an offset; none if it is no host.
+pub(crate) fn sockets_of(
+    plan: &FabricPlan,
+    host: usize,
+    (offset, bytes): (u64, u64),
+) -> Option<(usize, usize)> {
+    let NodeKind::Host(parameters, _) = &plan.nodes[host].kind else {
+        return None;
+    };
+    let last_socket = u64::from(parameters.sockets) - 1;
+    let socket = |offset: u64| (offset / parameters.memory_share()).min(last_socket) as usize;
+    Some((socket(offset), socket(offset + bytes.max(1) - 1)))
 }
 
 impl Kind for FlowPlan {
@@ -210,12 +254,9 @@ impl Kind for FlowPlan {
     }
 
     fn lasts_until(&self) -> Option<Time> {
-        match (self.amount, &self.mover) {
-            (Amount::Lasting(span), mover) if !matches!(mover, Mover::Messages(_)) => {
-                Some(self.start() + span)
-            }
-            _ => None,
-        }
+        let is_of_messages = matches!(self.mover, Mover::Messages(_));
+        let lasts = self.lasts(Span::ZERO).filter(|_| !is_of_messages);
+        lasts.map(|(_, end)| end)
     }
 
     fn enders(&self, _part: usize, plan: &FabricPlan) -> Vec<usize> {
@@ -235,6 +276,14 @@ impl Kind for FlowPlan {
             Amount::Requests(count) => Some(count.saturating_mul(self.write_size)),
             Amount::Lasting(_) => None,
         }
+    }
+
+    fn is_random(&self) -> bool {
+        let draws_sizes = match &self.mover {
+            Mover::Messages(messages) => messages.smallest.is_some(),
+            _ => false,
+        };
+        draws_sizes || matches!(self.places, Places::Random(_))
     }
 
     fn patience(&self) -> Patience {

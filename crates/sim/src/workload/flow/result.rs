@@ -2,11 +2,11 @@
 
 use std::ops::Deref;
 
-use kernel::Time;
+use kernel::{Span, Time};
 use serde::Serialize;
 
 use crate::meters::latency::Latency;
-use crate::meters::meter::{FlowMeter, Meter};
+use crate::meters::meter::FlowMeter;
 use crate::workload::flow::section::{Clock, Direction};
 use crate::workload::{Own, Seen, is_default};
 
@@ -22,6 +22,9 @@ pub struct FlowResult {
     pub from: String,
     /// The target of the requests.
     pub to: String,
+    /// The sockets whose memory the requests go to, if the target is a host with several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<usize>,
     /// Both directions together.
     #[serde(flatten)]
     pub all: DirectionResult,
@@ -48,6 +51,10 @@ pub struct FlowResult {
     /// overtook them: a program that used its buffer then has found old bytes there.
     #[serde(skip_serializing_if = "is_default")]
     pub overtaken: u64,
+    /// Time of the last arrival, or of the start if nothing has arrived, of a flow with a duration for whose last tenth, at least, nothing
+    /// arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silent_from_ns: Option<f64>,
     /// Whether a byte that arrived was wrong. No fault of the model makes one.
     #[serde(skip)]
     pub wrong: bool,
@@ -73,8 +80,14 @@ pub struct DirectionResult {
     pub first_byte_ns: Option<f64>,
     /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
     pub last_byte_ns: Option<f64>,
-    /// Bytes per second between the two readings.
+    /// The time over which the rate is taken: between the two readings; of a flow with a duration, from its start to the end of the duration
+    /// or to the last reading, whichever is later.
+    pub under_way_ns: Option<(f64, f64)>,
+    /// Bytes per second in that time.
     pub bytes_per_second: Option<f64>,
+    /// Half of the 95 % confidence interval of the rate, in a run that goes on until its flows are measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_width_bytes_per_second: Option<f64>,
     /// Bytes per second in the measured window, if the flow was under way all that time.
     pub steady_bytes_per_second: Option<f64>,
     /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
@@ -96,14 +109,15 @@ pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
         result: all,
         sent,
         call,
-    } = Measured::of(flow, direction, &parts, seen.meter);
+        silent_from,
+    } = Measured::of((flow, own), direction, &parts, seen);
     let one = |part: &Part<'_>| {
         let direction = if flow.is_read(part.0) {
             "read"
         } else {
             "write"
         };
-        Measured::of(flow, direction, &[*part], seen.meter).result
+        Measured::of((flow, own), direction, &[*part], seen).result
     };
     let directions = match flow.direction {
         Direction::Both => parts.iter().map(one).collect(),
@@ -116,6 +130,7 @@ pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
             || format!("{:#x}", flow.address),
             |to| plan.nodes[to].name.clone(),
         ),
+        sockets: flow.sockets(plan),
         all,
         clock: flow.parameters.clock.name(),
         sent_first_ns: sent.map(|(first, _)| first.as_ns()),
@@ -123,6 +138,7 @@ pub(super) fn of(flow: &FlowPlan, own: &Own, seen: &Seen<'_>) -> FlowResult {
         called_ns: call.map(|(called, _)| called.as_ns()),
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
         directions,
+        silent_from_ns: silent_from.map(Time::as_ns),
         wrong: parts
             .iter()
             .any(|(part, meter)| !(meter.intact || flow.is_disturbed && flow.is_read(*part))),
@@ -165,10 +181,17 @@ struct Measured {
     result: DirectionResult,
     sent: Option<(Time, Time)>,
     call: Option<(Time, Time)>,
+    silent_from: Option<Time>,
 }
 
 impl Measured {
-    fn of(flow: &FlowPlan, direction: &'static str, parts: &[Part<'_>], meter: &Meter) -> Self {
+    fn of(
+        (flow, own): (&FlowPlan, &Own),
+        direction: &'static str,
+        parts: &[Part<'_>],
+        seen: &Seen<'_>,
+    ) -> Self {
+        let meter = seen.meter;
         let meters = || parts.iter().map(|(_, meter)| *meter);
         let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
             let spans = meters().filter_map(pick);
@@ -184,9 +207,24 @@ impl Measured {
             Clock::Sender => (sent, meters().map(asked).sum()),
             Clock::Application => (call, delivered()),
         };
-        let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
+        let lasting = flow.lasts(meter.up()).map(|(start, end)| {
+            let is_closed = meters().all(FlowMeter::is_closed);
+            (start, if is_closed { end } else { end.min(seen.now) })
+        });
+        let under_way = match (reading, lasting) {
+            (Some((_, last)), Some((start, end))) => Some((start, end.max(last))),
+            _ => reading,
+        };
+        let rate = under_way.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
+        let silent_from = lasting.and_then(|(start, end)| {
+            let last = arrived.map_or(start, |(_, last)| last);
+            let part = |part| Span::from_fs(end.since(start).as_fs() / part);
+            // A flow whose requests have an interval is quiet in between.
+            let quiet = flow.parameters.interval.min(part(2));
+            (last + quiet.max(part(SILENT_PART)) < end).then_some(last)
+        });
         // A flow that was not under way all the time has no steady rate.
-        let window = meter.window().zip(reading);
+        let window = meter.window().zip(under_way);
         let steady = window.and_then(|((from, until), (first, last))| {
             let counted = meters().map(|meter| match flow.parameters.clock {
                 Clock::Arrival | Clock::Application => meter.steady.1,
@@ -200,7 +238,9 @@ impl Measured {
             bytes,
             first_byte_ns: reading.map(|(first, _)| first.as_ns()),
             last_byte_ns: reading.map(|(_, last)| last.as_ns()),
+            under_way_ns: under_way.map(|(first, last)| (first.as_ns(), last.as_ns())),
             bytes_per_second: rate.filter(|rate| rate.is_finite()),
+            half_width_bytes_per_second: None,
             steady_bytes_per_second: steady,
             latency_ns: latency(meters()),
             completed: meters().all(FlowMeter::is_accounted_for),
@@ -214,9 +254,46 @@ impl Measured {
                 }
             }),
         };
-        Measured { result, sent, call }
+        Measured {
+            result: of_steady_state((flow, own), parts, seen, result),
+            sent,
+            call,
+            silent_from,
+        }
     }
 }
+
+/// The result of some parts of a flow with their rate in the steady state, if the run goes on until its flows are measured.
+fn of_steady_state(
+    (flow, own): (&FlowPlan, &Own),
+    parts: &[Part<'_>],
+    seen: &Seen<'_>,
+    result: DirectionResult,
+) -> DirectionResult {
+    let Some(rates) = seen.steady else {
+        return result;
+    };
+    let parts_of_run = match parts {
+        [(part, _)] => own.parts.start + part..own.parts.start + part + 1,
+        _ => own.parts.clone(),
+    };
+    let rate = rates.of(&parts_of_run);
+    let meters = || parts.iter().map(|(_, meter)| *meter);
+    DirectionResult {
+        under_way_ns: rate.map(|rate| (rate.from.as_ns(), rate.until.as_ns())),
+        bytes_per_second: rate.map(|rate| rate.mean),
+        half_width_bytes_per_second: rate.map(|rate| rate.half_width),
+        completed: meters().all(|meter| meter.delivered > 0),
+        intact: parts.iter().all(|(part, meter)| {
+            let is_compared = !(flow.is_disturbed && flow.is_read(*part));
+            meter.refused == 0 && (meter.intact || !is_compared)
+        }),
+        ..result
+    }
+}
+
+/// A flow with a duration is silent if nothing arrives for this part of it at its end, and for the interval of its requests.
+const SILENT_PART: u64 = 10;
 
 fn per_second(bytes: u64, fs: u64) -> f64 {
     bytes as f64 / (fs as f64 / 1e15)

@@ -64,6 +64,7 @@ pub(in crate::workload) fn load(
         }),
         window: flow.window,
         extent: match flow.amount {
+            _ if let Some(limit) = to.steady => MessageExtent::Until(start + limit * 2),
             Amount::Bytes(bytes) => MessageExtent::Bytes(bytes),
             Amount::Requests(count) => MessageExtent::Bytes(count.saturating_mul(message.size)),
             Amount::Lasting(span) => MessageExtent::Until(start + span),

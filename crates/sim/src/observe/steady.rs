@@ -1,0 +1,119 @@
+//! The end of a run that goes on until the rate of each of its flows in the steady state is known.
+
+use std::ops::Range;
+
+use kernel::{Span, Time};
+
+use super::series::{Sample, Series, columns_of_flows};
+use crate::meters::steady::{BATCHES, SteadyRate, SteadyRates};
+use crate::workload::PlannedWorkload;
+use crate::workload::flow::FlowPlan;
+
+/// Requests of a flow in a batch, at least, before the run ends: batches of fewer are not independent.
+const REQUESTS: u64 = 4;
+
+/// Slots in which all flows are under way before rates are looked at for the first time, and the part by which their number grows from one
+/// look to the next.
+const FIRST_LOOK: usize = 400;
+const GROWTH: f64 = 1.25;
+
+/// The samples of a run that goes on until its flows are measured.
+#[derive(Clone, Debug)]
+pub struct Steady {
+    /// The time at which the run ends in any case.
+    limit: Time,
+    /// The number of slots at the next look.
+    look_at: usize,
+    /// The interval of these slots.
+    interval: Span,
+    is_over: bool,
+}
+
+impl Steady {
+    /// A run that ends at `limit` at the latest.
+    pub fn new(limit: Time) -> Self {
+        Steady {
+            limit,
+            look_at: FIRST_LOOK,
+            interval: Span::ZERO,
+            is_over: false,
+        }
+    }
+
+    /// Whether each flow has been measured, or time is up.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes in that a sample was added to `usage`.
+    pub fn look(&mut self, usage: &Series, workloads: &[PlannedWorkload]) {
+        let samples = usage.samples();
+        let Some(last) = samples.last() else { return };
+        if last.at >= self.limit {
+            self.is_over = true;
+            return;
+        }
+        while self.interval < usage.interval() {
+            // The interval has doubled.
+            let is_first = self.interval == Span::ZERO;
+            self.interval = if is_first {
+                usage.interval()
+            } else {
+                self.interval * 2
+            };
+            self.look_at = if is_first {
+                self.look_at
+            } else {
+                self.look_at / 2
+            };
+        }
+        let begin = begin(samples, workloads).unwrap_or(samples.len());
+        let samples = &samples[begin..];
+        if samples.len() < self.look_at {
+            return;
+        }
+        self.look_at = (samples.len() as f64 * GROWTH) as usize;
+        let precise = |(one, columns): (&PlannedWorkload, _)| {
+            let request = one.workload.flow().map_or(1, FlowPlan::request);
+            let fewest = (request * REQUESTS * BATCHES as u64) as f64;
+            rate(samples, &columns).is_some_and(|rate| rate.is_precise() && rate.bytes() >= fewest)
+        };
+        self.is_over = columns_of_flows(workloads).all(precise);
+    }
+}
+
+/// The rates of all flows, and of both directions of those that have two.
+pub fn rates(samples: &[Sample], workloads: &[PlannedWorkload]) -> SteadyRates {
+    let begin = begin(samples, workloads).unwrap_or(samples.len());
+    let samples = &samples[begin..];
+    let mut all = Vec::new();
+    for (one, columns) in columns_of_flows(workloads) {
+        let parts = one.own.parts.clone();
+        all.push((parts.clone(), rate(samples, &columns)));
+        if columns.len() > 1 {
+            let each = parts.zip(columns);
+            all.extend(
+                each.map(|(part, column)| (part..part + 1, rate(samples, &(column..column + 1)))),
+            );
+        }
+    }
+    SteadyRates(all)
+}
+
+/// The rate of the bytes in some columns of the samples.
+fn rate(samples: &[Sample], columns: &Range<usize>) -> Option<SteadyRate> {
+    let end = |sample: &Sample| (sample.at, sample.delivered_of(columns));
+    let ends: Vec<(Time, u64)> = samples.iter().map(end).collect();
+    SteadyRate::of(&ends)
+}
+
+/// The first sample after bytes of each flow that has any have arrived, behind the first sample of all, whose slot may be shorter.
+fn begin(samples: &[Sample], workloads: &[PlannedWorkload]) -> Option<usize> {
+    let last = samples.last()?;
+    let all = columns_of_flows(workloads).map(|(_, columns)| columns);
+    let any: Vec<_> = all.filter(|own| last.delivered_of(own) > 0).collect();
+    let is_under_way = |sample: &Sample| any.iter().all(|own| sample.delivered_of(own) > 0);
+    let mut later = samples.iter().skip(1);
+    let found = later.position(|sample| !any.is_empty() && is_under_way(sample));
+    found.map(|place| place + 1)
+}

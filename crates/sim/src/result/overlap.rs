@@ -1,0 +1,72 @@
+//! The flows of a run that were not under way at the same time.
+
+use kernel::Time;
+use serde::Serialize;
+
+use crate::observe::series::{Sample, columns_of_flows};
+use crate::workload::{PlannedWorkload, Seen};
+
+/// Of the flows of a run, the one that ended first, and the one that had moved the least part of its bytes by then.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overlap {
+    /// The flow that ended first.
+    pub first: String,
+    /// Time of its end.
+    pub ended_ns: f64,
+    /// The flow that had moved the least part of its bytes by then.
+    pub other: String,
+    /// That part, by the samples of the run.
+    pub moved: f64,
+}
+
+/// Flows whose bytes had moved up to this part when the first one ended overlap.
+const MOST: f64 = 0.9;
+
+/// The flows that overlap least, if a flow had moved less than [`MOST`] of its bytes when another one ended.
+pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
+    let flows: Vec<_> = columns_of_flows(seen.workloads).collect();
+    let ended = flows
+        .iter()
+        .filter_map(|(one, _)| Some((end(one, seen)?, one)));
+    let (at, first) = ended.min_by_key(|(at, _)| *at)?;
+    let others = flows.iter().filter(|(one, _)| one.own != first.own);
+    let moved = others.filter_map(|(one, columns)| {
+        let all: u64 = seen.meters(&one.own).map(|part| part.delivered).sum();
+        let of = |sample: &Sample| sample.delivered_of(columns) as f64;
+        let until_then = value_at(samples, at, of, (seen.now, all as f64));
+        (all > 0).then(|| (until_then / all as f64, one))
+    });
+    let (moved, other) = moved.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (moved < MOST).then(|| Overlap {
+        first: first.id().to_owned(),
+        ended_ns: at.as_ns(),
+        other: other.id().to_owned(),
+        moved,
+    })
+}
+
+/// The time of the end of a flow, if it has ended.
+fn end(one: &PlannedWorkload, seen: &Seen<'_>) -> Option<Time> {
+    let is_over = seen.meters(&one.own).all(|part| part.is_closed());
+    let ends = seen.meters(&one.own).map(|part| part.ended);
+    ends.max().filter(|_| is_over)
+}
+
+/// A value that grows at `time`, in a straight line between two samples. `last` are the present time and the value at that time.
+fn value_at(
+    samples: &[Sample],
+    time: Time,
+    value: impl Fn(&Sample) -> f64,
+    last: (Time, f64),
+) -> f64 {
+    let place = samples.partition_point(|sample| sample.at <= time);
+    let point = |sample: &Sample| (sample.at, value(sample));
+    let before = place.checked_sub(1).map(|before| point(&samples[before]));
+    let (from, begin) = before.unwrap_or((Time::ZERO, 0.0));
+    let (until, end) = samples.get(place).map_or(last, point);
+    if until <= from {
+        return end;
+    }
+    let part = time.since(from).as_fs() as f64 / until.since(from).as_fs() as f64;
+    begin + (end - begin) * part.min(1.0)
+}

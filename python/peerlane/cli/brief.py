@@ -1,0 +1,65 @@
+"""The help of a command with many options: the beginning of each text, on two screens at most.
+
+`--help-all` and the page of the command line have all of it, as functions and options have it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FULL = "--help-all"
+WIDTH = 80
+_NAMES = 27
+"""Columns of the names of options; longer ones have a line of their own."""
+_PARAGRAPHS = 2
+_SENTENCE = re.compile(r"(?<=[^.])[.:;](?:\s|$)")
+"""The end of the first part of a text: a name such as FILE.py goes on."""
+
+
+class Brief(TyperCommand):
+    """A command whose help has the first paragraphs, and of each option the first sentence."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own click
+        """Writes the help."""
+        formatter.width = WIDTH
+        self.format_usage(ctx, formatter)
+        for paragraph in (self.help or "").split("\n\n")[:_PARAGRAPHS]:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(_plain(paragraph))
+        with formatter.section("Options"):
+            formatter.write_dl(list(self._rows(ctx)), col_max=_NAMES)
+        formatter.write_paragraph()
+        formatter.write_text(
+            f"Each option in full, and what is printed: peerlane {self.name} {FULL}, or"
+            " docs/guide/commands.md"
+        )
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        """Prints all of the help if that is wanted."""
+        if FULL in args:
+            super().format_help(ctx, ctx.make_formatter())
+            ctx.exit()
+        return list(super().parse_args(ctx, args))
+
+    def _rows(self, ctx: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as above
+        for one in self.get_params(ctx):
+            text = _SENTENCE.split(getattr(one, "help", None) or "", maxsplit=1)[0]
+            yield f"{_name(one)}{' ...' * getattr(one, 'multiple', False)}", _plain(text)
+
+
+def _name(one: Any) -> str:  # noqa: ANN401 - a parameter of typer's own click
+    if one.param_type_name == "argument":
+        return str(one.metavar)
+    name = " / ".join((", ".join(one.opts), *one.secondary_opts))
+    return f"{name} {one.metavar}" if one.metavar and not one.is_flag else name
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")

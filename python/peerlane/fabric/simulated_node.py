@@ -1,0 +1,152 @@
+"""A host or a device of a simulation, on behalf of which a program outside acts."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+from peerlane.fabric.vector import Vector
+from peerlane.programs.host_thread import HostThread
+
+if TYPE_CHECKING:
+    from peerlane.fabric.accesses import Accesses
+    from peerlane.programs.access import Access
+    from peerlane.programs.host_thread import Machine
+
+
+class SimulatedNode:
+    """A host or a device of a simulation: `Simulation.node`.
+
+    Some methods are for hosts alone, and some for devices alone. Each raises `ValueError` if the
+    simulation has no node of this name, or the node is of another kind.
+    """
+
+    def __init__(self, name: str, simulation: Machine, accesses: Accesses) -> None:
+        self.name = name
+        self._simulation = simulation
+        self._accesses = accesses
+
+    def __repr__(self) -> str:
+        return f"<SimulatedNode {self.name}>"
+
+    @property
+    def _core(self) -> _core.Simulation:
+        return self._simulation.core
+
+    def read(self, address: int, length: int) -> bytes:
+        """Reads `length` bytes as this node, running until the last completion is back.
+
+        Raises:
+            RuntimeError: The fabric answered with an error, such as an unsupported request.
+        """
+        return self._core.read(self.name, address, length)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Posts a memory write of this node; time does not pass until the next run."""
+        self._core.write(self.name, address, data)
+
+    def begin_read(self, address: int, length: int) -> Access[bytes]:
+        """Begins to read `length` bytes, 1 byte to 1 GiB, as a host or a `dma` device.
+
+        Time does not pass, so that many accesses can be in flight; only the first one waits until
+        the links are up. `Simulation.wait` and other methods let time pass.
+
+        Raises:
+            ValueError: The node makes no requests, or `length` is not possible.
+        """
+        return self._accesses.begin_read(self._simulation, self.name, address, length)
+
+    def begin_write(self, address: int, data: bytes) -> Access[bytes]:
+        """Begins to write `data` as a host or a `dma` device; it ends when the last byte arrives.
+
+        Raises:
+            ValueError: The node makes no requests, or there is no data.
+        """
+        return self._accesses.begin_write(self._simulation, self.name, address, data)
+
+    def memory(self, address: int, length: int) -> bytes:
+        """The bytes of the node at a bus address, without simulating anything."""
+        return self._core.memory(self.name, address, length)
+
+    def fill(self, address: int, data: bytes) -> None:
+        """Puts bytes into the memory of the node at a bus address without simulating anything."""
+        self._core.fill(self.name, address, data)
+
+    def allocate(self, size: int, alignment: int = 4096) -> int:
+        """The address of `size` bytes of the memory of a host that nobody else uses.
+
+        Raises:
+            ValueError: The host has no `size` contiguous bytes left.
+        """
+        return self._core.allocate(self.name, size, alignment)
+
+    def free(self, address: int, size: int) -> None:
+        """Frees the `size` bytes of a host that were allocated at `address`, together and once.
+
+        Raises:
+            ValueError: They are not allocated, or more or fewer bytes are.
+        """
+        self._core.free(self.name, address, size)
+
+    def config_read(self, function: str, offset: int, *, size: int = 4) -> int:
+        """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
+
+        The processor of the host sends a configuration request, and time passes until its
+        completion is back. If nobody answers, the value is all ones.
+
+        Raises:
+            ValueError: `function` or `offset` name no register.
+        """
+        return self._core.config_read(self.name, function, offset, size)
+
+    def config_write(self, function: str, offset: int, value: int, *, size: int = 4) -> None:
+        """Writes `size` bytes of a configuration space, as `config_read` reads them."""
+        self._core.config_write(self.name, function, offset, value, size)
+
+    def interrupts(self) -> dict[int, int]:
+        """The interrupts that reached a host and that no driver of the scenario waits for.
+
+        Each entry is the data of the message, as in the MSI capability of its function, and the
+        number of times that it came since the last call.
+        """
+        return self._core.interrupts(self.name)
+
+    def window(self, to: str) -> int:
+        """The address at which a host sees the addresses of another host, or of an I/O port.
+
+        A store of the host to `window(to) + address` is a store to `address` of `to`, which may be
+        the host itself.
+
+        Raises:
+            ValueError: No network interface controllers (`nic`) of both share a controller.
+        """
+        return self._core.window(self.name, to)
+
+    def thread(self) -> HostThread:
+        """A new thread of a host, driven from outside.
+
+        There may be more threads than cores: a thread has one only while it loads, stores or works.
+        """
+        return HostThread(self._simulation, self.name, _core.HostThread(self._core, self.name))
+
+    def vector(self, number: int, function: int = 0) -> Vector:
+        """Where an MSI-X vector of a device is, for software of one's own that masks it.
+
+        Args:
+            number: The vector, from 0, of a device with `msix_vectors`.
+            function: The function; 0 is the physical one, and virtual functions follow.
+
+        Raises:
+            ValueError: There is no such function or vector.
+        """
+        try:
+            return Vector(*self._core.vector(self.name, index(number), index(function)))
+        except TypeError:
+            right = "give whole numbers"
+            raise TypeError(f"{number!r} of function {function!r} is no vector; {right}") from None
+        except OverflowError:
+            message = (
+                f"{self.name} has no vector {number} of function {function}; count both from 0"
+            )
+            raise ValueError(message) from None
