@@ -23,7 +23,7 @@ def refuse_misspelt(model: type, base: type, interface: Iterable[str]) -> None:
     missing = [key for key in interface if getattr(model, key) is getattr(base, key)]
     own = [key for key, one in vars(model).items() if not isinstance(one, Parameter)]
     for key in own:
-        if key in missing or key.startswith("_"):
+        if key.startswith("_"):
             continue
         for meant in get_close_matches(key.lower(), missing, 1, NEAR):
             right = f"did you mean {meant!r}? If not, begin the name with _"
