@@ -211,7 +211,7 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
         thread.run(thread.store(0, b"ab"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="'0x10' is not an address; give a whole number"):
         thread.run(thread.load("0x10"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"give a whole number, such as simulation.vector\(DEVICE"):
+    with pytest.raises(TypeError, match=r"give a whole number, such as simulation.node\(DEVICE"):
         thread.run(thread.interrupt("d"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="one program is given; give a list of programs, or use"):
         run_programs(simulation(), work := thread.work(5))  # type: ignore[arg-type]

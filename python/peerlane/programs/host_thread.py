@@ -132,7 +132,7 @@ class HostThread:
     async def interrupt(self, message: int) -> None:
         """Sleeps in a system call until an interrupt with this message comes."""
         if not hasattr(message, "__index__"):
-            right = "give a whole number, such as simulation.vector(DEVICE, NUMBER).message"
+            right = "give a whole number, such as simulation.node(DEVICE).vector(NUMBER).message"
             raise TypeError(f"the message of an interrupt is {message!r}; {right}")
         await self.system_call()
         wait = Wait(self._host, self.now_ns, message)
