@@ -70,7 +70,8 @@ def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
         each
         for each in useful
         if not any(
-            set(other.lifting.keys) < set(each.lifting.keys) and each.gain < _FAR_MORE * other.gain
+            set(other.what_if.changes) < set(each.what_if.changes)
+            and each.gain < _FAR_MORE * other.gain
             for other in useful
         )
     ]
