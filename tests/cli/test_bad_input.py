@@ -119,6 +119,7 @@ def test_a_wrong_filter(
     ("arguments", "words"),
     [
         (["fly"], ["fly"]),
+        (["run", ""], ["the name of the scenario is empty; write a file"]),
         (["run", "x.toml", "--sed", "1"], ["--sed"]),
         (["run", "x.toml", "--seed", "-1"], ["-1 is out of range; write one from 0 to 92233720"]),
         (["run", "x.toml", "--seed", f"{1 << 63}"], ["--seed", "write one from 0 to 92233720"]),
@@ -146,7 +147,7 @@ def test_a_wrong_filter(
         (["bench", "network", "--hops", HUGE], ["--hops"]),
         (
             ["bench", "network", "--sides", "2", "--hops", "1", "--repeat", "1"],
-            ["2 x 2 routers", "write more hops"],
+            ["2 x 2 routers", "write more, such as --hops"],
         ),
         (["bench", "messages", "--size", HUGE], ["--size"]),
         (["bench", "devices", "--accesses", HUGE], ["--accesses"]),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import ValidationError
 
 from conftest import PAIR
-from peerlane import Collection, RunResult, Simulation
+from peerlane import Collection, RunResult, SimulatedNode, Simulation
+from peerlane.fabric.moved import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,3 +206,35 @@ def test_a_node_that_is_not_there_is_offered_the_nearest() -> None:
     ):
         with pytest.raises(ValueError, match=r'no node "hots" .*; did you mean "host"'):
             access()
+
+
+def test_a_seed_has_the_range_that_it_has_in_a_scenario() -> None:
+    assert Simulation(PAIR, seed=2**63 - 1).result().seed == 2**63 - 1
+    for seed in (-1, 2**63):
+        with pytest.raises(ValueError, match=f"{seed} is not a seed; give 0 to 0x7fffffffffffffff"):
+            Simulation(PAIR, seed=seed)
+    with pytest.raises(TypeError, match="'7' is not a seed; give a whole number"):
+        Simulation(PAIR, seed="7")  # type: ignore[arg-type]
+
+
+def test_a_method_that_nodes_have_now_is_found_by_its_former_name() -> None:
+    simulation: Any = Simulation(PAIR)
+    for former, now in MOVED.items():
+        assert callable(getattr(SimulatedNode, now)), former
+    with pytest.warns(DeprecationWarning, match=r"write Simulation.node\(NODE\).allocate\(...\)"):
+        address = simulation.node("h0").allocate(4096)
+    assert address == Simulation(PAIR).node("h0").allocate(4096)
+    with pytest.raises(AttributeError, match="a Simulation has no attribute 'alocate'"):
+        simulation.alocate("h0", 4096)
+
+
+def test_a_path_is_no_text_of_a_scenario() -> None:
+    with pytest.raises(ValueError, match=r"'pair.toml' is the name of a file; .* Simulation.open"):
+        Simulation("pair.toml")
+    with pytest.raises(TypeError, match=r"PosixPath\('pair.toml'\) is no scenario; give its text"):
+        Simulation(Path("pair.toml"))  # type: ignore[arg-type]
+
+
+def test_a_capture_has_a_path() -> None:
+    with pytest.raises(TypeError, match=r"expected str, bytes or os.PathLike object"):
+        Simulation(PAIR).capture("pcap", None)  # type: ignore[arg-type]

@@ -94,6 +94,18 @@ def test_an_exception_ends_with_the_line_of_the_model_after_what_was_measured(
     assert (tmp_path / "kept.pcap").stat().st_size > 0
 
 
+def test_repeated_runs_that_all_fail_have_no_table(peerlane: Run) -> None:
+    ran = peerlane(*RUN, "--set", "devices.ssd.depth=9", "--repeat", "2")
+    assert (ran.status, ran.out) == (1, "own: 2 runs, seeds 1 to 2; no run gave numbers\n")
+
+
+def test_a_model_that_no_device_has_is_a_warning(peerlane: Run) -> None:
+    ran = peerlane(*RUN, "--model", "sdd=ssd.py")
+    assert ran.status == 0
+    right = 'write model = "sdd" in the section of a device'
+    assert f"--model sdd: no device of the scenario has this model; {right}" in ran.err
+
+
 @pytest.mark.parametrize(
     ("option", "why"),
     [

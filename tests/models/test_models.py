@@ -348,7 +348,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         ("name = Parameter('x')", "name is an attribute of every device; give the parameter"),
         ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
         ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
-        ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number of 16 bits"),
+        ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number from 0 to 0xffff"),
         ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
         ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
         ("tags = 1000", "1000 tags are not possible; write 1 to 768"),

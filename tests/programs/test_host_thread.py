@@ -207,8 +207,15 @@ def test_a_value_that_has_more_bytes_is_refused() -> None:
         thread.run(thread.store(0, 0x1FF, 1))
     with pytest.raises(ValueError, match=r"is not a number of 4 bytes; give value % \(1 << 32\)"):
         thread.run(thread.store(0, -1, 4))
-    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
-        thread.run(thread.store(0, 1.5))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"the value is b'ab'; give a whole number, such as int.fr"):
+        thread.run(thread.store(0, b"ab"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="'0x10' is not an address; give a whole number"):
+        thread.run(thread.load("0x10"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"give a whole number, such as simulation.node\(DEVICE"):
+        thread.run(thread.interrupt("d"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="one program is given; give a list of programs, or use"):
+        run_programs(simulation(), work := thread.work(5))  # type: ignore[arg-type]
+    work.close()
 
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:

@@ -28,7 +28,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use kernel::{Quantity, Span, Time, Value};
 use models::DeviceModel;
-use numbers::{Address, Data, Events, Length, Offset, Register, span};
+use numbers::{Address, Data, Events, Length, Offset, Register, Seed, span};
 use progress::Progress;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -156,11 +156,12 @@ impl Simulation {
         py: Python<'_>,
         text: &str,
         source: &str,
-        seed: Option<u64>,
+        seed: Option<Seed>,
         models: Vec<PyRef<'_, DeviceModel>>,
     ) -> PyResult<Self> {
         let models = models::models(&models)?;
-        let simulation = py.detach(|| sim::Simulation::read_with(text, source, seed, &models));
+        let simulation = py
+            .detach(|| sim::Simulation::read_with(text, source, seed.map(|seed| seed.0), &models));
         Self::made(simulation)
     }
 
@@ -174,12 +175,13 @@ impl Simulation {
         py: Python<'_>,
         scenario: &scenario::Scenario,
         settings: Option<String>,
-        seed: Option<u64>,
+        seed: Option<Seed>,
         models: Vec<PyRef<'_, DeviceModel>>,
     ) -> PyResult<Self> {
         let models = models::models(&models)?;
         let written = &scenario.0;
-        let simulation = py.detach(|| sim::Simulation::of(written, seed, &models));
+        let simulation =
+            py.detach(|| sim::Simulation::of(written, seed.map(|seed| seed.0), &models));
         Self::made(simulation.map_err(|error| ::scenario::ScenarioError {
             with: settings,
             ..error
@@ -384,8 +386,8 @@ impl Simulation {
         Ok(PyBytes::new(py, &bytes.map_err(access_error)?))
     }
 
-    fn fill(&self, node: &str, address: Address, data: &[u8]) -> PyResult<()> {
-        let filled = self.idle()?.0.fill(node, address.0, data);
+    fn fill(&self, node: &str, address: Address, data: Data) -> PyResult<()> {
+        let filled = self.idle()?.0.fill(node, address.0, &data.0);
         filled.map_err(access_error)
     }
 

@@ -3,13 +3,14 @@
 use std::fmt::Display;
 
 use kernel::Span;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use sim::scenario::advice;
 
 /// Declares whole numbers from 0 on.
 macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident($type:ty) is $what:literal;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident($type:ty) is $what:literal, $most:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $name(pub $type);
@@ -18,28 +19,34 @@ macro_rules! numbers {
             type Error = PyErr;
 
             fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-                let number = given.extract().map(Self);
-                number.map_err(|error| refused(&given, error, $what, u64::from(<$type>::MAX)))
+                let most: $type = $most;
+                let number = given.extract::<$type>().ok().filter(|number| *number <= most);
+                number.map(Self).ok_or_else(|| refused(&given, $what, u64::from(most)))
             }
         }
     )+};
 }
 
 numbers! {
-    Address(u64) is "an address";
-    Length(u64) is "a number of bytes";
-    Offset(u64) is "the offset of a register";
-    Register(u32) is "the value of a register of 4 bytes";
-    Message(u32) is "the message of an interrupt";
-    Events(u64) is "a number of events";
+    Address(u64) is "an address", u64::MAX;
+    Length(u64) is "a number of bytes", u64::MAX;
+    Offset(u64) is "the offset of a register", u64::MAX;
+    Register(u32) is "the value of a register of 4 bytes", u32::MAX;
+    Message(u32) is "the message of an interrupt", u32::MAX;
+    Events(u64) is "a number of events", u64::MAX;
+    /// The seed of a run, as a scenario has it.
+    Seed(u64) is "a seed", i64::MAX as u64;
 }
 
 /// The error of a number that does not fit, or of what is no number.
-fn refused(given: &Bound<'_, PyAny>, error: PyErr, what: &str, most: u64) -> PyErr {
-    if !error.is_instance_of::<PyOverflowError>(given.py()) {
-        return error;
+fn refused(given: &Bound<'_, PyAny>, what: &str, most: u64) -> PyErr {
+    if given.is_instance_of::<PyInt>() {
+        return PyValueError::new_err(format!("{given} is not {what}; give 0 to {most:#x}"));
     }
-    PyValueError::new_err(format!("{given} is not {what}; give 0 to {most:#x}"))
+    let shown = given
+        .repr()
+        .map_or_else(|_| "this".to_owned(), |shown| shown.to_string());
+    PyTypeError::new_err(format!("{shown} is not {what}; give a whole number"))
 }
 
 /// A time in nanoseconds; `what` is what it is for, such as "to wait".

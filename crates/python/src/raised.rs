@@ -55,7 +55,7 @@ pub fn described(py: Python<'_>, error: &PyErr) -> String {
     let text = text.trim_end().trim_end_matches(':');
     let place = || -> PyResult<Option<String>> {
         let module = py.import("peerlane.programs.place")?;
-        let place = module.call_method1("raised_at", (error.value(py),))?;
+        let place = module.call_method1("raised_at", (error.traceback(py),))?;
         place.extract()
     };
     match place() {

@@ -29,7 +29,7 @@ def _print_callers(error: BaseException) -> None:
     """Prints the traceback above the line that failed, without the frames of Peerlane."""
     told = traceback.TracebackException.from_exception(error)
     own = [frame for frame in told.stack if not is_own(frame.filename)]
-    failed = raised_at(error) or ""
+    failed = raised_at(error.__traceback__) or ""
     places = [failed.startswith(f"{one.filename}:{one.lineno} ") for one in own]
     callers = own[: len(own) - 1 - places[::-1].index(True)] if any(places) else own
     if not callers and error.__cause__ is None and error.__context__ is None:

@@ -35,6 +35,8 @@ def scenario_text(file: str) -> tuple[str, str]:
         OSError: The file cannot be read.
         ScenarioError: It is not there, is empty, too long, or is not text.
     """
+    if not file:
+        raise ScenarioError("the name of the scenario is empty; write a file, or a shipped name")
     if file == "-":
         return scenario_of(sys.stdin.buffer, "standard input"), "standard input"
     if shipped.is_shipped(file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING
 
 from peerlane import _core
@@ -140,7 +141,10 @@ class SimulatedNode:
             ValueError: There is no such function or vector.
         """
         try:
-            return Vector(*self._core.vector(self.name, number, function))
+            return Vector(*self._core.vector(self.name, index(number), index(function)))
+        except TypeError:
+            right = "give whole numbers"
+            raise TypeError(f"{number!r} of function {function!r} is no vector; {right}") from None
         except OverflowError:
             message = (
                 f"{self.name} has no vector {number} of function {function}; count both from 0"

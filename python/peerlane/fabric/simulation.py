@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from operator import index
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, get_args
 
@@ -14,6 +15,7 @@ from peerlane import _core
 from peerlane.fabric.accesses import Accesses
 from peerlane.fabric.expecting import expected, judged
 from peerlane.fabric.filter import EVERYTHING, Filter
+from peerlane.fabric.moved import moved
 from peerlane.fabric.scenario_warning import ScenarioWarning
 from peerlane.fabric.silence import silence
 from peerlane.fabric.simulated_node import SimulatedNode
@@ -84,6 +86,7 @@ class Simulation:
         settings: str = "",
         models: Mapping[str, Source] | None = None,
     ) -> None:
+        _refuse_file(text)
         with devices_made() as self._devices:
             if isinstance(text, str):
                 self._core = _core.Simulation(text, source, seed, all_models(models))
@@ -203,7 +206,7 @@ class Simulation:
         if form not in get_args(Capture):
             right = f"write {', '.join(get_args(Capture))}"
             raise ValueError(f"{form!r} is no form of captures; {right}")
-        self._core.capture(form, str(path), only.parts())
+        self._core.capture(form, fspath(path), only.parts())
 
     def sample(self, *, every: str | float) -> float:
         """Samples rates and queue lengths from now on; returns the interval in nanoseconds.
@@ -288,6 +291,12 @@ class Simulation:
     def node(self, name: str) -> SimulatedNode:
         """A host or device: its accesses, its memory, its interrupts, and threads of a host."""
         return SimulatedNode(name, self, self._accesses)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """A method that is one of nodes now."""
+            return moved(self, name)
 
     def collect(self) -> None:
         """Gives the accesses that have ended their outcomes."""
@@ -378,6 +387,20 @@ class Simulation:
     def result(self) -> RunResult:
         """The measurements up to now."""
         return judged(RunResult.from_json(self._core.result()), self._expectations)
+
+
+def _refuse_file(text: object) -> None:
+    """Refuses the path of a scenario where its text belongs.
+
+    Raises:
+        TypeError: It is neither a text nor one that was parsed.
+        ValueError: It is the name of a file.
+    """
+    right = "give its text, or read the file by Simulation.open"
+    if not isinstance(text, str | _core.Scenario):
+        raise TypeError(f"{text!r} is no scenario; {right}")
+    if isinstance(text, str) and text.endswith(".toml") and "\n" not in text:
+        raise ValueError(f"{text!r} is the name of a file; {right}")
 
 
 _MOST_THREADS = 1 << 20

@@ -411,6 +411,9 @@ def declaration(
         ValueError: The class is not what a model must be; the message says what to write.
     """
     own = model.__name__
+    named: object = model.name
+    if not isinstance(named, str | Parameter | None):
+        raise ValueError(f'{own}.name is {named!r}; write a text, such as "copier"')  # noqa: TRY004 - as below
     for method, arguments in CALLS.items():
         found = getattr(model, method)
         right = f"def {method}({', '.join(('self', *arguments))})"
@@ -464,7 +467,8 @@ def _help(model: type[Device]) -> str:
 def _number(own: str, model: type[Device], key: str, bits: int) -> int:
     value = getattr(model, key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
-        raise ValueError(f"{own}.{key} is {value!r}; write a whole number of {bits} bits")
+        right = f"write a whole number from 0 to {(1 << bits) - 1:#x}"
+        raise ValueError(f"{own}.{key} is {value!r}; {right}")
     return value
 
 

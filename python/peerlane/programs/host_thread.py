@@ -131,6 +131,9 @@ class HostThread:
 
     async def interrupt(self, message: int) -> None:
         """Sleeps in a system call until an interrupt with this message comes."""
+        if not hasattr(message, "__index__"):
+            right = "give a whole number, such as simulation.node(DEVICE).vector(NUMBER).message"
+            raise TypeError(f"the message of an interrupt is {message!r}; {right}")
         await self.system_call()
         wait = Wait(self._host, self.now_ns, message)
         await self._done(lambda: self._core.begin_interrupt(message), wait)
@@ -176,6 +179,9 @@ def number_bytes(value: int, length: int) -> bytes:
         TypeError: It is no whole number.
         ValueError: The number has more bytes, or is negative.
     """
+    if not hasattr(value, "__index__"):
+        right = 'give a whole number, such as int.from_bytes(data, "little")'
+        raise TypeError(f"the value is {value!r}; {right}")
     value = index(value)
     try:
         return value.to_bytes(length, "little")
@@ -201,6 +207,8 @@ class _Done:
 
 
 def _check(programs: Sequence[object]) -> None:
+    if hasattr(programs, "send"):
+        raise TypeError("one program is given; give a list of programs, or use HostThread.run")
     for number, program in enumerate(programs):
         if not hasattr(program, "send"):
             right = "give the call of an async function, such as thread.run(driver())"
@@ -231,8 +239,8 @@ def run_programs(
         TypeError: A program is not the call of an async function, or awaits something else.
         ValueError: A program is given twice, or awaits something of another simulation.
     """
+    _check(programs)
     started = programs if watch is None else [*programs, watch]
-    _check(started)
     running = _Running(simulation, started)
     try:
         for number in range(len(started)):

@@ -9,7 +9,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, TracebackType
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
@@ -28,12 +28,12 @@ def _is_foreign(file: str) -> bool:
     return file.startswith((_LIBRARY, "<")) or "site-packages" in file
 
 
-def raised_at(error: BaseException) -> str | None:
-    """The last line of the user that an exception went through: its file, number and text.
+def raised_at(traceback: TracebackType | None) -> str | None:
+    """The last line of the user in the traceback of an exception: its file, number and text.
 
     It is a line of another package only if there is none in a file of the user.
     """
-    lines = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    lines = [(frame.f_code, line) for frame, line in walk_tb(traceback)]
     lines = [one for one in lines if not is_own(one[0].co_filename)]
     users = [one for one in lines if not _is_foreign(one[0].co_filename)]
     return next((_shown(*one) for one in reversed(users or lines)), None)

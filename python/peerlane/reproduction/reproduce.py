@@ -187,8 +187,8 @@ def figure_of(system: str, only: str | None) -> str | None:
 def _known(what: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        meant = f"did you mean {near}? " if (near := nearest(name, known)) else ""
-        raise UnknownNameError(f"there is no {what} {name!r}; {meant}There are {', '.join(known)}")
+        meant = f"did you mean {near}? There" if (near := nearest(name, known)) else "there"
+        raise UnknownNameError(f"there is no {what} {name!r}; {meant} are {', '.join(known)}")
 
 
 def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, float]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from peerlane.figures.metrics import Scalar
     from peerlane.varying.work import SweepPoint
 
-_MOST_SEED = 2**64 - 1
+_MOST_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ def repeated(outcome: Repeated) -> RenderableType:
         )
     seeds = [run.seed for run in outcome.runs]
     title = f"{outcome.name}: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}"
+    if not outcome.values:
+        return Text(f"{title}; no run gave numbers", "bold")
     if outcome.is_fixed:
         why = "no random event happened in these runs"
         if not outcome.is_random:

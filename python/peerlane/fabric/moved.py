@@ -1,0 +1,60 @@
+"""Methods of `Simulation` that are methods of its nodes now, by their former names."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from peerlane.fabric.simulated_node import SimulatedNode
+
+MOVED = {
+    "host_thread": "thread",
+    **{
+        name: name
+        for name in (
+            "read",
+            "write",
+            "begin_read",
+            "begin_write",
+            "memory",
+            "fill",
+            "allocate",
+            "free",
+            "config_read",
+            "config_write",
+            "interrupts",
+            "window",
+            "vector",
+        )
+    },
+}
+"""The former names, and the names of the methods of a node."""
+
+
+class Nodes(Protocol):
+    """The part of `peerlane.Simulation` that has its nodes."""
+
+    def node(self, name: str) -> SimulatedNode:
+        """The node of this name."""
+
+
+def moved(nodes: Nodes, name: str) -> Callable[..., Any]:
+    """A method by its former name, whose first argument is the name of a node.
+
+    Warns:
+        DeprecationWarning: It is one.
+
+    Raises:
+        AttributeError: There is no such method.
+    """
+    if name not in MOVED:
+        message = f"a Simulation has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=nodes)
+    now = MOVED[name]
+    right = f"write Simulation.node(NODE).{now}(...)"
+    message = f"Simulation.{name}(NODE, ...) has moved; {right}"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return lambda node, *arguments, **options: getattr(nodes.node(node), now)(*arguments, **options)
