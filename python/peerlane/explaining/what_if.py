@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
 from peerlane.dotted import join_path
+from peerlane.explaining.choice import (
+    Tried,
+    cost,
+    first_of,
+    gains,
+    in_vain,
+    is_elsewhere,
+    is_upgrade,
+    settled,
+    worth,
+)
 from peerlane.explaining.lifting import TRANSLATION, Lifting, liftings, of_limit
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
@@ -26,7 +37,7 @@ from peerlane.results.explanation import is_natural, made
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from peerlane._core import Scenario
@@ -42,22 +53,6 @@ _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
 _SHARED = ("wire", "memory", "socket")
 """Limits that flows share, so that each is run alone, too."""
 
-_LEAST_GAIN = 0.01
-"""Rates that grow by a smaller share are the same: the key that was lifted does not limit."""
-
-_WORTH_A_WORD = 1.05
-"""Rates that grow as many times name a place that limits no flow."""
-
-_EQUAL = 0.85
-"""Of changes that gain this part of the most, the one that costs least comes first."""
-
-_HALF = 0.5
-_MEND = 0.05
-"""Parts of the most that are gained, from which on a setting, or a mend, comes first."""
-
-_FAR_MORE = 1.5
-"""Of several keys together, the gain beside the gain of one of them that is worth the others."""
-
 _LEAST_SHARE = 0.1
 """Share of the time of a flow from which on a place is looked at that does not limit the flow."""
 
@@ -66,23 +61,6 @@ _MOST_LINKS = 4
 _MOST_ALONE = 3
 MOST_LIFTED = 8
 """Bottlenecks whose limits are lifted, unless each is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """A run with keys set otherwise."""
-
-    lifting: Lifting
-    step: int
-    settings: Mapping[str, Value]
-    what_if: WhatIf
-    gain: float
-    """Bytes a second that all flows gain together."""
-
-    @property
-    def next(self) -> Cause | None:
-        """The limit of most flows."""
-        return self.what_if.next[0] if self.what_if.next else None
 
 
 _Found = tuple[tuple[int, float], Bottleneck]
@@ -152,7 +130,7 @@ class Case:
         found = self._merged([*limits, *found[len(limiting) :]])
         found.sort(key=lambda each: each[0], reverse=True)
         return [
-            *_settled([one for _, one in found], {one.causes for _, one in limits}),
+            *settled([one for _, one in found], {one.causes for _, one in limits}),
             *limiting[most:],
         ]
 
@@ -175,7 +153,7 @@ class Case:
         alone: list[_Found] = []
         for each in found:
             steps = each[1].steps
-            if steps and _is_elsewhere(steps[0].changes):
+            if steps and is_elsewhere(steps[0].changes):
                 groups.setdefault(steps[0].changes, []).append(each)
             else:
                 alone.append(each)
@@ -222,7 +200,7 @@ class Case:
     def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
         """A bottleneck with its steps, and what they are worth, in bytes a second."""
         one = replace(one, alone=self._alone(one))
-        found: list[_Tried] = []
+        found: list[Tried] = []
         refused: list[str] = []
         lifts = [each for each in liftings(self._present, one) if each.values]
         for lift in lifts:
@@ -230,18 +208,18 @@ class Case:
                 found.append(self._further(one, self._tried(one, lift)))
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
-        useful = [each for each in found if each.gain > 0 and _gains(each.what_if.rates, one.rates)]
-        useful.sort(key=_worth)
-        in_vain = [each for each in found if each not in useful]
-        if in_vain:
-            refused.append(_in_vain(in_vain, one))
+        useful = [each for each in found if each.gain > 0 and gains(each.what_if.rates, one.rates)]
+        useful.sort(key=worth)
+        useless = [each for each in found if each not in useful]
+        if useless:
+            refused.append(in_vain(useless, one))
         if not useful:
             if not refused:
                 refused.append("no key of the scenario lifts it")
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
-        first = _first(useful, lifts)
+        first = first_of(useful, lifts)
         instead = [each for each in useful if each is not first]
-        steps = self._steps(one, first, sorted(instead, key=_cost(lifts)))
+        steps = self._steps(one, first, sorted(instead, key=cost(lifts)))
         lifted = replace(
             one,
             steps=tuple(each.what_if for each in steps),
@@ -250,7 +228,7 @@ class Case:
         )
         return self._value(one, first), lifted
 
-    def _value(self, one: Bottleneck, best: _Tried | None) -> tuple[int, float]:
+    def _value(self, one: Bottleneck, best: Tried | None) -> tuple[int, float]:
         """What lifting a bottleneck is worth, for the order of several.
 
         Flows that do what their device can come last. A faster part costs more than a setting, and
@@ -259,14 +237,14 @@ class Case:
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
             return (1 if one.kind == "wire" and not is_own else -1), 0.0
-        if is_own and (best.lifting.is_part or _is_upgrade(best.lifting)):
+        if is_own and (best.lifting.is_part or is_upgrade(best.lifting)):
             return 0, best.gain
         is_slot = is_natural(one, self._ends, ())
         return 2, best.gain * (0.5 if best.lifting.is_part or is_slot else 1.0)
 
     def _tried(
-        self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: _Tried | None = None
-    ) -> _Tried:
+        self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: Tried | None = None
+    ) -> Tried:
         """A run with a step of a lifting, and with the changes of an earlier run.
 
         Raises:
@@ -284,15 +262,15 @@ class Case:
             rates=Rates.of(flow.bytes_per_second for flow in flows),
             next=next_limits(flow.limit for flow in flows),
         )
-        return _Tried(lift, step, settings, what_if, _total(after) - _total(self._before))
+        return Tried(lift, step, what_if, _total(after) - _total(self._before))
 
-    def _further(self, one: Bottleneck, tried: _Tried) -> _Tried:
+    def _further(self, one: Bottleneck, tried: Tried) -> Tried:
         """A faster link, and with it the links behind it that are just as slow."""
         while (
             tried.next is not None
             and tried.next.kind == one.kind == "wire"
             and tried.next not in one.causes
-            and not _gains(tried.what_if.rates, one.rates)
+            and not gains(tried.what_if.rates, one.rates)
             and len(tried.lifting.keys) < _MOST_LINKS
         ):
             lift = tried.lifting
@@ -307,7 +285,7 @@ class Case:
             tried = self._tried(one, both)
         return tried
 
-    def _steps(self, one: Bottleneck, first: _Tried, others: Sequence[_Tried]) -> list[_Tried]:
+    def _steps(self, one: Bottleneck, first: Tried, others: Sequence[Tried]) -> list[Tried]:
         """The first change, and more of it and of others until the limit is at another place."""
         steps = [first]
         left = [*others]
@@ -326,7 +304,7 @@ class Case:
                     found = self._tried(one, lift, step, last)
                 except ScenarioError:
                     continue
-                if _gains(found.what_if.rates, last.what_if.rates):
+                if gains(found.what_if.rates, last.what_if.rates):
                     steps.append(found)
                     break
             else:
@@ -389,96 +367,3 @@ def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -
 
 def _total(explanation: Explanation) -> float:
     return Rates.of(flow.bytes_per_second for flow in explanation.flows).total
-
-
-def _gains(after: Rates, before: Rates) -> bool:
-    return after.total > (1 + _LEAST_GAIN) * before.total
-
-
-def _worth(tried: _Tried) -> tuple[bool, float]:
-    """The order of changes: those that need no other part first, and what helps most."""
-    return tried.lifting.is_part, -tried.gain
-
-
-def _is_upgrade(lift: Lifting) -> bool:
-    """Whether a device needs another link, or its flow another pace."""
-    return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
-
-
-def _first(useful: Sequence[_Tried], lifts: Sequence[Lifting]) -> _Tried:
-    """The change that helps most; of several that help about as much, the one that costs least.
-
-    A mend or a setting comes before what costs more and helps more. Several keys together come
-    first only if they help far more than one of them.
-    """
-    single = [
-        each
-        for each in useful
-        if not any(
-            set(other.lifting.keys) < set(each.lifting.keys) and each.gain < _FAR_MORE * other.gain
-            for other in useful
-        )
-    ]
-    most = single[0].gain
-    mends = [each for each in single if each.lifting.is_mend and each.gain >= _MEND * most]
-    settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
-    pool = mends or settings or single
-    best = pool[0]
-    equal = [
-        each
-        for each in pool
-        if each.lifting.is_part == best.lifting.is_part and each.gain >= _EQUAL * best.gain
-    ]
-    return min(equal, key=_cost(lifts))
-
-
-def _cost(lifts: Sequence[Lifting]) -> Callable[[_Tried], tuple[bool, int]]:
-    """The order of changes by what they cost: a setting, a slot, a part."""
-    place = {lift.keys[0]: number for number, lift in reversed(list(enumerate(lifts)))}
-    return lambda each: (each.lifting.is_part, place[each.lifting.keys[0]])
-
-
-def _is_elsewhere(changes: Iterable[Change]) -> bool:
-    """Whether keys that change are of a way, and not of the place at which flows wait."""
-    names = {change.key.rpartition(".")[2] for change in changes}
-    return names <= {"bit_error_rate", "fibre_bit_error_rate", "acs_redirect"}
-
-
-def _settled(
-    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]]
-) -> Iterator[Bottleneck]:
-    """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
-    known = [_first_changes(one) for one in found if one.causes in limits]
-    for one in found:
-        if one.causes in limits:
-            yield one
-        elif (first := _first_changes(one)) and first not in known:
-            known.append(first)
-            if one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
-                yield one
-
-
-def _first_changes(one: Bottleneck) -> frozenset[Change]:
-    """The changes of the first step, in whatever order."""
-    return frozenset(one.steps[0].changes if one.steps else ())
-
-
-def _in_vain(tried: Iterable[_Tried], one: Bottleneck) -> str:
-    """The changes by which flows do not gain."""
-    slower = [
-        each for each in tried if each.what_if.rates.total < (1 - _LEAST_GAIN) * one.rates.total
-    ]
-    said = []
-    for words, found in (
-        ("it slower", slower),
-        ("no difference", [each for each in tried if each not in slower]),
-    ):
-        if found:
-            make = "makes" if len(found) == 1 else "make"
-            said.append(f"{', '.join(_key(each) for each in found)} {make} {words}")
-    return "; ".join(said)
-
-
-def _key(tried: _Tried) -> str:
-    first, *others = tried.lifting.keys
-    return f"{first} (and {len(others)} more)" if others else first

@@ -1,0 +1,140 @@
+"""The choice among changes that were run: what comes first, what is worth a word, and what not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+
+    from peerlane.explaining.lifting import Lifting
+    from peerlane.results.bottleneck import Bottleneck, Change, Rates, WhatIf
+    from peerlane.results.waits import Cause
+
+_LEAST_GAIN = 0.01
+"""Rates that grow by a smaller share are the same: the key that was lifted does not limit."""
+
+_WORTH_A_WORD = 1.05
+"""Rates that grow as many times name a place that limits no flow."""
+
+_EQUAL = 0.85
+"""Of changes that gain this part of the most, the one that costs least comes first."""
+
+_HALF = 0.5
+_MEND = 0.05
+"""Parts of the most that are gained, from which on a setting, or a mend, comes first."""
+
+_FAR_MORE = 1.5
+"""Of several keys together, the gain beside the gain of one of them that is worth the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A run with keys set otherwise."""
+
+    lifting: Lifting
+    step: int
+    what_if: WhatIf
+    gain: float
+    """Bytes a second that all flows gain together."""
+
+    @property
+    def next(self) -> Cause | None:
+        """The limit of most flows."""
+        return self.what_if.next[0] if self.what_if.next else None
+
+
+def gains(after: Rates, before: Rates) -> bool:
+    """Whether rates are higher by a percent."""
+    return after.total > (1 + _LEAST_GAIN) * before.total
+
+
+def worth(tried: Tried) -> tuple[bool, float]:
+    """The order of changes: those that need no other part first, and what helps most."""
+    return tried.lifting.is_part, -tried.gain
+
+
+def is_upgrade(lift: Lifting) -> bool:
+    """Whether a device needs another link, or its flow another pace."""
+    return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
+
+
+def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
+    """The change that helps most; of several that help about as much, the one that costs least.
+
+    A mend or a setting comes before what costs more and helps more. Several keys together come
+    first only if they help far more than one of them.
+    """
+    single = [
+        each
+        for each in useful
+        if not any(
+            set(other.what_if.changes) < set(each.what_if.changes)
+            and each.gain < _FAR_MORE * other.gain
+            for other in useful
+        )
+    ]
+    most = single[0].gain
+    mends = [each for each in single if each.lifting.is_mend and each.gain >= _MEND * most]
+    settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
+    pool = mends or settings or single
+    best = pool[0]
+    equal = [
+        each
+        for each in pool
+        if each.lifting.is_part == best.lifting.is_part and each.gain >= _EQUAL * best.gain
+    ]
+    return min(equal, key=cost(lifts))
+
+
+def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, int]]:
+    """The order of changes by what they cost: a setting, a slot, a part."""
+    place = {lift.keys[0]: number for number, lift in reversed(list(enumerate(lifts)))}
+    return lambda each: (each.lifting.is_part, place[each.lifting.keys[0]])
+
+
+def is_elsewhere(changes: Iterable[Change]) -> bool:
+    """Whether keys that change are of a way, and not of the place at which flows wait."""
+    names = {change.key.rpartition(".")[2] for change in changes}
+    return names <= {"bit_error_rate", "fibre_bit_error_rate", "acs_redirect"}
+
+
+def settled(
+    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]]
+) -> Iterator[Bottleneck]:
+    """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
+    known = [_first_changes(one) for one in found if one.causes in limits]
+    for one in found:
+        if one.causes in limits:
+            yield one
+        elif (first := _first_changes(one)) and first not in known:
+            known.append(first)
+            if one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
+                yield one
+
+
+def _first_changes(one: Bottleneck) -> frozenset[Change]:
+    """The changes of the first step, in whatever order."""
+    return frozenset(one.steps[0].changes if one.steps else ())
+
+
+def in_vain(tried: Iterable[Tried], one: Bottleneck) -> str:
+    """The changes by which flows do not gain."""
+    slower = [
+        each for each in tried if each.what_if.rates.total < (1 - _LEAST_GAIN) * one.rates.total
+    ]
+    said = []
+    for words, found in (
+        ("it slower", slower),
+        ("no difference", [each for each in tried if each not in slower]),
+    ):
+        if found:
+            make = "makes" if len(found) == 1 else "make"
+            said.append(f"{', '.join(_key(each) for each in found)} {make} {words}")
+    return "; ".join(said)
+
+
+def _key(tried: Tried) -> str:
+    first, *others = tried.lifting.keys
+    return f"{first} (and {len(others)} more)" if others else first
