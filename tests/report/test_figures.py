@@ -13,7 +13,7 @@ import pytest
 
 from peerlane import _core
 from peerlane.figures.figure import PlotError, inches_of
-from peerlane.figures.plot import plot_rows
+from peerlane.figures.plot import plot_bars, plot_rows
 from peerlane.report.figures import plot_report
 from peerlane.reproduction.written import reports_of
 from report.test_report import report_of
@@ -90,6 +90,14 @@ def test_an_image_is_as_wide_as_it_should_be_in_every_format(width: str, tmp_pat
     box = re.search(rb"MediaBox \[0 0 ([\d.]+)", (tmp_path / "f.pdf").read_bytes())
     assert box is not None
     assert float(box[1]) == pytest.approx(72 * inches, abs=3)
+
+
+def test_long_names_leave_room_for_the_plot_of_a_narrow_image() -> None:
+    rows = [{"name": f"fpga-alveo-u280-card{card}-to-memory", "rate": 1.0} for card in range(3)]
+    figure = plot_bars(rows, "name", "rate").styled(width="1column")
+    spec = figure.to_dict()
+    assert spec["params"] == [{"name": "narrow", "value": True}]
+    assert spec["width"] > 100
 
 
 @pytest.mark.parametrize("width", ["", "3", "0in", "99in", "3columns", "1..2in", "3px"])

@@ -149,7 +149,7 @@ def test_what_a_sweep_wrote_is_plotted(peerlane: Run, scenario: Write, name: str
     peerlane("sweep", scenario(), *vary, "--metric", RATE, option, name)
     labels = {"size 4 KiB", "size 8 KiB"}
     assert lines(plot_file(name, None, [])).keys() == labels
-    over = plot_file(name, "flows.a-to-b.size", [RATE])
+    over = plot_file(name, "flows.a-to-b.size", ["a-to-b GB/s"])
     assert layers(over)["line"]["x"]["axis"]["title"] == "a-to-b size, KiB"
     for ending in ("svg", "png", "pdf", "json"):
         outcome = peerlane("plot", name, "--out", f"f.{ending}")

@@ -182,7 +182,7 @@ def test_every_value_of_a_result_is_found_by_its_path() -> None:
             "did you mean links.h0-s0.down.utilisation or links.h0-s0.up.utilisation?",
         ),
         ("flows.a-to-b", "not a single value"),
-        ("flows.a-to-b.latency_ns", "not a single value; write one of .*latency_ns.min"),
+        ("flows.a-to-b.latency_ns", "not a single value; write .* before one of min"),
         ("flows.a-to-b.latency_ns.p9", "did you mean flows.a-to-b.latency_ns.p90?"),
         ("traffic.u.bytes", "the result has none; it has flows, links"),
     ],
@@ -298,13 +298,20 @@ def test_a_star_in_a_metric_stands_for_every_name() -> None:
 def test_the_link_above_a_card_is_found_by_the_card_wherever_it_is() -> None:
     fabric = Fabric("moves").host("h").switch("s", "h").device("card", "s")
     fabric.flow("card", "h", size="64 KiB")
-    paths = ["devices.card.upstream.up.utilisation", "devices.*.upstream.down.tlps"]
+    paths = ["devices.card.upstream.up.utilisation", "devices.*.upstream.*.tlps"]
     found = fabric.sweep({"devices.card.upstream": ["s", "h"]}, paths)
-    assert found.metrics == (paths[0], "devices.card.upstream.down.tlps")
+    both = tuple(f"devices.card.upstream.{direction}.tlps" for direction in ("down", "up"))
+    assert found.metrics == (paths[0], *both)
     for point, link in zip(found, ("s-card", "h-card"), strict=True):
         run = Fabric.from_toml(fabric.to_toml())
         run.override("devices.card.upstream", point.settings["devices.card.upstream"])
         assert point.metrics[paths[0]] == run.run().links[link, "up"].utilisation
+    for wrong, message in (
+        ("hosts.*.upstream.up.tlps", "no hosts below a link"),
+        ("a..b", "not the path of a metric"),
+    ):
+        with pytest.raises(UnknownMetricError, match=message):
+            fabric.sweep({"seed": [1]}, wrong)
     with pytest.raises(UnknownMetricError, match=r'there is no .crad.; did you mean "card"\?'):
         fabric.sweep({"seed": [1]}, "devices.crad.upstream.up.utilisation")
     with pytest.raises(UnknownMetricError, match=r"did you mean links\.s-card\.up\.utilisation"):

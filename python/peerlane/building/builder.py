@@ -483,7 +483,7 @@ class Fabric(Workloads):
 
         Args:
             flow: The id of the flow to explain; all, if absent.
-            what_if: Whether to run again with the limit of each flow lifted.
+            what_if: Whether to run again with the limit of each bottleneck lifted.
             seed: Replaces the fabric's own.
             executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
 

@@ -32,7 +32,8 @@ _HEAD = {
 }
 """The title of a panel of an image, above the words of its vertical axis."""
 
-_PARAMETERS = [{"name": NARROW, "value": False}]
+_NARROW = 600
+"""Pixels beside which names are short, as on a page."""
 
 INCH = 96
 """Pixels of an inch of a drawing."""
@@ -72,7 +73,8 @@ def compiled(panel: Panel, text: str) -> Spec:
 
     The page sets its `width`, which is that of the plot, and its parameter `narrow`.
     """
-    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG, "params": _PARAMETERS}
+    whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
+    whole |= _parameters(narrow=False)
     whole |= _wide(panel.spec, _PANEL_WIDTH)
     vega: dict[str, Any] = _library().vegalite_to_vega(_printable(whole))
     return vega
@@ -89,15 +91,16 @@ def specification(chart: Chart, width: float | None = None) -> Spec:
     columns = min(len(chart.panels), 2)
     if width is not None and width < columns * _LEAST_PANEL:
         columns = 1
-    spec = _whole(chart, plot, columns)
+    narrow = width is not None and width / columns < _NARROW
+    spec = _whole(chart, plot, columns, narrow=narrow)
     # Names, labels and legends have widths that only the library knows.
     for _ in range(_TRIES if width is not None else 0):
         plot = max(plot + ((width or 0.0) - _width_of(_drawn(spec))) / columns, 20)
-        spec = _whole(chart, plot, columns)
+        spec = _whole(chart, plot, columns, narrow=narrow)
     return spec
 
 
-def _whole(chart: Chart, width: float, columns: int) -> Spec:
+def _whole(chart: Chart, width: float, columns: int, *, narrow: bool) -> Spec:
     """The specification of a chart whose plots have a width."""
     several = len(chart.panels) > 1
     panels = [_wide(panel.spec, width) for panel in chart.panels]
@@ -111,9 +114,13 @@ def _whole(chart: Chart, width: float, columns: int) -> Spec:
         whole = {"concat": panels, "columns": columns, "resolve": {"scale": own}}
         whole |= {"title": _HEAD | {"text": chart.title}} if chart.title else {}
     config = CONFIG | {"background": LIGHT["paper"], "padding": 12}
-    spec = _printable({"$schema": SCHEMA, "config": config, "params": _PARAMETERS} | whole)
+    spec = _printable({"$schema": SCHEMA, "config": config} | _parameters(narrow=narrow) | whole)
     found: Spec = json.loads(painted(json.dumps(spec)))
     return found
+
+
+def _parameters(*, narrow: bool) -> Spec:
+    return {"params": [{"name": NARROW, "value": narrow}]}
 
 
 def _above(spec: Spec) -> str:

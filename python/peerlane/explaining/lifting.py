@@ -38,24 +38,34 @@ _OF_MAPPING = ("iommu_page", "iommu_mapped")
 class Lifting:
     """Keys that may lift a limit together.
 
-    `values` lift it farther and farther, each with a value for every key. `is_part` is whether the
-    change needs another part, such as a faster memory, where others need a setting or a slot.
+    `values` lift it farther and farther, each with a value for every key. `is_setting` is whether
+    the change costs nothing but a setting or a mend, and `is_part` whether it needs another part,
+    such as a faster memory; others need a slot, a link or a buffer.
     """
 
     keys: tuple[str, ...]
     before: tuple[Value, ...]
     values: tuple[tuple[Value, ...], ...]
     is_part: bool = False
+    is_setting: bool = False
+
+    @property
+    def is_mend(self) -> bool:
+        """Whether the change takes bit errors away."""
+        return all(key.endswith("bit_error_rate") for key in self.keys)
 
 
 def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
     """What may lift the limit of a bottleneck: what costs least comes first."""
-    found = [
+    settings = (
         *_shortcuts(present, one.flows),
         *_without_errors(present, one.flows),
         *_mappings(present, one.causes),
         *_without_order(present, one),
         *_nearer(present, one),
+    )
+    found = [
+        *(replace(lift, is_setting=True) for lift in settings),
         *of_limit(present, one),
         *_other_uplinks(present, one),
         *_payloads(present, one),

@@ -51,6 +51,10 @@ _WORTH_A_WORD = 1.05
 _EQUAL = 0.85
 """Of changes that gain this part of the most, the one that costs least comes first."""
 
+_HALF = 0.5
+_MEND = 0.05
+"""Parts of the most that are gained, from which on a setting, or a mend, comes first."""
+
 _FAR_MORE = 1.5
 """Of several keys together, the gain beside the gain of one of them that is worth the others."""
 
@@ -144,11 +148,13 @@ class Case:
                 progress(number / len(coming))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        found = [self._elsewhere(each) for each in found]
-        limits = {one.causes for _, one in found[: len(limiting)]}
-        found = self._merged(found)
+        limits = [self._elsewhere(each) for each in found[: len(limiting)]]
+        found = self._merged([*limits, *found[len(limiting) :]])
         found.sort(key=lambda each: each[0], reverse=True)
-        return [*_settled((one for _, one in found), limits), *limiting[most:]]
+        return [
+            *_settled([one for _, one in found], {one.causes for _, one in limits}),
+            *limiting[most:],
+        ]
 
     def _elsewhere(self, found: _Found) -> _Found:
         """An I/O MMU that is no limit, because nothing helps there; instead the wire of its flow.
@@ -218,11 +224,7 @@ class Case:
         one = replace(one, alone=self._alone(one))
         found: list[_Tried] = []
         refused: list[str] = []
-        lifts = [
-            replace(each, is_part=each.is_part or (self._is_natural(one) and _is_upgrade(each)))
-            for each in liftings(self._present, one)
-            if each.values
-        ]
+        lifts = [each for each in liftings(self._present, one) if each.values]
         for lift in lifts:
             try:
                 found.append(self._further(one, self._tried(one, lift)))
@@ -257,7 +259,7 @@ class Case:
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
             return (1 if one.kind == "wire" and not is_own else -1), 0.0
-        if is_own and best.lifting.is_part:
+        if is_own and (best.lifting.is_part or _is_upgrade(best.lifting)):
             return 0, best.gain
         is_slot = is_natural(one, self._ends, ())
         return 2, best.gain * (0.5 if best.lifting.is_part or is_slot else 1.0)
@@ -406,7 +408,8 @@ def _is_upgrade(lift: Lifting) -> bool:
 def _first(useful: Sequence[_Tried], lifts: Sequence[Lifting]) -> _Tried:
     """The change that helps most; of several that help about as much, the one that costs least.
 
-    Several keys together come first only if they help far more than one of them.
+    A mend or a setting comes before what costs more and helps more. Several keys together come
+    first only if they help far more than one of them.
     """
     single = [
         each
@@ -416,10 +419,14 @@ def _first(useful: Sequence[_Tried], lifts: Sequence[Lifting]) -> _Tried:
             for other in useful
         )
     ]
-    best = single[0]
+    most = single[0].gain
+    mends = [each for each in single if each.lifting.is_mend and each.gain >= _MEND * most]
+    settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
+    pool = mends or settings or single
+    best = pool[0]
     equal = [
         each
-        for each in single
+        for each in pool
         if each.lifting.is_part == best.lifting.is_part and each.gain >= _EQUAL * best.gain
     ]
     return min(equal, key=_cost(lifts))
@@ -438,17 +445,22 @@ def _is_elsewhere(changes: Iterable[Change]) -> bool:
 
 
 def _settled(
-    found: Iterable[Bottleneck], limits: Container[tuple[Cause, ...]]
+    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]]
 ) -> Iterator[Bottleneck]:
     """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
-    known: list[tuple[Change, ...]] = []
+    known = [_first_changes(one) for one in found if one.causes in limits]
     for one in found:
-        gains = [step for step in one.steps[:1] if step.changes not in known]
-        if one.causes in limits or any(
-            step.rates.total > _WORTH_A_WORD * one.rates.total for step in gains
-        ):
+        if one.causes in limits:
             yield one
-        known += [step.changes for step in gains]
+        elif (first := _first_changes(one)) and first not in known:
+            known.append(first)
+            if one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
+                yield one
+
+
+def _first_changes(one: Bottleneck) -> frozenset[Change]:
+    """The changes of the first step, in whatever order."""
+    return frozenset(one.steps[0].changes if one.steps else ())
 
 
 def _in_vain(tried: Iterable[_Tried], one: Bottleneck) -> str:

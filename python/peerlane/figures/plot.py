@@ -191,6 +191,9 @@ def _column(columns: Sequence[str], name: str) -> str:
         with_unit := next((one for one in columns if one.startswith(f"{name} [")), None)
     ) is not None:
         return with_unit
+    heads = {one.head: column for column, one in headings(columns).items()}
+    if name in heads:
+        return heads[name]
     near = _core.nearest(name, list(columns))
     advice = f"did you mean {near}?" if near else f"there are {_some(columns)}"
     raise PlotError(f"there is no column {name!r}; {advice}")

@@ -21,6 +21,8 @@ Value = str | int | float | bool | None
 OF_FLOW = "keeps the interval of the flow"
 """The detail of a datapath at which a flow waits for its own `interval`."""
 
+_AS_ALONE = "each is as fast as alone"
+
 AS_ALONE = 0.95
 """Part of the rate of a flow alone from which on sharing costs nothing."""
 
@@ -169,7 +171,7 @@ class Bottleneck(Document):
         if self.alone is not None and self.is_as_alone(what_if):
             found = self.alone.next
             if found[0] in self.causes:
-                return "each is as fast as alone"
+                return _AS_ALONE
         if not found:
             return "too short to see the next limit"
         here = [cause for cause in found if cause in self.causes]
@@ -185,9 +187,9 @@ class Bottleneck(Document):
         """Whether flows that are slower than alone wait here, but no longer for each other."""
         if self.alone is None or not self.alone.next or what_if is self.alone:
             return False
-        enough = AS_ALONE * self.alone.rates.most
+        alone = self.alone.rates.most
         is_here = what_if.next[:1] and what_if.next[0] in self.causes
-        is_gain = self.rates.least < enough <= what_if.rates.least
+        is_gain = self.rates.least < AS_ALONE * alone <= what_if.rates.least < alone / AS_ALONE
         return bool(is_here) and self.alone.rates.is_one and is_gain
 
     @property
@@ -209,10 +211,12 @@ class Bottleneck(Document):
         step = self.steps[number]
         rates = f"{step.rates.each} each" if len(self.flows) > 1 else f"{step.rates.each} GB/s"
         before = self.steps[number - 1].changes if number else ()
-        is_there = bool(step.next) and step.next[0] in self.causes
-        is_there = is_there and not self.is_as_alone(step)
-        link = "; " if not step.next else ", and " if is_there else "; then "
         then = self.then(step)
+        if not step.next or then == _AS_ALONE:
+            link = "; "
+        else:
+            is_there = step.next[0] in self.causes and not self.is_as_alone(step)
+            link = ", and " if is_there else "; then "
         return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}."
 
 

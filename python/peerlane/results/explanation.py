@@ -183,12 +183,17 @@ def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Itera
         return True
     if one.kind != "wire" or one.detail or set(one.where) & set(slow):
         return False
+    devices: list[tuple[str, ...]]
     if len(one.where) > 1 and len(one.flows) == len(one.where):
-        devices = {end for flow in one.flows for end in ends[flow]}
+        devices = [*(ends[flow] for flow in one.flows)]  # each flow at a place of its own
     else:
-        shared = [set(ends[flow][:1]) for flow in one.flows]
-        devices = set.intersection(*shared) if len(shared) > 1 else set(ends[one.flows[0]])
-    return all(any(where.endswith(f"-{end}") for end in devices) for where in one.where)
+        requesters = {ends[flow][0] for flow in one.flows}
+        device = ends[one.flows[0]] if len(one.flows) == 1 else tuple(requesters)
+        devices = [device if len(requesters) == 1 else ()] * len(one.where)
+    return all(
+        any(where.endswith(f"-{end}") for end in own)
+        for where, own in zip(one.where, devices, strict=True)
+    )
 
 
 def _lines(flow: FlowExplanation) -> list[str]:

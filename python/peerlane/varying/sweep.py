@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.variant import parsed, variant, warn_of_links
-from peerlane.figures.metrics import check, expanded
+from peerlane.figures.metrics import check
 from peerlane.figures.plot import plot_rows
 from peerlane.figures.table import check_ending, frame, units_of, with_units, write_table
 from peerlane.progress import Progress
@@ -23,7 +23,7 @@ from peerlane.varying.axes import Axis
 from peerlane.varying.crew import crew
 from peerlane.varying.journal import Journal, check_resumable, journal_of
 from peerlane.varying.points import Sample, combinations
-from peerlane.varying.uplinks import each_node, on_links
+from peerlane.varying.uplinks import each_of, on_links
 from peerlane.varying.work import Point, Study, SweepPoint, lost_point, run_point
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _checked(
     warn_of_links(scenario, first)
     result = simulation.result()
     document = result.to_json()
-    found = [one for path in each_node(metrics, simulation) for one in expanded(document, path)]
+    found = list(each_of(document, metrics, simulation))
     for path in on_links(found, simulation).values():
         check(document, schema_of(RunResult), path)
     return result.name, tuple(dict.fromkeys(found)) or tuple(result.usual_metrics())

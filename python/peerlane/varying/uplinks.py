@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane.dotted import join_path, split_path
-from peerlane.figures.metrics import UnknownMetricError
+from peerlane.figures.metrics import UnknownMetricError, expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from peerlane import Simulation
     from peerlane.fabric.tree import Node, Tree
+    from peerlane.figures.metrics import Json
 
 _PLACE = 2
 """The part of a path that is `upstream`, after the section and the name."""
@@ -41,11 +42,32 @@ def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
     return {path: _on_link(path, tree) if is_uplink(path) else path for path in known}
 
 
-def each_node(paths: Iterable[str], simulation: Simulation) -> list[str]:
-    """The paths, with one for each node of the section in the place of `*`."""
+def each_of(document: Json, paths: Iterable[str], simulation: Simulation) -> Iterator[str]:
+    """The paths, with one for each node, entry or direction in the place of `*`.
+
+    Args:
+        document: A result of the simulation, perhaps of before the run.
+        paths: Of metrics.
+        simulation: What has the nodes and links.
+
+    Raises:
+        UnknownMetricError: A path is none, or a `*` stands for nothing.
+    """
+    for path in _each_node(paths, simulation):
+        own = on_links([path], simulation)[path]
+        for found in expanded(document, own):
+            before = split_path(path)[: _PLACE + 1]
+            yield found if own == path else join_path((*before, *split_path(found)[_PLACE:]))
+
+
+def _each_node(paths: Iterable[str], simulation: Simulation) -> list[str]:
     found: list[str] = []
     for path in paths:
-        parts = split_path(path)
+        try:
+            parts = split_path(path)
+        except ValueError:
+            right = "write one such as flows.up.bytes_per_second"
+            raise UnknownMetricError(f"{path!r} is not the path of a metric; {right}") from None
         if not is_uplink(path) or parts[1] != _EVERY:
             found.append(path)
             continue
@@ -57,7 +79,7 @@ def each_node(paths: Iterable[str], simulation: Simulation) -> list[str]:
 
 
 def _is_in(node: Node, section: str) -> bool:
-    return (node.kind == "switch") == (section == "switches")
+    return section == ("switches" if node.kind == "switch" else "devices")
 
 
 def _on_link(path: str, tree: Tree) -> str:

@@ -130,8 +130,8 @@ pub struct ErrorCount {
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
-/// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval, and `samples` those of the use
-/// of wires.
+/// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval, and `samples` the
+/// samples of the use of wires in the run.
 pub(crate) fn gather(
     seen: &Seen<'_>,
     (refusals, log): (&Refusals, &Log),

@@ -1,0 +1,83 @@
+"""Sentences, columns and options without which a rate of a run may be read wrongly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane import Fabric
+from peerlane.fabric.variant import parsed, variant
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+MIXED = """
+[hosts.h]
+sockets = 2
+[switches.s]
+upstream = { to = "h", socket = 1 }
+[devices.card]
+upstream = "s"
+[devices.drive]
+model = "nvme"
+upstream = "s"
+[[flows]]
+id = "packets"
+from = "card"
+to = "h"
+size = "64 KiB"
+[[flows]]
+id = "blocks"
+from = "drive"
+to = "h"
+size = "256 KiB"
+"""
+
+
+def fabric() -> Fabric:
+    return Fabric("pair").host("h").device("a", "h")
+
+
+def test_a_flow_that_stopped_long_before_its_end_is_named_with_its_rate_over_the_duration() -> None:
+    once = fabric().flow(
+        "a", "h", id="f", request_size="8 KiB", interval="300 us", duration="200 us"
+    )
+    result = once.run()
+    assert result.flows["f"].bytes_per_second == 8192 / 200e-6
+    [remark] = result.remarks
+    assert remark.startswith("f: nothing arrived after 643")
+    assert remark.endswith("ns of its 200 us; its rate is over 200 us")
+
+
+def test_flows_that_did_not_run_at_the_same_time_and_sockets_are_named(
+    peerlane: Run, scenario: Write
+) -> None:
+    ran = peerlane("run", scenario(text=MIXED), "--no-explain").out
+    assert "packets ended at" in ran
+    assert "when blocks had moved 0 %" in ran
+    assert "h, socket 0" in ran
+    assert "full %" in ran
+    shown = peerlane("show", scenario(text=MIXED)).out
+    assert "memory of h at socket 0  flows packets, blocks" in shown
+
+
+def test_in_the_steady_state_each_rate_has_its_interval(peerlane: Run, scenario: Write) -> None:
+    file = scenario(text=MIXED)
+    short = ("--set", "measure.limit=2 ms", "--steady", "--no-explain")
+    ran = peerlane("run", file, *short)
+    assert ran.status == 0, ran.err
+    assert "steady state" in ran.out
+    assert "± %" in ran.out
+    assert "packets ended at" not in ran.out
+    tiny = peerlane("run", file, "--set", "measure.limit=20 us", "--steady", "--no-explain")
+    assert "packets: too few bytes for a rate after" in tiny.out
+    wrong = peerlane("run", file, "--set", "measure.limit=2 ms")
+    assert wrong.status == 2
+    assert "write steady = true" in wrong.err
+
+
+def test_an_amount_that_is_set_replaces_the_one_that_is_written() -> None:
+    text = fabric().flow("a", "h", id="f", size="4 KiB").to_toml()
+    result = variant(parsed(text, "pair"), {"flows.f.count": 2}).run()
+    assert result.flows["f"].bytes == 2 * 512
+    steady = fabric().flow("a", "h", id="f", size="4 KiB").measure("1 us", "2 us").steady("1 ms")
+    assert steady.run().steady
