@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from peerlane import Device, Fabric, ModelError, ModelWarning, OutsideDevice, Parameter
+from peerlane.models.device import INTERFACE
 from peerlane.opae import configure
 from peerlane.testing import Bench
 
@@ -110,6 +111,7 @@ def test_names_of_ones_own_are_not_refused() -> None:
         "on_work": print,
     }
     type("Own", (Device,), own | {"bars": {0: "4 KiB"}, "bar": 0, "tag": Parameter(3)})
+    type("Own", (Device,), {name: getattr(Device, name) for name in INTERFACE})  # as inherited
 
 
 def test_a_write_to_a_model_without_on_write_is_a_warning_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import sys
@@ -145,6 +146,25 @@ def test_each_file_of_a_scenario_has_a_page_of_its_own(
     images = [file for entry in pages for file in entry.files]
     assert len(set(images)) == len(images)
     assert (tmp_path / "report" / "index.html").read_text("utf-8").count("server-2.html") == 1
+
+
+def test_a_scenario_from_standard_input_has_a_page_named_after_it(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard input is read once, although the page has further runs."""
+    monkeypatch.setattr(vega, "svg", lambda _: "")
+    monkeypatch.setattr(vega, "png", lambda _: b"")
+    for name in ("one", "?", "!", "one"):
+        given = io.TextIOWrapper(io.BytesIO(PAIR.replace('"pair"', f'"{name}"').encode()))
+        monkeypatch.setattr(sys, "stdin", given)
+        ran = peerlane("run", "-", "--report", tmp_path / "report")
+        assert ran.status == 0, ran.err
+    pages = Folder.open(tmp_path / "report").contents.pages
+    assert {(entry.file, entry.title) for entry in pages} == {
+        ("one.html", "one"),
+        ("-.html", "?"),
+        ("--2.html", "!"),
+    }
 
 
 def test_the_page_of_a_variant_of_a_system_has_no_part_in_the_errors_of_systems() -> None:

@@ -51,13 +51,25 @@ class ScenarioRequest:
         """A line of the progress of a run."""
         return f"running {Path(self.file).stem}"
 
-    def simulation(self, circuits: str | None = None) -> Simulation:
-        """The simulation, in which the devices named in `circuits` are circuits."""
-        from peerlane.cli.scenarios import open_simulation
+    def text(self) -> tuple[str, str]:
+        """The text of the scenario, and its name in messages; standard input has it once."""
+        from peerlane.cli.scenarios import scenario_text
 
-        opened = open_simulation(
-            self.file, seed=self.seed, settings=self.settings, circuits=circuits
-        )
+        return scenario_text(self.file)
+
+    def simulation(
+        self, circuits: str | None = None, text: tuple[str, str] | None = None
+    ) -> Simulation:
+        """The simulation, in which the devices named in `circuits` are circuits.
+
+        Args:
+            circuits: The names.
+            text: The value of `text`, where it has been read.
+        """
+        from peerlane.cli.scenarios import simulation_of
+
+        read = text or self.text()
+        opened = simulation_of(*read, seed=self.seed, settings=self.settings, circuits=circuits)
         self._warn_of_models(opened)
         return opened
 

@@ -106,7 +106,8 @@ def run(request: RunRequest) -> None:
     from peerlane.cli.report import open_folder, write_pages
 
     folder = open_folder(request.outputs.report_to)
-    simulation = request.scenario.simulation(request.rtl)
+    text = request.scenario.text()
+    simulation = request.scenario.simulation(request.rtl, text)
     if request.junit is not None and not simulation.result().expectations:
         message = (
             "the scenario expects nothing; write [[expect]] with metric and at_least or at_most"
@@ -120,7 +121,7 @@ def run(request: RunRequest) -> None:
     lines = list(_where_flows_wait(simulation, result, request))
 
     def write_more() -> bool:
-        is_written = write_pages(folder, lambda: [_page(simulation, result, request)])
+        is_written = write_pages(folder, lambda: [_page(simulation, result, request, text)])
         _warn_of_samples(result, interval_ns)
         return is_written
 
@@ -158,16 +159,17 @@ def _where_flows_wait(
             yield f"{explanation.sentence} What would help: {again}"
 
 
-def _page(simulation: Simulation, result: RunResult, request: RunRequest) -> Page:
+def _page(
+    simulation: Simulation, result: RunResult, request: RunRequest, read: tuple[str, str]
+) -> Page:
     from peerlane.cli.console import progress
     from peerlane.cli.report import origin
-    from peerlane.cli.scenarios import scenario_text
     from peerlane.explaining.explain import explained
     from peerlane.report.run import run_page
 
     explanation = None
     if request.explain and result.waits and not result.partial:
-        text, source = scenario_text(request.scenario.file)
+        text, source = read
         with progress(f"explaining {Path(request.scenario.file).name}") as bar:
             explanation = explained(
                 text,

@@ -143,8 +143,8 @@ class SimulatedNode:
         try:
             return Vector(*self._core.vector(self.name, index(number), index(function)))
         except TypeError:
-            given = (number, function)
-            raise TypeError(f"{given!r} is no vector; give whole numbers") from None
+            right = "give whole numbers"
+            raise TypeError(f"{number!r} of function {function!r} is no vector; {right}") from None
         except OverflowError:
             message = (
                 f"{self.name} has no vector {number} of function {function}; count both from 0"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from peerlane.models.parameter import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
 NEAR = 0.85
 """The least similarity of two names, as `difflib` has it, for one to be the other misspelt."""
 
 
-def refuse_misspelt(model: type, base: type, interface: Iterable[str]) -> None:
+def refuse_misspelt(model: type, base: type, interface: Collection[str]) -> None:
     """Refuses a class with a name that is almost one of `interface`, which it does not define.
 
     Raises:
@@ -24,7 +24,7 @@ def refuse_misspelt(model: type, base: type, interface: Iterable[str]) -> None:
     missing = [key for key in interface if all(key not in vars(one) for one in classes)]
     own = [key for key, one in vars(model).items() if not isinstance(one, Parameter)]
     for key in own:
-        if key.startswith("_"):
+        if key in interface or key.startswith("_"):
             continue
         for meant in get_close_matches(key.lower(), missing, 1, NEAR):
             right = f"did you mean {meant!r}? If not, begin the name with _"
