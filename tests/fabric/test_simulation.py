@@ -222,8 +222,8 @@ def test_a_method_that_nodes_have_now_is_found_by_its_former_name() -> None:
     for former, now in MOVED.items():
         assert callable(getattr(SimulatedNode, now)), former
     with pytest.warns(DeprecationWarning, match=r"write Simulation.node\(NODE\).allocate\(...\)"):
-        address = simulation.node("h0").allocate(4096)
-    assert address == Simulation(PAIR).node("h0").allocate(4096)
+        former_method = simulation.allocate
+    assert former_method("h0", 4096) == Simulation(PAIR).node("h0").allocate(4096)
     with pytest.raises(AttributeError, match="a Simulation has no attribute 'alocate'"):
         simulation.alocate("h0", 4096)
 

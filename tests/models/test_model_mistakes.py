@@ -102,7 +102,14 @@ def test_a_name_that_is_almost_one_of_a_device_is_refused_when_the_class_is_made
 
 
 def test_names_of_ones_own_are_not_refused() -> None:
-    own: dict[str, Any] = {"_bar": 1, "on_send": print, "state": 0, "base": 2, "on_work": print}
+    own: dict[str, Any] = {
+        "_bar": 1,
+        "device_id": 1,
+        "on_send": print,
+        "state": 0,
+        "base": 2,
+        "on_work": print,
+    }
     type("Own", (Device,), own | {"bars": {0: "4 KiB"}, "bar": 0, "tag": Parameter(3)})
     type("Own", (Device,), {name: getattr(Device, name) for name in INTERFACE})  # as inherited
 

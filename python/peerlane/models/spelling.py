@@ -20,7 +20,8 @@ def refuse_misspelt(model: type, base: type, interface: Collection[str]) -> None
     Raises:
         TypeError: It has such a name.
     """
-    missing = [key for key in interface if getattr(model, key) is getattr(base, key)]
+    classes = [one for one in model.__mro__ if one not in base.__mro__]
+    missing = [key for key in interface if all(key not in vars(one) for one in classes)]
     own = [key for key, one in vars(model).items() if not isinstance(one, Parameter)]
     for key in own:
         if key in interface or key.startswith("_"):
