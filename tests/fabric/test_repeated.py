@@ -15,7 +15,7 @@ from peerlane import Fabric, ScenarioError, Simulation
 from peerlane._core import Scenario
 from peerlane.explaining import what_if
 from peerlane.explaining.explain import explain
-from peerlane.formats import number
+from peerlane.formats import gigabytes
 
 if TYPE_CHECKING:
     from conftest import Run, Write
@@ -221,16 +221,15 @@ def test_metrics_that_are_alike_are_swept_as_least_median_and_most(
     shown = peerlane(*sweep, "--json", "found.json").out
     head = shown.splitlines()[1].split("  ")
     words = [one.strip() for one in head if one.strip()]
-    rate = "bytes_per_second"
-    three = [f"flows.up*.{rate} {word}" for word in ("least", "median", "most")]
-    assert words == ["links.generation", *three, f"flows.down.{rate}", "seed", "status"]
+    three = [f"up* GB/s {word}" for word in ("least", "median", "most")]
+    assert words == ["links generation", *three, "down GB/s"]
     (first, _) = json.loads(Path("found.json").read_text(encoding="utf-8"))["points"]
     rates = sorted(value for name, value in first["metrics"].items() if ".up" in name)
     row = shown.splitlines()[3].split()
-    assert row[1:4] == [number(rates[n]) for n in (0, ENDPOINTS // 2, -1)]
-    assert "flows.up13.bytes_per_second" in peerlane(*sweep, "--all").out
+    assert row[1:4] == [gigabytes(rates[n]) for n in (0, ENDPOINTS // 2, -1)]
+    assert "up13 GB/s" in peerlane(*sweep, "--all").out
     asked = [word for i in range(9) for word in ("--metric", f"flows.up{i}.bytes")]
-    assert "flows.up8.bytes" in peerlane(*sweep, *asked).out
+    assert "up8 bytes" in peerlane(*sweep, *asked).out
 
 
 def test_many_flows_with_one_limit_are_lifted_together() -> None:
