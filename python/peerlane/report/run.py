@@ -108,6 +108,8 @@ def _workload_count(result: RunResult) -> int:
 
 def _what(result: RunResult) -> str:
     what = f"A run of {duration(result.simulated_ns)} of simulated time"
+    if result.steady:
+        what += ", in the steady state"
     if result.failures:
         return f"{what}, which failed."
     return f"{what}, stopped before its end." if result.partial else f"{what}."

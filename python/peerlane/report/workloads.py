@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.formats import size
+from peerlane.formats import shortened, size
 from peerlane.report.charts.latencies import latencies
 from peerlane.report.charts.rates import rates
 from peerlane.report.page import Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, cells, columns, heads
 from peerlane.report.words import duration, rate
+from peerlane.results.flows import uncertainty
 from peerlane.results.workload import LISTS
+
+MOST_REMARKS = 8
+"""Sentences about the rates of flows."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +39,8 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
     charts = (rates(f"{name}-rates", every), latencies(f"{name}-latencies", known))
     shown = tuple(chart for chart in charts if chart is not None)
     if tables or shown:
-        yield Section("Workloads", charts=shown, tables=tuple(tables))
+        remarks = " ".join(f"{remark}." for remark in shortened(result.remarks, MOST_REMARKS))
+        yield Section("Workloads", remarks, charts=shown, tables=tuple(tables))
 
 
 def _flows(result: RunResult) -> Iterator[Table]:
@@ -49,12 +54,13 @@ def _flow(flow: FlowResult) -> Line:
     data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
     if flow.intact and not flow.compared:
         data = "not compared"
+    share = uncertainty(flow)
     cells = (
         flow.id,
         f"{flow.source} to {flow.target}",
         flow.direction,
         size(flow.bytes),
-        rate(flow.bytes_per_second),
+        rate(flow.bytes_per_second) + ("" if share is None else f" ±{100 * share:.2g} %"),
         rate(flow.steady_bytes_per_second),
         *_quantiles(flow.latency_ns),
         data,

@@ -25,6 +25,8 @@ pub struct Measure {
     pub window: Option<(Span, Span)>,
     /// The limit of a run in which all flows go on until the steady rate of each is known.
     pub steady: Option<Span>,
+    /// The line of the key that says so.
+    pub line: usize,
 }
 
 /// Reads the `[measure]` section.
@@ -43,6 +45,7 @@ pub(super) fn read(item: &Item<'_>) -> Result<Measure, ScenarioError> {
         return Ok(Measure {
             window: None,
             steady: Some(parameters.limit),
+            line: lines.of("steady"),
         });
     }
     if lines.has("limit") {
@@ -60,6 +63,6 @@ pub(super) fn read(item: &Item<'_>) -> Result<Measure, ScenarioError> {
     }
     Ok(Measure {
         window: Some((parameters.from, until)),
-        steady: None,
+        ..Measure::default()
     })
 }

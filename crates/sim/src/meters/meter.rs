@@ -19,8 +19,8 @@ pub struct Meter {
     window: Option<(Time, Time)>,
     /// Time from the beginning of the run until the links are up, by which workloads begin later than planned.
     up: Span,
-    /// Whether the flows go on after their ends.
-    is_endless: bool,
+    /// The number of parts that go on after their ends, which are the first ones.
+    endless: usize,
     open: usize,
     /// The number of ends of flows so far.
     ends: u64,
@@ -262,7 +262,7 @@ impl Meter {
             groups,
             window: None,
             up: Span::ZERO,
-            is_endless: false,
+            endless: 0,
             progress: Time::ZERO,
             counts_later: false,
             uncounted: VecDeque::new(),
@@ -315,9 +315,14 @@ impl Meter {
         self.window = window.map(|(from, until)| (from + up, until + up));
     }
 
-    /// Lets the flows go on after their ends, so that none counts as over.
-    pub fn go_on(&mut self) {
-        self.is_endless = true;
+    /// Lets the first `parts` go on after their ends, so that none counts as over.
+    pub fn go_on(&mut self, parts: usize) {
+        self.endless = parts;
+    }
+
+    /// Whether all parts are complete but for those that go on after their ends.
+    pub fn are_others_complete(&self) -> bool {
+        self.open_parts <= self.endless
     }
 
     /// The time from the beginning of the run until the links are up, by which workloads begin later than planned.
@@ -549,7 +554,8 @@ impl Meter {
         };
         change(meter);
         let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
-        if is_over && !self.is_endless && !std::mem::replace(&mut meter.closed, true) {
+        let goes_on = (flow.0 as usize) < self.endless;
+        if is_over && !goes_on && !std::mem::replace(&mut meter.closed, true) {
             meter.ended = now;
             self.open -= 1;
             self.ends += 1;

@@ -64,6 +64,9 @@ impl SteadyRate {
         let first = means.len() - size * BATCHES;
         let batches: Vec<f64> = means[first..].chunks(size).map(mean).collect();
         let mean = mean(&batches);
+        if mean == 0.0 {
+            return None;
+        }
         let squares: f64 = batches.iter().map(|one| (one - mean).powi(2)).sum();
         let deviation = (squares / (BATCHES - 1) as f64).sqrt();
         Some(SteadyRate {

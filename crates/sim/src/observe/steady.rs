@@ -45,8 +45,8 @@ impl Steady {
         self.is_over
     }
 
-    /// Takes in that a sample was added to `usage`.
-    pub fn look(&mut self, usage: &Series, workloads: &[PlannedWorkload]) {
+    /// Takes in that a sample was added to `usage`, and whether all workloads but flows are over.
+    pub fn look(&mut self, usage: &Series, workloads: &[PlannedWorkload], are_others_over: bool) {
         let samples = usage.samples();
         let Some(last) = samples.last() else { return };
         if last.at >= self.limit {
@@ -70,6 +70,9 @@ impl Steady {
         let begin = begin(samples, workloads).unwrap_or(samples.len());
         let samples = &samples[begin..];
         if samples.len() < self.look_at {
+            return;
+        }
+        if !are_others_over {
             return;
         }
         self.look_at = (samples.len() as f64 * GROWTH) as usize;

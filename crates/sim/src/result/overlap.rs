@@ -3,6 +3,7 @@
 use kernel::Time;
 use serde::Serialize;
 
+use crate::meters::meter::FlowMeter;
 use crate::observe::series::{Sample, columns_of_flows};
 use crate::workload::{PlannedWorkload, Seen};
 
@@ -47,7 +48,7 @@ pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
 
 /// The time of the end of a flow, if it has ended.
 fn end(one: &PlannedWorkload, seen: &Seen<'_>) -> Option<Time> {
-    let is_over = seen.meters(&one.own).all(|part| part.is_closed());
+    let is_over = seen.meters(&one.own).all(FlowMeter::is_closed);
     let ends = seen.meters(&one.own).map(|part| part.ended);
     ends.max().filter(|_| is_over)
 }

@@ -6,7 +6,7 @@
 
 use kernel::{Span, Time};
 
-use crate::meters::meter::Meter;
+use crate::meters::meter::{FlowMeter, Meter};
 use crate::observe::reading::Reading;
 use crate::observe::series::Sample;
 use crate::plan::FabricPlan;
@@ -65,13 +65,13 @@ impl Point<'_> {
                     (counters.busy, counters.payload_bytes)
                 })
             }
-            Point::Sample(sample) => match sample.links.get(index) {
-                Some(link) => (link.busy, link.payload_bytes),
-                None => {
-                    let socket = &sample.sockets[index - sample.links.len()];
-                    (socket.busy, socket.payload_bytes)
+            Point::Sample(sample) => {
+                if let Some(link) = sample.links.get(index) {
+                    return (link.busy, link.payload_bytes);
                 }
-            },
+                let socket = &sample.sockets[index - sample.links.len()];
+                (socket.busy, socket.payload_bytes)
+            }
         }
     }
 }
@@ -154,7 +154,7 @@ fn under_way(one: &PlannedWorkload, meter: &Meter, now: Time) -> Period {
     let meters = || one.own.meters(meter);
     let start = one.workload.kind().start() + meter.up();
     let called = meters().filter_map(|part| part.called).min();
-    let is_over = meters().all(|part| part.is_closed());
+    let is_over = meters().all(FlowMeter::is_closed);
     let ended = meters().map(|part| part.ended).max().filter(|_| is_over);
     (called.unwrap_or(start), ended.unwrap_or(now))
 }

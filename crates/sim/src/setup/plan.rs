@@ -49,6 +49,11 @@ impl Plan {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let (fabric, written) = (&scenario.fabric, &scenario.workloads);
         plan::check(fabric)?;
+        if fabric.measure.steady.is_some() && written.flows.is_empty() {
+            let message =
+                "measure, steady: there is no flow to measure; write [[flows]], or leave it out";
+            return Err(fabric.error(fabric.measure.line, message.to_owned()));
+        }
         let places = Places::new(fabric)?;
         places.check(fabric)?;
         let mut enumerated = Enumerated::new(fabric, places)?;

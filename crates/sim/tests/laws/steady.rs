@@ -2,6 +2,7 @@
 
 use sim::result::RunResult;
 
+use crate::bad_input::refusal;
 use crate::fixture::*;
 
 /// A card and a drive below one switch, whose amounts take very different times, and a card that reads.
@@ -116,4 +117,34 @@ fn the_steady_state_is_the_same_on_several_threads() {
     assert!(simulation.run(&mut |_| true));
     assert!(simulation.threads().0 == 2);
     assert_eq!(rates(&simulation.result()), rates(&run(&text)));
+}
+
+#[test]
+fn other_workloads_than_flows_end_before_the_run_does() {
+    let accesses = r#"
+        [buffers.b]
+        host = "h"
+        size = "4 KiB"
+        [[accesses]]
+        by = "h"
+        buffer = "b"
+        count = 1000
+        interval = "900 ns"
+    "#;
+    let text = mixed(STEADY).replace(
+        "memory = \"256 MiB\"",
+        "memory = \"256 MiB\"\ncoherent = true",
+    );
+    let result = run(&format!("{text}{accesses}"));
+    assert!(result.accesses[0].completed && result.simulated_ns > 900_000.0);
+    assert!(
+        rates(&result)
+            .iter()
+            .all(|(_, rate, half)| half <= &(0.05 * rate))
+    );
+    let none = format!("{STEADY}[hosts.h]\n");
+    assert_eq!(
+        refusal(&none),
+        "bad.toml:2: measure, steady: there is no flow to measure; write [[flows]], or leave it out"
+    );
 }

@@ -40,7 +40,8 @@ impl Probes {
             if let Some(usage) = self.usage.as_mut().filter(|_| is_of_usage) {
                 usage.record(sample);
                 if let Some(steady) = &mut self.steady {
-                    steady.look(usage, &plan.workloads);
+                    let others = self.meter.are_others_complete();
+                    steady.look(usage, &plan.workloads, others);
                 }
             }
         }

@@ -38,7 +38,13 @@ impl Simulation {
         let up = self.now().round_up(SYMBOLS).since(Time::ZERO);
         self.probes.meter.begin(up, self.plan.measure);
         if self.plan.steady.is_some() {
-            self.probes.meter.go_on();
+            let flows = self
+                .plan
+                .workloads
+                .iter()
+                .filter(|one| one.workload.flow().is_some());
+            let parts = flows.map(|one| one.own.parts.len()).sum();
+            self.probes.meter.go_on(parts);
         }
         self.probes.interval = self.measured_interval(Time::ZERO + up);
         self.probes

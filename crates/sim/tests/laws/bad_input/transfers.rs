@@ -53,7 +53,7 @@ fn a_driver_moves_one_buffer_one_way() {
         assert_eq!(
             transfer("", &format!("{key} = {value}")),
             format!(
-                "bad.toml:14: flow \"f\", {key}: a driver moves one buffer once; write its size alone, such as size = \"4 MiB\""
+                "bad.toml:14: flow \"f\", {key}: a driver moves one buffer once; write its size alone, such as size = \"4 MiB\", and steady = true in [measure] for a call that goes on"
             )
         );
     }
