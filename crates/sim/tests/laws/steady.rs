@@ -93,8 +93,8 @@ fn the_steady_rate_is_that_of_a_long_run() {
 
 #[test]
 fn a_run_whose_rates_stay_uncertain_ends_at_its_limit() {
-    let rare = mixed("[measure]\nsteady = true\nlimit = \"1 ms\"\n");
-    let result = run(&rare.replace("count = 3", "count = 3\ninterval = \"130 us\""));
+    let seldom = mixed("[measure]\nsteady = true\nlimit = \"1 ms\"\n");
+    let result = run(&seldom.replace("count = 3", "count = 3\ninterval = \"130 us\""));
     assert!(!result.partial && (result.simulated_ns - 1e6).abs() < 2e4);
     let reader = result.flow("reader");
     let rate = reader.bytes_per_second.expect("bytes arrived");
