@@ -65,7 +65,7 @@ def run(request: RunRequest) -> None:
     - used: share in which anything was on the wire, of the time in which a workload that crosses
       the link was under way (JSON: `under_way_ns`); of the whole time, if none crosses it.
     - full: share of the same time in which the wire was busy for 95 % of the time or more, by slots
-      of about a hundredth of the run.
+      of about a fiftieth of the run, or more in large fabrics.
     - GB/s together: payload in the time in which all workloads that cross the link were under way.
     - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
       packets sent again.

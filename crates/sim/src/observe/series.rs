@@ -117,12 +117,16 @@ pub fn columns_of_flows(
 const MOST_VALUES: usize = 1 << 18;
 const FEWEST_SAMPLES: usize = 64;
 
-/// The samples of the use of wires that every run takes: the interval of the first ones, and their number at most. Our choice: a slot is a
-/// hundredth of a long run, and samples take a small part of the time of any run.
-const USAGE_INTERVAL: Span = Span::from_ns(1000);
-const USAGE_SAMPLES: usize = 128;
+/// The samples of the use of wires that every run takes: the interval of the first ones, their number at most, and the number of values that
+/// they hold at most, unless they are of fewer than `FEWEST_USAGE_SAMPLES`. Our choice: they take less than 2 % of the time of any run.
+const USAGE_INTERVAL: Span = Span::from_ns(4000);
+const USAGE_SAMPLES: usize = 64;
+const FEWEST_USAGE_SAMPLES: usize = 8;
+const USAGE_VALUES: usize = 1 << 13;
 
-/// The number of samples at most of a run that goes on until its flows are measured: as many as a warm-up and ten batches need.
+/// The samples of a run that goes on until its flows are measured: the interval of the first ones, and as many as a warm-up and ten batches
+/// need.
+const STEADY_INTERVAL: Span = Span::from_ns(1000);
 const STEADY_SAMPLES: usize = 1024;
 
 impl Series {
@@ -134,12 +138,15 @@ impl Series {
 
     /// The samples of the use of wires that every run takes, after `first`, a sample of the present.
     pub fn of_usage(first: Sample, is_steady: bool) -> Self {
-        let most = if is_steady {
-            STEADY_SAMPLES
-        } else {
-            USAGE_SAMPLES
-        };
-        Self::at_most(most, USAGE_INTERVAL, first)
+        if is_steady {
+            return Self::at_most(STEADY_SAMPLES, STEADY_INTERVAL, first);
+        }
+        let most = USAGE_VALUES / first.values().max(1);
+        Self::at_most(
+            most.clamp(FEWEST_USAGE_SAMPLES, USAGE_SAMPLES),
+            USAGE_INTERVAL,
+            first,
+        )
     }
 
     fn at_most(most: usize, interval: Span, first: Sample) -> Self {

@@ -4,6 +4,8 @@
 //! carries packets of a workload only while one that crosses it is under way, so the busy time of a sampled slot counts for the part of the
 //! slot in which one is.
 
+use std::collections::BTreeMap;
+
 use kernel::{Span, Time};
 
 use crate::meters::meter::{FlowMeter, Meter};
@@ -88,6 +90,7 @@ impl<'a> Usage<'a> {
         let bounds = [Point::Bound(first)].into_iter();
         let points = bounds.chain(samples).chain([Point::Bound(last)]);
         let mut of_links = vec![Vec::new(); seen.plan.links.len()];
+        let trees = trees(seen.plan);
         let mut of_others = Vec::new();
         for one in seen.workloads {
             let (begin, end) = under_way(one, seen.meter, seen.now);
@@ -96,7 +99,7 @@ impl<'a> Usage<'a> {
                 continue;
             }
             of_others.push(period);
-            for link in crossed(one, seen.plan) {
+            for link in crossed(one, seen.plan, &trees) {
                 of_links[link].push(period);
             }
         }
@@ -159,9 +162,21 @@ fn under_way(one: &PlannedWorkload, meter: &Meter, now: Time) -> Period {
     (called.unwrap_or(start), ended.unwrap_or(now))
 }
 
+/// The links of each tree, by its root.
+type Trees = BTreeMap<usize, Vec<usize>>;
+
+fn trees(plan: &FabricPlan) -> Trees {
+    let mut trees = Trees::new();
+    for (number, link) in plan.links.iter().enumerate() {
+        let root = plan.nodes[link.downstream.0].root;
+        trees.entry(root).or_default().push(number);
+    }
+    trees
+}
+
 /// The links that packets of a workload may cross: those on the way of a flow within a tree, and all links of both trees of a flow between
 /// two. Any other workload may cross all links.
-fn crossed(one: &PlannedWorkload, plan: &FabricPlan) -> Vec<usize> {
+fn crossed(one: &PlannedWorkload, plan: &FabricPlan, trees: &Trees) -> Vec<usize> {
     let Workload::Flow(flow) = &one.workload else {
         return (0..plan.links.len()).collect();
     };
@@ -169,10 +184,9 @@ fn crossed(one: &PlannedWorkload, plan: &FabricPlan) -> Vec<usize> {
     let from = flow.from;
     let to = flow.to.unwrap_or(root(from));
     if root(from) != root(to) {
-        let roots = [root(from), root(to)];
-        let links = plan.links.iter().enumerate();
-        let of_both = links.filter(|(_, link)| roots.contains(&root(link.downstream.0)));
-        return of_both.map(|(number, _)| number).collect();
+        let both =
+            [root(from), root(to)].map(|root| trees.get(&root).map_or(&[][..], Vec::as_slice));
+        return both.concat();
     }
     let (above, below) = (up(plan, from), up(plan, to));
     let (common, own): (Vec<_>, Vec<_>) = above.into_iter().partition(|link| below.contains(link));
