@@ -621,6 +621,6 @@ fn a_vector_beyond_the_table_is_a_fault_of_the_owner() {
     let beyond = simulation.vector("n1", 4, 1).expect_err("there are four");
     assert_eq!(
         beyond.to_string(),
-        "n1 has no interrupt vector 4; name 0 to 3, or write a larger msix_vectors for it"
+        "vector 4 of n1: msix_vectors is 4; use 0 to 3, or write a larger one"
     );
 }
