@@ -231,7 +231,8 @@ WITHOUT_EFFECT = {
     }
     | {"--vcd", "--at", "--kind", "--flow", "--address", "--window", "--model"},
     "explain": {"--all", "--json", "--model"},
-    "sweep": {"--out", "--resume", "--scheduler", "--all", "--json", "--report", "--model"},
+    "sweep": {"--out", "--resume", "--scheduler", "--all", "--json", "--report", "--model"}
+    | {"--allow-failures"},
 }
 
 

@@ -238,7 +238,7 @@ def test_a_long_list_is_paged_in_a_terminal_alone(peerlane: Run) -> None:
     status, shown = in_terminal("list", PAGER="tail -n 3 | sed 's/^/paged: /'")
     assert status == 0
     assert shown.count("paged: ") == 3
-    assert "torus" in shown
+    assert "peerlane bundle figure.json" in shown
     status, shown = in_terminal("list", "systems", PAGER="sed 's/^/paged: /'")
     assert (status, "paged: " in shown) == (0, False)
     assert len(peerlane("list").out.splitlines()) > 400

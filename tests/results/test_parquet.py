@@ -106,7 +106,7 @@ def test_the_command_line_writes_tables(peerlane: Run, scenario: Write, tmp_path
     peerlane("run", file, "--parquet", "no/folder").refuses("there is no folder")
     peerlane("run", file, "--parquet", "t", "--repeat", "2").refuses("--parquet is for a single")
     peerlane("run", file, "--parquet", "-").refuses("name a folder")
-    peerlane("run", file, "--parquet", f"{file}/tables").refuses("fabric.toml is no folder")
+    peerlane("run", file, "--parquet", f"{file}/tables").refuses("fabric.toml is not a folder")
     peerlane("run", file, "--parquet", "").refuses("the name is empty; name a folder")
     (tmp_path / "dangling").symlink_to("nowhere")
     peerlane("run", file, "--parquet", "dangling").refuses("dangling is a file")

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from peerlane.bundle import Bundle
 
 KEPT = {
-    "run": ("--set", "--seed", "--rtl", "--repeat", "--interval", "--check-coherence", "--explain"),
+    "run": (
+        *("--set", "--seed", "--rtl", "--repeat", "--interval"),
+        *("--check-coherence", "--explain", "--steady"),
+    ),
     "explain": ("--set", "--seed", "--flow", "--what-if"),
     "sweep": (
         *("--set", "--seed", "--vary", "--metric", "--sample"),
-        *("--loads", "--steps", "--to", "--traffic"),
+        *("--loads", "--steps", "--to", "--traffic", "--repeat"),
     ),
 }
 """The options that decide on the numbers of a command. A bundle runs again with these alone."""
