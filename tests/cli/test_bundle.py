@@ -28,6 +28,7 @@ RUNS = {
     "run": ["run", "fabric.toml", "--seed", "3", "--set", "devices.a.tags=2", "--threads=1"],
     "run without waits": ["run", "fabric.toml", "--no-explain"],
     "run of a shipped scenario": ["run", "pair"],
+    "steady": ["run", "fabric.toml", "--steady", "--set", "measure.limit=100us"],
     "repeat": ["run", "fabric.toml", "--repeat", "2"],
     "samples": ["run", "--interval=1us", "fabric.toml"],
     "explain": ["explain", "fabric.toml", "--flow", "a-to-b", "--no-what-if"],

@@ -130,11 +130,13 @@ def _of_result(numbers: str, source: str) -> Bundle:
 
 def _digests(text: str, given: Mapping[str, Any]) -> Iterator[str]:
     """The digests of a scenario as it is, and with the keys that the options set."""
+    from peerlane.cli.request import STEADY
     from peerlane.cli.scenarios import open_simulation
     from peerlane.fabric.simulation import digest_of
 
     yield digest_of(text)
-    settings, circuits = given.get("settings"), given.get("rtl")
+    settings, circuits = given.get("settings") or (), given.get("rtl")
+    settings = [*settings, *[STEADY] * bool(given.get("steady"))]
     yield open_simulation(given["file"], settings=settings, circuits=circuits).scenario_digest
 
 
@@ -218,8 +220,8 @@ def _written(command: Any, given: Mapping[str, Any], kept: Sequence[str]) -> Ite
         if option.opts[0] not in kept or option.name not in given:
             continue
         value = given[option.name]
-        if option.secondary_opts:
-            yield (option.opts if value else option.secondary_opts)[0]
+        if option.is_flag:
+            yield from (option.opts if value else option.secondary_opts)[:1]
         else:
             yield from (
                 f"{option.opts[0]}={one}" for one in (value if option.multiple else [value])

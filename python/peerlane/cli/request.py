@@ -180,7 +180,7 @@ class RunRequest:
     def __post_init__(self) -> None:
         """Refuses options that exclude each other, and sets the key that --steady stands for."""
         if self.steady:
-            settings = [*(self.scenario.settings or ()), "measure.steady=true"]
+            settings = [*(self.scenario.settings or ()), STEADY]
             object.__setattr__(self, "scenario", replace(self.scenario, settings=settings))
         files = {"--json": self.outputs.json_to, "--junit": self.junit, **self.captures.files}
         keep_apart([self.scenario.file], files)
@@ -195,6 +195,9 @@ class RunRequest:
                 param_hint="--interval",
             )
 
+
+STEADY = "measure.steady=true"
+"""The setting that --steady stands for."""
 
 _OF_REPEATS = {"--set", "--model", "--seed", "--steady", "--repeat", "--explain", "--json"}
 """Options that runs have with --repeat, too; a single thread is what they have anyway."""
