@@ -217,6 +217,52 @@ fn a_write_between_peers_below_a_switch_crosses_its_uplink_only_if_the_switch_re
     }
 }
 
+#[test]
+fn the_rate_together_is_of_the_time_in_which_all_flows_that_cross_the_link_were_under_way() {
+    let result = run(r#"
+        [links]
+        generation = 3
+        lanes = 8
+        [hosts.h]
+        [switches.s]
+        upstream = "h"
+        [devices.early]
+        upstream = "s"
+        [devices.late]
+        upstream = "s"
+        [[flows]]
+        id = "early"
+        from = "early"
+        to = "h"
+        request_size = "4 KiB"
+        interval = "4 us"
+        duration = "400 us"
+        [[flows]]
+        id = "late"
+        from = "late"
+        to = "h"
+        request_size = "4 KiB"
+        interval = "4 us"
+        start = "200 us"
+        duration = "200 us"
+    "#);
+    let together = |id| {
+        let link = result.link(id, "up");
+        link.together_bytes_per_second.expect("a flow crosses it")
+    };
+    let each = 4096.0 / 4e-6;
+    assert!((together("h-s") / (2.0 * each) - 1.0).abs() < 0.03);
+    assert!((together("s-early") / each - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn a_wire_that_is_busy_for_half_of_the_time_is_not_full() {
+    let result = lasting("request_size = \"4 KiB\"\ninterval = \"2 us\"");
+    let up = result.link("h-d", "up");
+    assert!(up.utilisation > 0.5 && up.utilisation < 0.6, "{up:?}");
+    assert!(up.full < 0.01, "{up:?}");
+}
+
 /// Writes with a duration of 200 us, at a fabric where 4 KiB take some microseconds.
 fn lasting(keys: &str) -> RunResult {
     run(&format!(
