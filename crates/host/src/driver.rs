@@ -95,7 +95,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
 
 /// A system call that can be made again.
 pub trait Repeated {
-    /// The same call, to be made after `thread` has ended.
+    /// This call with another start: it begins when `thread` has ended.
     #[must_use]
     fn after(self, thread: ThreadId) -> Self;
 }

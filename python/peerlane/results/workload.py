@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -68,7 +69,7 @@ def quantile(field: str, name: str) -> Callable[[Any], object]:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadResult(Document):
+class WorkloadResult(Document, ABC):
     """The result of one workload."""
 
     id: str
@@ -96,17 +97,17 @@ class WorkloadResult(Document):
         return markup.said(self.METRIC, value) or "-"
 
     @property
+    @abstractmethod
     def is_right(self) -> bool:
         """Whether all its work is done, and right."""
-        raise NotImplementedError  # each kind of workload defines it
 
+    @abstractmethod
     def state(self, *, lost: bool) -> str:
         """Its state in a word; `lost` says whether the fabric has lost packets."""
-        raise NotImplementedError  # each kind of workload defines it
 
+    @abstractmethod
     def failure(self) -> str | None:
         """Why the workload failed; `None` if it succeeded."""
-        raise NotImplementedError  # each kind of workload defines it
 
 
 NOT_INTACT = "not every byte arrived exactly once, as it was sent"

@@ -256,6 +256,32 @@ fn the_rate_together_is_of_the_time_in_which_all_flows_that_cross_the_link_were_
 }
 
 #[test]
+fn flows_that_hardly_ran_together_are_named_with_the_part_that_the_later_one_had_moved() {
+    let overlap = run(MIXED).overlap.expect("the slow flow goes on for long");
+    assert_eq!((&*overlap.first, &*overlap.other), ("fpga", "slow"));
+    let ended = run(MIXED).flow("fpga").last_byte_ns.expect("bytes arrived");
+    assert!((overlap.ended_ns - ended).abs() < 1.0, "{overlap:?}");
+    // The slow flow makes 20 requests in 1 ms.
+    assert!((overlap.moved - ended / 1e6).abs() < 0.05, "{overlap:?}");
+    let alike = MIXED.replace("count = 20", "size = \"1 MiB\"");
+    let alike = alike.replace("interval = \"50 us\"", "");
+    assert!(run(&alike).overlap.is_none());
+}
+
+#[test]
+fn a_run_is_random_where_a_part_of_it_draws_numbers() {
+    let is_random = |text: &str| simulation(text).plan().is_random();
+    assert!(!is_random(MIXED));
+    for (key, random) in [
+        ("[hosts.h]", "[hosts.h]\n    memory_read_jitter = \"10 ns\""),
+        ("[links]", "[links]\n    bit_error_rate = 1e-9"),
+        ("count = 20", "count = 20\n    addresses = \"random\""),
+    ] {
+        assert!(is_random(&MIXED.replace(key, random)), "{random}");
+    }
+}
+
+#[test]
 fn a_wire_that_is_busy_for_half_of_the_time_is_not_full() {
     let result = lasting("request_size = \"4 KiB\"\ninterval = \"2 us\"");
     let up = result.link("h-d", "up");

@@ -5,7 +5,7 @@ use super::*;
 const ASKED: u64 = 256 << 10;
 const PACKET: u64 = 1 << 10;
 
-/// What arrived, and what is reported as lost for sure and as in doubt, in packets.
+/// The numbers of packets that arrived, that are reported as lost for sure, and that are reported as in doubt.
 fn account(result: &RunResult, flows: u64) -> (u64, u64, u64) {
     let of = |what: &str| {
         let errors = result.errors.iter().filter(|error| error.what == what);
