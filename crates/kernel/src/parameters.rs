@@ -43,11 +43,12 @@ pub struct Lift {
 }
 
 impl Lift {
-    /// The usual way for a parameter of this kind: without a duration, or with more and more of anything else.
+    /// The usual way for a parameter of this kind: without a duration, with a faster part, or with more and more of anything else.
     pub const fn of(limit: &'static str, kind: Kind) -> Self {
         let (times, to): (&[u32], &[&str]) = match kind {
             Kind::Time => (&[], &["0 ns"]),
             Kind::Flag => (&[], &["false"]),
+            Kind::Bandwidth | Kind::Frequency => (&[2, 4, 8], &[]),
             _ => (&[16, 256, 4096], &[]),
         };
         let most = None;

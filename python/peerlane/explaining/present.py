@@ -76,18 +76,27 @@ class Present:
 
     def root_port(self, name: str) -> tuple[str, int] | None:
         """The node below the root port that leads to a node, and the socket of the port."""
-        nodes = {one.name: one for one in self.tree.nodes}
-        node = nodes[name]
-        while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
-            node = nodes[node.upstream.to]
+        node = self._below_port(name)
         if node.upstream is None or node.upstream.socket is None:
             return None
         return node.name, node.upstream.socket
 
-    def tree_of(self, names: Iterable[str]) -> list[str]:
-        """All nodes below the hosts above some nodes, and these hosts."""
-        roots = {self.tree.root_of(self.tree.nodes[name]).name for name in names}
-        return [one.name for one in self.tree.nodes if self.tree.root_of(one).name in roots]
+    def _below_port(self, name: str) -> Node:
+        """The node below the root port that leads to a node; a host itself."""
+        nodes = self.tree.nodes
+        node = nodes[name]
+        while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
+            node = nodes[node.upstream.to]
+        return node
+
+    def root(self, name: str) -> str:
+        """The host above a node."""
+        return self.tree.root_of(self.tree.nodes[name]).name
+
+    def below_ports_of(self, names: Iterable[str]) -> list[str]:
+        """All nodes below the root ports that lead to some nodes, and the hosts of these ports."""
+        ports = {self._below_port(name).name for name in names}
+        return [one.name for one in self.tree.nodes if self._below_port(one.name).name in ports]
 
     def payload_supported(self, name: str) -> float:
         """The largest payload that a node supports, in bytes."""

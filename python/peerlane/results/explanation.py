@@ -16,16 +16,13 @@ from peerlane.results.bottleneck import (
 )
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, encode
-from peerlane.results.waits import Cause, Share, told
+from peerlane.results.waits import LOST, Cause, Share, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
-
-_LOST = 0.02
-"""Share of the time from which on a link that is down, or trains again, is worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows, the one first at which most of them wait for longest.
+    """The places that limit some flows, the one first at which most of the data waits.
 
     Places that are alike but for numbers are one. The wire of a device's own link comes last: a
     device cannot do more. Before it come slow links of devices, which may have these on purpose.
@@ -147,8 +144,9 @@ def bottlenecks(
         found,
         key=lambda one: (
             is_natural(one, ends, slow),
+            not (one.kind == "wire" and one.detail),
             bool(slow.intersection(one.where)),
-            -one.share * len(one.flows),
+            -one.share * one.rates.total,
         ),
     )
 
@@ -161,7 +159,7 @@ def made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
         share.detail
         for place, flow in waiting
         for share in flow.shares
-        if share.kind == "wire" and share.cause.place == place and share.share >= _LOST
+        if share.kind == "wire" and share.cause.place == place and share.share >= LOST
     )
     return Bottleneck(
         kind=first.kind,
