@@ -870,7 +870,7 @@ def test_one_flow_is_explained_alone(peerlane: Run, scenario: Write) -> None:
 def test_a_run_ends_with_the_place_that_limits_its_flows(peerlane: Run, scenario: Write) -> None:
     file = written(scenario, "tags")
     line = peerlane("run", file).out.splitlines()[-1]
-    assert line.startswith("`a` has too few tags: up moves 1.")
+    assert line.startswith("`a` has too few tags (2): up moves 1.")
     assert line.endswith(f" GB/s. What would help: peerlane explain {file}")
     more = peerlane("run", file, "--set", "devices.a.tags=1").out
     assert more.endswith(f": peerlane explain {file} --set devices.a.tags=1\n")

@@ -31,7 +31,9 @@ _OF_PARTS = {"memory", "socket", "datapath", "software"}
 _TRANSLATION = "address translation"
 
 _REQUEST = "max_read_request"
-_LEAST_PAYLOAD = 128
+_SMALL = 129
+"""Packets with less data, in bytes, have headers for more than a tenth of it."""
+
 _RESET = 512
 """Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
 
@@ -78,7 +80,7 @@ def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
     )
     found = [
         *(replace(lift, is_setting=True) for lift in settings),
-        *_payloads(present, one),
+        *faults(present, one),
         *_other_uplinks(present, one),
         *of_limit(present, one),
     ]
@@ -180,6 +182,32 @@ def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
             yield Lifting(tuple(keys), (below,) * count, tuple(moved))
 
 
+def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """What may be wrong with the sizes of packets, and how it is mended."""
+    yield from _payloads(present, one)
+    yield from _requests(present, one)
+
+
+def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The size of read requests that is less than after a reset, and limits a device."""
+    small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
+    found: dict[str, Value] = {}
+    for flow in one.flows:
+        table = present.table(present.ends_of_flow(flow)[0])
+        has_size = any(row[0] == _REQUEST for row in present.scenario.lifts(table, "tags"))
+        is_read = present.value(join_path(("flows", flow, "direction"))) == "read"
+        if has_size and is_read:
+            before = present.value(path := f"{table}.{_REQUEST}")
+            if (amount_of(before) or _RESET) < small:
+                found[path] = before
+    if found:
+        names = [split_path(path)[-2] for path in found]
+        size = next(iter(found.values()))
+        reason = f"{_verb(names, 'requests', 'request')} {size} at a time"
+        values = ("4096 B",) * len(found)
+        yield Lifting(tuple(found), tuple(found.values()), (values,), reason=reason)
+
+
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     """The largest payload that the way of flows supports, for all nodes that have less.
 
@@ -205,7 +233,7 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
                 continue
             small[path] = written, f"{int(most)} B"
             is_beside = node not in ways
-            if size <= _LEAST_PAYLOAD and (is_beside or key == "max_payload"):
+            if size < _SMALL and (is_beside or key == "max_payload"):
                 wrong[node] = size
             if is_beside and (above := present.upstream_of(node)) != (root := present.root(node)):
                 moved[f"{present.table(node)}.upstream.to"] = above, root
@@ -248,7 +276,6 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
         queue, media = (list(_in_tables(present, one, tables)) for one in _of_drive(cause.where))
         found, both = [*queue, *media], queue
     elif cause.kind in {"tags", "outstanding"}:
-        found = [_of_requests(cause, lift) for lift in found]
         found.sort(key=lambda lift: lift.keys[0].endswith(_REQUEST))
         both = [lift for lift in found if not lift.keys[0].endswith(_REQUEST)]
     place = len(both) if both == found[: len(both)] else len(found)
@@ -258,15 +285,6 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
 def _of_drive(where: str) -> tuple[Cause, Cause]:
     """The limits of a drive that commands wait for: the length of its queue, and its flash."""
     return Cause("outstanding", where, None, "commands"), Cause("memory", where, None, "the flash")
-
-
-def _of_requests(cause: Cause, lift: Lifting) -> Lifting:
-    """What is wrong with reads that are smaller than after a reset: few bytes for each tag."""
-    before = lift.before[0]
-    if not lift.keys[0].endswith(_REQUEST) or (amount_of(before) or _RESET) >= _RESET:
-        return lift
-    reason = f"{_verb([cause.where], 'requests', 'request')} {before} at a time"
-    return replace(lift, is_setting=True, reason=reason)
 
 
 def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:

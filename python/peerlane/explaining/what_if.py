@@ -22,7 +22,7 @@ from peerlane.explaining.choice import (
     settled,
     worth,
 )
-from peerlane.explaining.lifting import Lifting, liftings, of_limit
+from peerlane.explaining.lifting import Lifting, faults, liftings, of_limit
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
     ALIKE,
@@ -99,7 +99,7 @@ class Case:
             most: Bottlenecks whose limits are lifted.
         """
         found = [one for one in self._before.bottlenecks if flow is None or flow in one.flows]
-        found = [replace(one, amount=self._amount(one)) for one in found]
+        found = [replace(one, amount=self._amount(one), reason=self._fault(one)) for one in found]
         if most:
             found = self._lifted(found, flow, most, progress)
         flows = [one for one in self._before.flows if flow in {None, one.id}]
@@ -131,7 +131,7 @@ class Case:
                 progress(number / len(coming))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        found = self._merged(found)
+        found = [*self._merged(found[: len(limiting)]), *found[len(limiting) :]]
         found.sort(key=lambda each: each[0], reverse=True)
         return [
             *settled([one for _, one in found], {one.causes for one in limiting}),
@@ -180,6 +180,11 @@ class Case:
     def _is_natural(self, one: Bottleneck) -> bool:
         return is_natural(one, self._ends, self._slow)
 
+    def _fault(self, one: Bottleneck) -> str | None:
+        """What is wrong with packets, as far as it is known without a run."""
+        known = (lift.reason for lift in faults(self._present, one) if lift.reason is not None)
+        return next(known, None)
+
     def _amount(self, one: Bottleneck) -> Value:
         """How much there is of what limits flows, by the key that lifts the limit."""
         if one.kind not in _AMOUNTS:
@@ -193,7 +198,7 @@ class Case:
 
     def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
         """A bottleneck with its steps, and what they are worth, in bytes a second."""
-        one = replace(one, alone=self._alone(one))
+        one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
         refused: list[str] = []
         lifts = [each for each in liftings(self._present, one) if each.values]
@@ -300,7 +305,7 @@ class Case:
         first = places[0]
         where = tuple(place.where for place in places if replace(place, where=first.where) == first)
         behind = replace(one, **asdict(first) | {"where": where})
-        if is_natural(behind, self._ends, ()):
+        if one.kind != "wire" and is_natural(behind, self._ends, ()):
             return None
         name = lift.keys[0].rpartition(".")[2]
         options = [
