@@ -739,6 +739,8 @@ def test_the_first_sentence_names_the_limit_and_the_first_change_helps_most(
     assert explanation.sentence.startswith(case["sentence"])
     place = explanation.bottlenecks[0]
     assert ", ".join(change.setting for change in place.steps[0].changes) == case["first"]
+    known = explain(case["scenario"], what_if=False).bottlenecks[0]
+    assert place.reason or (known.kind, known.where) == (place.kind, place.where)
     gains = [
         one.rates.total / before
         for one, before in zip(

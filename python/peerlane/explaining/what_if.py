@@ -281,12 +281,7 @@ class Case:
     def _further(self, one: Bottleneck, tried: Tried) -> list[Tried]:
         """A change, and where another place then limits as much, the change that lifts both."""
         found = [tried]
-        for _ in range(_MOST_BEHIND):
-            both = (
-                None if gains(tried.what_if.rates, one.rates, _MUCH) else self._behind(one, tried)
-            )
-            if both is None:
-                break
+        while len(found) <= _MOST_BEHIND and (both := self._behind(one, tried)) is not None:
             try:
                 tried = self._tried(one, both)
             except ScenarioError:
@@ -303,20 +298,20 @@ class Case:
         if not is_limit or lift.is_setting or not places or places[0] in one.causes:
             return None
         first = places[0]
+        is_in_row = one.kind == first.kind == "wire"
+        if gains(tried.what_if.rates, one.rates, *[_MUCH] * (not is_in_row)):
+            return None
         where = tuple(place.where for place in places if replace(place, where=first.where) == first)
         behind = replace(one, **asdict(first) | {"where": where})
         if one.kind != "wire" and is_natural(behind, self._ends, ()):
             return None
-        name = lift.keys[0].rpartition(".")[2]
         options = [
             each
             for each in of_limit(self._present, behind)
             if each.values and not set(each.keys) & set(lift.keys)
         ]
-        if one.kind == first.kind == "wire" and name in {
-            "generation",
-            "lanes",
-        }:  # a link that is just as slow
+        name = lift.keys[0].rpartition(".")[2]
+        if is_in_row and name in {"generation", "lanes"}:
             options = [
                 replace(each, values=((lift.values[0][0],) * len(each.keys),))
                 for each in options
