@@ -92,18 +92,16 @@ class FlowWaits(Document):
         if limit is None or limit.kind not in _HIDDEN:
             return self
         here = limit.where, limit.direction or ""
-        detail = used.lost.get(here)
-        wires = dict.fromkeys(
+        wires = [
             (share.where, share.direction or "")
             for share in self.shares
             if share.cause.place.kind == "wire"
-        )
-        ways = (here,) if detail else (*used.own.get(self.id, ()), here, *wires)
-        found = next((way for way in ways if detail or way in used.full), None)
-        if found is None:
-            return self
+        ]
+        ways = (*used.own.get(self.id, ()), here, *wires)
+        found = next((way for way in ways if way in used.full), here)
+        detail = used.lost.get(found)
         there = Cause("wire", *found, None)
-        if there == limit.place and not detail:
+        if not detail and (there == limit.place or found not in used.full):
             return self
         at_wire = (share.cause for share in self.shares if share.cause.place == there)
         cause = replace(there, detail=detail) if detail else next(at_wire, there)
