@@ -61,6 +61,9 @@ _LEAST_SHARE = 0.1
 _MUCH = 0.25
 """Gain of a change from which on no other place is lifted with it."""
 
+_MENDS = 1.5
+"""Weight of what mends a fault, beside what makes something faster."""
+
 _MOST_STEPS = 5
 _MOST_BEHIND = 3
 _MOST_ALONE = 3
@@ -239,10 +242,12 @@ class Case:
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
             return (1 if one.kind == "wire" and not is_own else -1), 0.0
-        if is_own and (best.lifting.is_part or is_upgrade(best.lifting)):
+        lift = best.lifting
+        if is_own and (lift.is_part or is_upgrade(lift)):
             return 0, best.gain
-        is_slot = is_natural(one, self._ends, ())
-        return 2, best.gain * (0.5 if best.lifting.is_part or is_slot else 1.0)
+        if is_natural(one, self._ends, ()) and lift.reason is None:
+            return 1, best.gain
+        return 2, best.gain * (_MENDS if lift.reason else 0.5 if lift.is_part else 1.0)
 
     def _tried(
         self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: Tried | None = None

@@ -16,13 +16,17 @@ from peerlane.results.bottleneck import (
 )
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, encode
-from peerlane.results.waits import LOST, Cause, Share, told
+from peerlane.results.waits import Cause, Share, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
+
+
+_LOST = 0.02
+"""Share of the time from which on a link that is down, or trains again, is worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ def made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
         share.detail
         for place, flow in waiting
         for share in flow.shares
-        if share.kind == "wire" and share.cause.place == place and share.share >= LOST
+        if share.kind == "wire" and share.cause.place == place and share.share >= _LOST
     )
     return Bottleneck(
         kind=first.kind,

@@ -124,8 +124,8 @@ _HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}
 _FULL = 0.98
 """Share of the time of a link from which on nothing else limits its packets."""
 
-LOST = 0.02
-"""Share of the time, or of the bytes, of a link that is worth a word if errors take it."""
+_LOST = 0.05
+"""Share of the bytes of a link that is worth a word if errors take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Used:
             sent = link.payload_bytes + link.overhead_bytes
             if link.utilisation >= _FULL:
                 full.add(wire)
-            if sent and link.replayed_bytes >= LOST * sent:
+            if sent and link.replayed_bytes >= _LOST * sent:
                 lost[wire] = f"{percent(link.replayed_bytes / sent)} of its bytes are sent again"
             ends = [name for name in names if link.id.endswith(f"-{name}")]
             if ends:
