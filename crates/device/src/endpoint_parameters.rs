@@ -73,7 +73,7 @@ kernel::parameters! {
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
-        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets of the engine.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
@@ -82,7 +82,7 @@ kernel::parameters! {
         /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
         /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
         /// take `datapath` are about sending.
-        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets for the engine.
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.

@@ -46,11 +46,12 @@ pub struct Lift {
 }
 
 impl Lift {
-    /// The usual way for a parameter of this kind: without a duration, or with more and more of anything else.
+    /// The usual way for a parameter of this kind: without a duration, with a faster part, or with more and more of anything else.
     pub const fn of(limit: &'static str, kind: Kind) -> Self {
         let (times, to): (&[u32], &[&str]) = match kind {
             Kind::Time => (&[], &["0 ns"]),
             Kind::Flag => (&[], &["false"]),
+            Kind::Bandwidth | Kind::Frequency => (&[2, 4, 8], &[]),
             _ => (&[16, 256, 4096], &[]),
         };
         let most = None;
@@ -170,7 +171,7 @@ macro_rules! parameters {
                     $(
                         ::core::stringify!($key) => {
                             let read = <$type as $crate::Quantity>::read(value)?;
-                            $($crate::within(&read, &$range)?;)?
+                            $($crate::within(&read, &$range, &$default)?;)?
                             $($crate::among(&read, &$set)?;)?
                             self.$key = read;
                             Ok(true)
@@ -216,13 +217,14 @@ pub fn chosen<Q: Quantity>(sets: &[&[Q]]) -> Vec<String> {
     }
 }
 
-/// Returns an error that names the possible values if `value` is outside `range`.
+/// Returns an error that names the possible values if `value` is outside `range`, and is not the `default`.
 pub fn within<T: Quantity + PartialOrd>(
     value: &T,
     range: &impl RangeBounds<T>,
+    default: &T,
 ) -> Result<(), String> {
     use std::ops::Bound::{Excluded, Included, Unbounded};
-    if range.contains(value) {
+    if range.contains(value) || value == default {
         return Ok(());
     }
     let least = match range.start_bound() {
@@ -236,9 +238,10 @@ pub fn within<T: Quantity + PartialOrd>(
         Excluded(most) => format!(" below {}", most.show()),
         Unbounded => String::new(),
     };
-    let or_none = match range.start_bound() {
-        Included(least) if least.show() == NONE => ", or none",
-        _ => "",
+    let or_none = if default.show() == NONE {
+        ", or none"
+    } else {
+        ""
     };
     Err(format!(
         "{} is out of range; write a value{least}{most}{or_none}",
@@ -278,6 +281,8 @@ mod tests {
             ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, ranges ["0.1", "1"], from "PCIe Base 3.5.3.1";
             /// Boundary at which completions are split.
             boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1";
+            /// Bytes after which mappings end.
+            invalidated: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(8)), from "our choice";
         }
     }
 
@@ -302,6 +307,14 @@ mod tests {
                 source: "a data sheet",
             }
         );
+    }
+
+    #[test]
+    fn the_default_may_be_written_even_if_it_is_no_value_of_the_range() {
+        let mut example = Example::default();
+        assert_eq!(example.set("invalidated", &Value::Text("none")), Ok(true));
+        let wrong = example.set("invalidated", &Value::Text("0 B"));
+        assert!(wrong.is_err_and(|error| error.ends_with("from 1 B up to 8 B, or none")));
     }
 
     #[test]

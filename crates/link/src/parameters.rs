@@ -32,17 +32,17 @@ kernel::parameters! {
         /// priority, the highest VC first. None for all.
         low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
-        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.
-        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 1456, in proportion; 16 KiB at least";
+        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 1456, in proportion; 16 KiB at least";
         /// Header credits for non-posted requests; 0 is infinite.
-        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
         /// Buffer for data of non-posted requests; 0 is infinite.
-        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 392, in proportion; 1 KiB at least";
+        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 392, in proportion; 1 KiB at least";
         /// Header credits for completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
+        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
+        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
         /// Size of the replay buffer, which holds TLPs until they are acknowledged, with framing, sequence number and LCRC. A new TLP is
         /// sent only if it fits.
         replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "our choice, by rate and width: 64 KiB at 32 GT/s x16, in proportion; 32 KiB at least";

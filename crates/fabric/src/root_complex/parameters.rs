@@ -31,7 +31,7 @@ kernel::parameters! {
         port_clock: Frequency = Frequency(1_000_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "our choice: common for server processors";
         /// Bytes that the datapath of a root port transfers each cycle; "0 B" for no limit. A packet holds its receive buffer until
         /// its last beat has passed.
-        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath of a root port between two packets.
         port_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Rate at which the memory system of each socket takes payloads of writes from root ports.
