@@ -44,7 +44,8 @@ class Key:
         """A number as a scenario has it."""
         if self.is_whole:
             return round(number)
-        shown = f"{float(f'{number:.{_DIGITS}g}'):.9f}".rstrip("0").rstrip(".")
+        shown = f"{float(f'{number:.{_DIGITS}g}'):.{4 if self.unit else 9}f}"
+        shown = shown.rstrip("0").rstrip(".")
         return f"{shown} {self.unit}" if self.unit else float(shown)
 
 

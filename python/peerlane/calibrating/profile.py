@@ -37,8 +37,8 @@ def profile_toml(calibration: Calibration, scenario: Scenario, command: str) -> 
     lines = [
         f"# Fitted by Peerlane {__version__} to {len(spent)} measured points, which judge no more:",
         f"#   {command}",
-        f"# The fit leaves {calibration.misfit_percent:.2g} % of error"
-        + ("." if judged is None else f", and {how} within {judged:.2g} %."),
+        f"# The fit leaves {calibration.misfit_percent:.2f} % of error"
+        + ("." if judged is None else f", and {how} within {judged:.2f} %."),
     ]
     tables: dict[tuple[str, ...], list[Fitted]] = {}
     for one in calibration.values:
@@ -73,7 +73,7 @@ def _certainty(one: Fitted) -> str:
     if one.low is not None:
         return f"{one.low} to {one.high} with 95 % confidence; {one.before} before"
     around = ", ".join(
-        f"{near.value} leaves {near.misfit_percent:.2g} %" for near in one.neighbours
+        f"{near.value} leaves {near.misfit_percent:.1f} %" for near in one.neighbours
     )
     return "; ".join([*filter(None, [around]), f"{one.before} before"])
 

@@ -41,13 +41,13 @@ def calibration(found: Calibration) -> RenderableType:
     for value in found.values:
         fitted = "refused" if value.value is None else _shown(value.value)
         keys.add_row(value.key, _shown(value.before), fitted, certainty(value))
-    noise = f"{found.noise_percent:.2g} %" + (" (assumed)" if found.noise_is_assumed else "")
-    said = f"{found.name}: the fit leaves {found.misfit_percent:.2g} % of error"
+    noise = f"{found.noise_percent:.2f} %" + (" (assumed)" if found.noise_is_assumed else "")
+    said = f"{found.name}: the fit leaves {found.misfit_percent:.2f} % of error"
     if found.predicted_percent is not None:
         held = any(one.held_back for one in found.points)
         which = "points that were held back" if held else "a point that is left out"
-        said += f", and predicts {which} within {found.predicted_percent:.2g} %"
-    said += f"; noise {noise}; {found.simulations:,} runs"
+        said += f", and predicts {which} within {found.predicted_percent:.2f} %"
+    said += f"; noise {noise}"
     if found.misfit_percent > _POOR:
         said += ". No values of these keys explain the points: something else differs"
     return Group(Text(said, "bold"), "", points, "", keys)
@@ -60,7 +60,7 @@ def certainty(one: Fitted) -> str:
         said = f"{_shown(one.low)} to {_shown(one.high)}, 95 % confidence"
     else:
         around = [
-            f"{_shown(near.value)}: {near.misfit_percent:.2g} %" + " (may fit)" * near.alike
+            f"{_shown(near.value)}: {near.misfit_percent:.1f} %" + " (may fit)" * near.alike
             for near in one.neighbours
         ]
         said = "others leave " + ", ".join(around)
@@ -74,7 +74,7 @@ def _without(one: Judged) -> str:
 
 
 def _percent(error: float) -> str:
-    return f"{error:+.2f} %"
+    return f"{round(error, 2) + 0.0:+.2f} %"  # without the sign of zero
 
 
 def _shown(value: object) -> str:
