@@ -108,6 +108,12 @@ def test_a_choice_that_another_key_makes_up_for_is_refused_with_it() -> None:
     assert "datapath 8 B, idle_cycles 6" in found.refused[0].reason
 
 
+def test_choices_are_found_without_any_number() -> None:
+    found = calibrate(LAB, points({"links.lanes": 4}, WRITES, 0.01), "links.lanes=2,4,8")
+    assert found.settings == {"links.lanes": 4}
+    assert [near.value for near in found.values[0].neighbours] == [2, 8]
+
+
 def test_a_whole_number_within_what_a_link_hides_is_refused() -> None:
     found = calibrate(LAB, points({}, WRITES, 0.001), "devices.d.idle_cycles=0..8")
     assert refused(found) == {frozenset({"devices.d.idle_cycles"})}
@@ -142,6 +148,7 @@ def test_any_workers_find_the_same_values() -> None:
         ("links.generation", 3, "or --free links.generation=1,2,4"),
         ("hosts.h.latency=400ns..50ns", 3, "write the lower end first"),
         ("devices.d.idle_cycles=3", 3, "is one value"),
+        ("links.lanes=33,34", 3, "point 1: no run has its flows.x.bytes_per_second; with links"),
         ("devices.*.tags", 5, "point 4: the point sets devices.*.tags, which is free"),
         ("devices.d.idle_cycles,hosts.h.latency", 1, "1 points cannot determine 2 keys"),
     ],

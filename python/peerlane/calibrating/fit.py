@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 from scipy.stats import qmc
 
 from peerlane.calibrating.key import CalibrationError
+from peerlane.calibrating.model import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,8 +131,8 @@ class Search:
             for place, key in enumerate(self.numeric)
             for end in (key.low, key.high)
         ]
-        found = np.abs(np.array(self._residuals(fit.choices, ends)) - fit.residuals)
-        return found.reshape(len(self.numeric), -1).max(axis=1) if self.numeric else np.zeros(0)
+        found = [np.abs(one - fit.residuals).max() for one in self._residuals(fit.choices, ends)]
+        return np.array(found).reshape(len(self.numeric), 2).max(axis=1)
 
     def _sampled(self) -> list[tuple[tuple[Any, ...], list[Numbers]]]:
         """The numbers to begin with for each combination of choices, found by one batch of runs."""
@@ -143,10 +144,10 @@ class Search:
             # Squared, so that there are more of the small values.
             drawn = self._rounded(self._low + self._span * hypercube.random(count) ** 2)
         tried = [(choices, numbers) for choices in combinations for numbers in drawn]
-        costs = [
-            float(np.square(one).sum())
-            for one in self._model.residuals([self.values(*one) for one in tried])
-        ]
+        residuals = self._model.residuals([self.values(*one) for one in tried])
+        costs = [float(np.square(one).sum()) for one in residuals]
+        if all(FAILED in one for one in residuals):
+            self._model.check(self.values(*tried[costs.index(min(costs))]))
         found = []
         for place, choices in enumerate(combinations):
             part = costs[place * len(drawn) : (place + 1) * len(drawn)]

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 _WIDTHS = tuple(f"{width} B" for width in (8, 16, 32, 64, 128))
 """Widths of datapaths between a core and its user, 64 to 1024 bits."""
+_SECTIONS, _OF_TABLE = ("hosts", "switches", "devices", "links", "flows"), 3
+"""Sections whose tables have no keys of others, and the parts of the path of one of their keys."""
 _DIGITS = 6
-_LEAST_COUNT = 64
+_LEAST_COUNT = 256
 _SPREAD = 16
 """The values that are searched are up to this factor above and below the value of the scenario."""
 
@@ -118,9 +120,13 @@ def _row(path: str) -> Mapping[str, Any]:
     parts = split_path(path)
     name = parts[-1]
     rows = [row for row in catalogue()["parameters"] if row["key"] == name]
-    fitting = [row for row in rows if parts[0] in row["sections"]] or rows
+    fitting = [row for row in rows if parts[0] in row["sections"]]
+    if not fitting and (parts[0] not in _SECTIONS or len(parts) > _OF_TABLE):
+        fitting = rows  # of a profile, of a link by its node, of a part of a network
     if not fitting:
-        raise ScenarioError(f"{path}: there is no key {name!r}; peerlane list parameters has all")
+        others = " or ".join(dict.fromkeys(one for row in rows for one in row["sections"]))
+        right = f"it is a key of {others}" if rows else "peerlane list parameters has all keys"
+        raise ScenarioError(f"{path}: {parts[0]} have no key {name!r}; {right}")
     found: Mapping[str, Any] = fitting[0]
     return found
 

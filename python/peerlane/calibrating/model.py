@@ -82,8 +82,10 @@ class Model:
         for value, point in zip(simulated, self.points, strict=True):
             if value is None:
                 run = self._runs[told({**values, **point.settings})]
-                reason = run.error or f"the run has no {point.metric}, as nothing was observed"
-                raise CalibrationError(f"{point.where}: {reason}; make the scenario run with it")
+                reason = run.error or "nothing was observed"
+                raise CalibrationError(
+                    f"{point.where}: no run has its {point.metric}; with {told(values)}: {reason}"
+                )
 
     def _value(self, values: Mapping[str, Any], point: Point) -> float | None:
         run = self._runs[told({**values, **point.settings})]
