@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from measured import files
-from peerlane.measured.point import Point
+from peerlane.measured.point import Point, of_rows
 from peerlane.measured.reading import measured, rows_of
 from peerlane.results.reading import FileError
 
@@ -141,7 +141,7 @@ def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(
         value = "1400 MB/s"
         held_back = true
         [[points]]
-        metric = "{metric}"
+        metric = "a-to-b GB/s"
         file = "fio.json"
         row = "a-to-b"
     """
@@ -153,7 +153,7 @@ def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(
     assert {pair["metric"] for pair in pairs} == {metric}
     (tmp_path / "m.toml").write_text(points.replace('row = "a-to-b"', 'row = "a"'))
     peerlane("compare", "r.json", "--measured", "m.toml").refuses(
-        "m.toml: points: 3: no row 'a'; fio.json has the rows a-to-b"
+        "m.toml: points: 3: fio.json has no row 'a'; there are a-to-b"
     )
 
 
@@ -172,11 +172,11 @@ def test_a_row_of_a_tool_stands_beside_the_workload_of_its_name(
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        (Point("flows.f.rate", 1.0, where="m: 1"), "m: 1: results have no metric 'flows.f.rate'"),
+        (Point("flows.f.rate", 1.0, where="m: 1"), "m: 1: 'flows.f.rate' is no metric of results"),
         (Point("f GB/s", "1 ns", where="m: 1"), "'1 ns' is no value of flows.f.bytes_per_second"),
         (Point("f GB/s", 0, where="m: 1"), "write a number above 0 in B/s, or with a unit"),
     ],
 )
 def test_a_point_without_a_metric_or_a_value_is_refused(point: Point, message: str) -> None:
     with pytest.raises(FileError, match=message):
-        point.resolved([f"flows.f.{RATE}"])
+        of_rows([point], [f"flows.f.{RATE}"], "m")

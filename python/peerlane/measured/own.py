@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import read_value
+from peerlane.figures.headings import heading
+from peerlane.formats import shortened
 from peerlane.measured.point import Point
 from peerlane.results.document import Document
 from peerlane.results.reading import FileError, read_toml
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from peerlane.measured.row import Row
 
 _UNIT = re.compile(r"(.+) \[(.+)\]")
-_OTHERS = {"metric", "value", "held_back", "seed", "status", "error"}
+_SHOWN = 12
+_OTHERS = {"name", "metric", "value", "held_back", "seed", "status", "error"}
 """Columns that are neither keys nor metrics."""
 
 
@@ -52,7 +55,7 @@ def of_table(path: str) -> list[Point]:
         FileError: It is no such table.
     """
     rows = rows_of(path)
-    keys = keys_of(rows)
+    keys = [key for key in keys_of(rows) if key != "name"]
     found = []
     for line, row in enumerate(rows, 2):
         if row.get("status") not in {None, "ok"}:
@@ -97,17 +100,26 @@ def _points(
         if (one.file is None) == (value is None) or (one.file is None) != (one.row is None):
             raise FileError(f"{where}: write either value, or file and row of a measuring tool")
         if one.file is not None:
-            known = rows(str(folder / one.file))
-            same = [row for row in known if row.name == one.row]
-            fits = [row for row in same if one.metric.endswith(row.field)]
-            if not fits:
-                there = [row.field for row in same] or list(dict.fromkeys(r.name for r in known))
-                what = f"row {one.row!r} has" if same else f"{one.file} has the rows"
-                shown = ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")  # noqa: PLR2004
-                missing = f"no value for {one.metric}" if same else f"no row {one.row!r}"
-                raise FileError(f"{where}: {missing}; {what} {shown}")
-            value = fits[0].value
+            value = _of_tool(one, rows(str(folder / one.file)), where)
         yield Point(one.metric, value or 0, one.set, one.held_back, where)
+
+
+def _of_tool(entry: Entry, rows: list[Row], where: str) -> str:
+    """The number of a row, with its unit.
+
+    Raises:
+        FileError: There is no such row, or it has no number of the metric.
+    """
+    same = [row for row in rows if row.name == entry.row]
+    for row in same:
+        if entry.metric.endswith((row.field, f" {heading(row.field).head}")):
+            return f"{row.value} {'B/s' if row.quantity == 'rate' else 'ns'}"
+    if same:
+        there = ", ".join(row.field for row in same)
+        raise FileError(f"{where}: row {entry.row!r} has no {entry.metric}; it has {there}")
+    names = shortened(list(dict.fromkeys(row.name for row in rows)), _SHOWN)
+    there = ", ".join(names)
+    raise FileError(f"{where}: {entry.file} has no row {entry.row!r}; there are {there}")
 
 
 def _split(column: str) -> tuple[str, str]:

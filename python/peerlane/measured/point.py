@@ -9,7 +9,7 @@ from peerlane._core import nearest
 from peerlane.dotted import join_path, split_path
 from peerlane.figures.headings import heading
 from peerlane.figures.metrics import numbers
-from peerlane.figures.quantities import amount_of, in_unit
+from peerlane.figures.quantities import amount_of, in_unit, unit_of
 from peerlane.results.reading import FileError
 from peerlane.results.workload import LISTS
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from peerlane.measured.row import Row
 
-_FIGURES = {"bytes_per_second": "B/s", "_ns": "ns"}
-"""The unit of numbers whose field ends with this."""
+_UNITS = {"GB/s": "B/s", "ns": "ns"}
+"""The units of results by the units of figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +41,30 @@ class Point:
     held_back: bool = False
     where: str = ""
 
-    def resolved(self, paths: Sequence[str]) -> Point:
+    def resolved(self, metrics: Mapping[str, str]) -> Point:
         """The point with the path of its metric, and its value in the unit of the result.
 
         Args:
-            paths: The metrics of the result.
+            metrics: The paths of the metrics of a result by themselves, and by their words.
 
         Raises:
             FileError: There is no such metric, or the value is no number above 0 of its kind.
         """
-        heads = {heading(path).head: path for path in reversed(paths)}
-        path = self.metric if self.metric in paths else heads.get(self.metric, self.metric)
-        if path not in paths and path.split(".")[2:3] != ["upstream"]:
-            near = nearest(self.metric, [*paths, *heads])
-            right = f"did you mean {near}?" if near else "docs/reference/sweeps.md has the paths"
-            raise FileError(f"{self.where}: results have no metric {self.metric!r}; {right}")
-        unit = next((one for end, one in _FIGURES.items() if _field(path).endswith(end)), "")
-        if isinstance(self.value, str) and unit:
-            value = in_unit(self.value, unit)
-            value = amount_of(self.value) if value is None and not _has_unit(self.value) else value
-        else:
-            value = amount_of(self.value)
-        if value is not None and path != self.metric and not _has_unit(self.value):
-            value /= heading(path).factor
+        is_uplink = self.metric.split(".")[2:3] == ["upstream"]
+        path = metrics.get(self.metric, self.metric if is_uplink else None)
+        if path is None:
+            near = nearest(self.metric, list(metrics))
+            right = f"did you mean {near}?" if near else "docs/reference/sweeps.md has the names"
+            raise FileError(
+                f"{self.where}: {self.metric!r} is no metric of results and no key of scenarios;"
+                f" {right}"
+            )
+        words = heading(path)
+        unit = _UNITS.get(words.unit, "")
+        has_unit = isinstance(self.value, str) and unit_of(self.value) != ""
+        value = in_unit(self.value, unit) if has_unit and unit else amount_of(self.value)
+        if value is not None and path != self.metric and not has_unit:
+            value /= words.factor
         if value is None or value <= 0:
             like = f"a number above 0 in {unit}, or with a unit" if unit else "a number above 0"
             raise FileError(f"{self.where}: {self.value!r} is no value of {path}; write {like}")
@@ -82,17 +83,18 @@ def of_rows(
         paths: The metrics of a result.
         source: The file.
     """
+    metrics = {heading(path).head: path for path in reversed(paths)} | {one: one for one in paths}
     parts = [split_path(path) for path in paths]
     lists = {one[1]: one[0] for one in parts if one[0] in LISTS and len(one) > 1}
     found: list[tuple[Row | None, Point | None]] = []
     for row in rows:
         if isinstance(row, Point):
-            found.append((None, row.resolved(paths)))
+            found.append((None, row.resolved(metrics)))
             continue
         where = (lists.get(row.name, ""), row.name, *row.field.split("."))
         path = join_path(where) if where[0] else ""
         point = Point(path, row.value, where=f"{source}: {row.name}")
-        found.append((row, point if path in paths else None))
+        found.append((row, point if path in metrics else None))
     return found
 
 
@@ -109,11 +111,3 @@ def paths_of(document: Mapping[str, Any]) -> list[str]:
             for part in parts
         ),
     ]
-
-
-def _field(path: str) -> str:
-    return next((one for one in reversed(path.split(".")) if one.endswith(tuple(_FIGURES))), "")
-
-
-def _has_unit(value: float | str) -> bool:
-    return isinstance(value, str) and any(one.isalpha() for one in value.strip().lower()[-1:])
