@@ -142,7 +142,7 @@ class Search:
             count = max(_SAMPLE // len(combinations), _LEAST)
             hypercube = qmc.LatinHypercube(len(self.numeric), rng=np.random.default_rng(1))
             # Squared, so that there are more of the small values.
-            drawn = self._rounded(self._low + self._span * hypercube.random(count) ** 2)
+            drawn = self._floored(self._low + self._span * hypercube.random(count) ** 2)
         tried = [(choices, numbers) for choices in combinations for numbers in drawn]
         residuals = self._model.residuals([self.values(*one) for one in tried])
         costs = [float(np.square(one).sum()) for one in residuals]
@@ -184,10 +184,15 @@ class Search:
             made[free] = (self._low + self._span * np.clip(_put(free, shares), 0, 1))[free]
             return made
 
+        def slopes(shares: Numbers) -> Numbers:
+            # At the whole numbers below, where least squares have been already.
+            found: Numbers = self._slopes(choices, self._floored(numbers(shares)))
+            return (found * self._span)[:, free]
+
         found = least_squares(
             lambda shares: self._residuals(choices, [numbers(shares)])[0],
             np.clip(((start - self._low) / self._span)[free], 0.0, 1.0),
-            jac=lambda shares: self._slopes(choices, numbers(shares))[:, free] * self._span[free],
+            jac=slopes,
             bounds=(0.0, 1.0),
             xtol=_TOLERANCE,
             ftol=_TOLERANCE,
@@ -229,9 +234,10 @@ class Search:
             if (weight := prod(share for _, share in corner)) > 0:
                 yield [number for number, _ in corner], weight
 
-    def _rounded(self, several: Numbers) -> Numbers:
+    def _floored(self, several: Numbers) -> Numbers:
         whole = np.array([key.is_whole for key in self.numeric], bool)
-        return np.where(whole, np.rint(several), several)
+        made: Numbers = np.where(whole, np.floor(several), several)
+        return made
 
 
 def _put(free: NDArray[np.bool_], shares: Numbers) -> Numbers:
