@@ -73,8 +73,8 @@ class Search:
         self.chosen = [key for key in keys if key.choices]
         self.numeric = [key for key in keys if not key.choices]
         self._model = model
-        self._low = np.array([key.low for key in self.numeric])
-        self._span = np.array([key.high - key.low for key in self.numeric])
+        self._low: Numbers = np.array([key.low for key in self.numeric])
+        self._span: Numbers = np.array([key.high - key.low for key in self.numeric])
         count = prod(len(key.choices) for key in self.chosen)
         if count > _MOST_COMBINATIONS:
             raise CalibrationError(
@@ -132,7 +132,7 @@ class Search:
             for end in (key.low, key.high)
         ]
         found = [np.abs(one - fit.residuals).max() for one in self._residuals(fit.choices, ends)]
-        return np.array(found).reshape(len(self.numeric), 2).max(axis=1)
+        return np.array([max(pair) for pair in zip(found[::2], found[1::2], strict=True)])
 
     def _sampled(self) -> list[tuple[tuple[Any, ...], list[Numbers]]]:
         """The numbers to begin with for each combination of choices, found by one batch of runs."""
