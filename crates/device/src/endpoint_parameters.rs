@@ -32,6 +32,8 @@ kernel::parameters! {
         msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
         /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
         interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
+        /// Largest payload of the engine's memory writes, where it is less than Max_Payload_Size; none for Max_Payload_Size.
+        write_payload: Option<Bytes> = None, among [None, Some(Bytes(64)), Some(Bytes(128)), Some(Bytes(256)), Some(Bytes(512)), Some(Bytes(1024)), Some(Bytes(2048))], lifts "payload" to ["none"], from "our choice: packets as large as Max_Payload_Size permits";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), lifts "tags" to ["4096 B"], from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.

@@ -25,6 +25,9 @@ pub struct Declaration {
     pub source: &'static str,
     /// The limit of flows that another value lifts, if there is one.
     pub lifts: Option<Lift>,
+    /// The least and the greatest value that real machines have, as a scenario would write them, where the default is no document's and
+    /// something is known; or all other values of a choice.
+    pub range: &'static [&'static str],
 }
 
 /// The way in which a parameter lifts a limit of flows.
@@ -83,7 +86,7 @@ pub trait Parameters {
 ///
 /// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts ([`Lift`]): by growth with each
 /// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
-/// to false, and anything else grows.
+/// to false, and anything else grows. `ranges` has the values between which real machines lie, for a default that no document states.
 ///
 /// ```
 /// kernel::parameters! {
@@ -114,6 +117,7 @@ macro_rules! parameters {
                     $(, among $set:expr)?
                     $(, lifts $limit:literal
                         $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?)?
+                    $(, ranges [$($end:literal),+])?
                     , from $source:literal;
             )*
         }
@@ -148,6 +152,7 @@ macro_rules! parameters {
                             <$type as $crate::Quantity>::KIND
                             $(, $limit $(times [$($factor),+])? $(most $most)? $(to [$($free),+])?)?
                         ),
+                        range: &[$($($end),+)?],
                     },
                 )*]
             }
@@ -273,12 +278,17 @@ mod tests {
             /// to header out.
             latency: Span = Span::from_fs(150_000_000), from "a data sheet";
             /// Share of the limit after which an ACK is sent.
-            ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.5.3.1";
+            ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, ranges ["0.1", "1"], from "PCIe Base 3.5.3.1";
             /// Boundary at which completions are split.
             boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1";
             /// Bytes after which mappings end.
             invalidated: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(8)), from "our choice";
         }
+    }
+
+    #[test]
+    fn a_declaration_has_the_range_of_its_default() {
+        assert_eq!(Example::declarations()[1].range, ["0.1", "1"]);
     }
 
     #[test]
@@ -293,6 +303,7 @@ mod tests {
                 default: "150 ns".to_owned(),
                 help: "Time from header in to header out.",
                 lifts: None,
+                range: &[],
                 source: "a data sheet",
             }
         );

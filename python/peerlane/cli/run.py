@@ -98,6 +98,11 @@ def run(request: RunRequest) -> None:
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
+    if request.error_bars:
+        from peerlane.cli.error_bars import run_with_error_bars
+
+        run_with_error_bars(request)
+        return
     if request.repeat is not None:
         from peerlane.cli.repeat import run_repeated
 
