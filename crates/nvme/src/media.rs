@@ -292,6 +292,15 @@ mod tests {
     }
 
     #[test]
+    fn media_are_busy_while_half_of_the_dies_have_work() {
+        let mut media = media(0);
+        media.read(0, 0, 4096);
+        assert!(!media.is_busy(US));
+        media.write(0, (4096, 4096), true);
+        assert!(media.is_busy(US) && media.is_busy(50 * US) && !media.is_busy(51 * US));
+    }
+
+    #[test]
     fn a_die_reads_a_stripe_once_for_reads_of_its_parts_until_it_is_written() {
         let mut media = media(0);
         let quarter = US / 4;

@@ -18,7 +18,7 @@ from peerlane.results.bottleneck import OF_FLOW, joined
 from peerlane.results.waits import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Bottleneck, Value
@@ -106,7 +106,7 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
         return []
     keys, rates = zip(*found.values(), strict=True)
     reason = f"{_verb(found, 'has', 'have')} bit errors ({rates[0]})"
-    return [Lifting(keys, rates, ((0,) * len(found),), reason=reason)]
+    return [_set(present, dict.fromkeys(keys, 0), reason)]
 
 
 def _verb(names: Iterable[str], one: str, many: str) -> str:
@@ -121,11 +121,9 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
     found: list[Lifting] = []
     for lift in _switched(present, "mapping", hosts):
         if isinstance(lift.before[0], bool):  # keys of a mapping need one
-            keys = [
-                key for one in _OF_MAPPING if present.scenario.get(key := f"{lift.table}.{one}")
-            ]
-            off = Lifting(tuple(keys), tuple(map(present.value, keys)), ((None,) * len(keys),))
-            found.insert(0, _together([lift, off]))
+            keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
+            off = dict.fromkeys(key for key in keys if present.scenario.get(key))
+            found.insert(0, _together([lift, _set(present, off)]))
         else:
             found.append(lift)
     return found
@@ -158,11 +156,7 @@ def _nearer(present: Present, one: Bottleneck) -> list[Lifting]:
             }
             for other in sockets - {socket}:
                 slots[f"{present.table(node)}.upstream.socket"] = other
-    return [
-        Lifting(tuple(found), tuple(map(present.value, found)), (tuple(found.values()),))
-        for found in (memory, slots)
-        if found
-    ]
+    return [_set(present, found) for found in (memory, slots) if found]
 
 
 def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -175,10 +169,8 @@ def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
         devices = dict.fromkeys(end for end in ends if present.upstream_of(end) == below)
         keys = [f"{present.table(end)}.upstream.to" for end in list(devices)[:0:-1]]
         count = len(keys)
+        moved = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
         if keys:
-            moved = (
-                (above,) * (number + 1) + (below,) * (count - number - 1) for number in range(count)
-            )
             yield Lifting(tuple(keys), (below,) * count, tuple(moved))
 
 
@@ -191,21 +183,24 @@ def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     """The size of read requests that is less than after a reset, and limits a device."""
     small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
+    reads = (
+        flow
+        for flow in one.flows
+        if present.value(join_path(("flows", flow, "direction"))) == "read"
+    )
     found: dict[str, Value] = {}
-    for flow in one.flows:
-        table = present.table(present.ends_of_flow(flow)[0])
-        has_size = any(row[0] == _REQUEST for row in present.scenario.lifts(table, "tags"))
-        is_read = present.value(join_path(("flows", flow, "direction"))) == "read"
-        if has_size and is_read:
-            before = present.value(path := f"{table}.{_REQUEST}")
+    ends = (end for flow in reads for end in present.ends_of_flow(flow)[:1])
+    for table in dict.fromkeys(map(present.table, ends)):
+        path = f"{table}.{_REQUEST}"
+        if any(row[0] == _REQUEST for row in present.scenario.lifts(table, "tags")):
+            before = present.value(path)
             if (amount_of(before) or _RESET) < small:
                 found[path] = before
     if found:
         names = [split_path(path)[-2] for path in found]
         size = next(iter(found.values()))
         reason = f"{_verb(names, 'requests', 'request')} {size} at a time"
-        values = ("4096 B",) * len(found)
-        yield Lifting(tuple(found), tuple(found.values()), (values,), reason=reason)
+        yield _set(present, dict.fromkeys(found, "4096 B"), reason)
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -221,27 +216,29 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     )
     sizes = {node: present.payload_supported(node) for node in present.below_ports_of(ways)}
     most = max((sizes[node] for node in ways if node in sizes), default=0.0)
-    small: dict[str, tuple[Value, Value]] = {}
-    moved: dict[str, tuple[Value, Value]] = {}
+    small: dict[str, Value] = {}
+    moved: dict[str, Value] = {}
     wrong: dict[str, float] = {}
     for node in sizes:
         for key, *_ in present.scenario.lifts(present.table(node), "payload"):
             path = f"{present.table(node)}.{key}"
-            written = present.value(path)
-            size = amount_of(written) or most
+            size = amount_of(present.value(path)) or most
             if size >= most:
                 continue
-            small[path] = written, f"{int(most)} B"
+            small[path] = f"{int(most)} B"
             is_beside = node not in ways
             if size < _SMALL and (is_beside or key == "max_payload"):
                 wrong[node] = size
-            if is_beside and (above := present.upstream_of(node)) != (root := present.root(node)):
-                moved[f"{present.table(node)}.upstream.to"] = above, root
+            if is_beside and present.upstream_of(node) != (root := present.root(node)):
+                moved[f"{present.table(node)}.upstream.to"] = root
     reason = f"{_verb(wrong, 'limits', 'limit')} Max_Payload_Size to 128 B" if wrong else None
-    for found in (moved, small):
-        if found:
-            before, after = zip(*found.values(), strict=True)
-            yield Lifting(tuple(found), tuple(before), (tuple(after),), reason=reason)
+    yield from (_set(present, found, reason) for found in (moved, small) if found)
+
+
+def _set(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
+    """Keys that are set to values, all at once."""
+    before = tuple(map(present.value, values))
+    return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
 
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:

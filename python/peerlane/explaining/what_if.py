@@ -35,7 +35,7 @@ from peerlane.results.bottleneck import (
     without_numbers,
 )
 from peerlane.results.collection import Collection
-from peerlane.results.explanation import is_natural, made
+from peerlane.results.explanation import is_natural, places
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Value
-    from peerlane.results.explanation import Explanation, FlowExplanation
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
-    from peerlane.results.waits import Cause
 
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
 """Limits of which one key says how much there is."""
@@ -143,41 +142,34 @@ class Case:
 
     def _merged(self, found: Sequence[_Found]) -> list[_Found]:
         """Places at which the same change comes first are one: it is at none of them."""
-        groups: dict[tuple[Change, ...], list[_Found]] = {}
-        alone: list[_Found] = []
-        for each in found:
-            steps = each[1].steps
-            if is_elsewhere(each[1]):
-                groups.setdefault(steps[0].changes, []).append(each)
-            else:
-                alone.append(each)
+        groups: dict[object, list[_Found]] = {}
+        for number, each in enumerate(found):
+            key = each[1].steps[0].changes if is_elsewhere(each[1]) else number
+            groups.setdefault(key, []).append(each)
+        merged = []
         for same in groups.values():
             first, *others = sorted(same, key=lambda each: each[0], reverse=True)
-            if not others:
-                alone.append(first)
-                continue
-            flows = tuple(dict.fromkeys(flow for _, one in (first, *others) for flow in one.flows))
-            rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
-            one = replace(first[1], flows=flows, rates=rates, alone=None, steps=(), instead=())
-            alone.append(self._lift(one))
-        return alone
+            if others:
+                all_flows = (flow for _, one in (first, *others) for flow in one.flows)
+                flows = tuple(dict.fromkeys(all_flows))
+                rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
+                one = replace(first[1], flows=flows, rates=rates, steps=(), instead=())
+                first = self._lift(one)
+            merged.append(first)
+        return merged
 
     def _others(self, flow: str | None) -> Iterator[Bottleneck]:
         """The places at which flows wait for a good part of the time, but that limit none."""
         limits = {cause for one in self._before.bottlenecks for cause in one.causes}
-        groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
-        for one in self._before.flows:
-            for place in dict.fromkeys(share.cause.place for share in one.shares):
-                if place not in limits and one.share_at(place) >= _LEAST_SHARE:
-                    form = (place.kind, without_numbers(place.where), place.direction, place.detail)
-                    groups.setdefault(form, {}).setdefault(place, []).append(one)
-        for places in groups.values():
-            found = made(places)
-            if (
-                found.kind != "other"
-                and flow in {None, *found.flows}
-                and not self._is_natural(found)
-            ):
+        waiting = (
+            (place, one)
+            for one in self._before.flows
+            for place in dict.fromkeys(share.cause.place for share in one.shares)
+            if place not in limits and one.share_at(place) >= _LEAST_SHARE
+        )
+        for found in places(waiting):
+            is_known = found.kind != "other" and not self._is_natural(found)
+            if is_known and flow in {None, *found.flows}:
                 yield replace(found, amount=self._amount(found))
 
     def _is_natural(self, one: Bottleneck) -> bool:
@@ -286,27 +278,32 @@ class Case:
     def _further(self, one: Bottleneck, tried: Tried) -> list[Tried]:
         """A change, and where another place then limits as much, the change that lifts both."""
         found = [tried]
-        while len(found) <= _MOST_BEHIND and (both := self._behind(one, tried)) is not None:
+        for _ in range(_MOST_BEHIND):
+            both = self._behind(one, tried)
+            if both is None:
+                break
             try:
                 tried = self._tried(one, both)
             except ScenarioError:
                 break
-            found.append(tried)
-        useful = [each for each in found if gains(each.what_if.rates, one.rates)]
-        return useful or found[-1:]
+            if gains(tried.what_if.rates, found[-1].what_if.rates):
+                found.append(tried)
+        return [each for each in found if gains(each.what_if.rates, one.rates)] or [tried]
 
     def _behind(self, one: Bottleneck, tried: Tried) -> Lifting | None:
         """What a run has changed, and what lifts the limit that is behind it."""
-        lift, places = tried.lifting, tried.what_if.next
+        lift, after = tried.lifting, tried.what_if.next
         limits = [cause for each in self._before.bottlenecks for cause in each.causes]
         is_limit = one.causes[0] in limits
-        if not is_limit or lift.is_setting or not places or places[0] in one.causes:
+        if not is_limit or lift.is_setting or not after or after[0] in one.causes:
             return None
-        first = places[0]
+        first = after[0]
         is_in_row = one.kind == first.kind == "wire"
+        if not is_in_row and self._is_natural(one):
+            return None
         if gains(tried.what_if.rates, one.rates, *[_MUCH] * (not is_in_row)):
             return None
-        where = tuple(place.where for place in places if replace(place, where=first.where) == first)
+        where = tuple(place.where for place in after if replace(place, where=first.where) == first)
         behind = replace(one, **asdict(first) | {"where": where})
         if one.kind != "wire" and is_natural(behind, self._ends, ()):
             return None

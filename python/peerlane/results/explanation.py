@@ -19,7 +19,7 @@ from peerlane.results.document import Document, encode
 from peerlane.results.waits import Cause, Share, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
@@ -137,13 +137,7 @@ def bottlenecks(
         slow: Links of devices that are slower than they need be.
     """
     slow = set(slow)
-    groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
-    for flow in flows:
-        if flow.limit is not None:
-            place = flow.limit.place
-            form = (place.kind, without_numbers(place.where), place.direction, place.detail)
-            groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
-    found = [made(places) for places in groups.values()]
+    found = places(((one.limit.place, one) for one in flows if one.limit is not None), slow)
     return sorted(
         found,
         key=lambda one: (
@@ -155,7 +149,18 @@ def bottlenecks(
     )
 
 
-def made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
+def places(
+    waiting: Iterable[tuple[Cause, FlowExplanation]], slow: Container[str] = ()
+) -> list[Bottleneck]:
+    """The places at which flows wait; places that are alike, and just as slow, are one."""
+    groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
+    for place, flow in waiting:
+        form = (place.kind, without_numbers(place.where), place.direction, place.detail)
+        groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
+    return [_made(alike) for alike in groups.values()]
+
+
+def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
     """The bottleneck of flows that wait at places that are alike."""
     waiting = [(place, flow) for place, flows in places.items() for flow in flows]
     first, _ = waiting[0]
