@@ -32,7 +32,7 @@ pub use counters::Counters;
 pub use credit::CreditLeft;
 pub use end::{EndContext, LinkEnd};
 pub use ltssm::{DownCause, LinkChange, LinkCommand, LinkState, LinkStatus, Offer};
-pub use parameters::{PortParameters, Profile, builtin, profiles};
+pub use parameters::{PortParameters, Profile, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use transmitter::Finished;
 pub use waiting::{Concern, Waiting};

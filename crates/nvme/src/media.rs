@@ -119,6 +119,12 @@ impl Media {
         out
     }
 
+    /// Whether at least half of the dies have work at `now`.
+    pub fn is_busy(&self, now: u64) -> bool {
+        let busy = self.dies.iter().filter(|die| die.free + die.programs > now);
+        2 * busy.count() >= self.dies.len()
+    }
+
     /// Whether the write cache has all of these bytes.
     fn is_cached(&self, offset: u64, len: u64) -> bool {
         let has = |page| {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
 
+
 _LOST = 0.02
 """Share of the time from which on a link that is down, or trains again, is worth a word."""
 
@@ -125,7 +126,7 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows, the one first at which most of them wait for longest.
+    """The places that limit some flows, the one first at which most of the data waits.
 
     Places that are alike but for numbers are one. The wire of a device's own link comes last: a
     device cannot do more. Before it come slow links of devices, which may have these on purpose.
@@ -147,8 +148,9 @@ def bottlenecks(
         found,
         key=lambda one: (
             is_natural(one, ends, slow),
+            not (one.kind == "wire" and one.detail),
             bool(slow.intersection(one.where)),
-            -one.share * len(one.flows),
+            -one.share * one.rates.total,
         ),
     )
 
