@@ -85,6 +85,13 @@ PERFTEST_LATENCY = """\
 ---------------------------------------------------------------------------------------
 """  # noqa: E501 - lines of a tool
 
+PERFTEST_DURATION = """\
+                    RDMA_Write Latency Test
+ #bytes        #iterations       t_avg[usec]    tps average
+Conflicting CPU frequency values detected: 1200.0 != 2600.0. CPU Frequency is not max.
+ 2             500000            1.02           980392.16
+"""
+
 FIO = """\
 fio: a warning
 {

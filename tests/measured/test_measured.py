@@ -55,6 +55,7 @@ RATE = "bytes_per_second"
                 ("RDMA_Read Latency 64 B", "latency_ns.p99"): 1810.0,
             },
         ),
+        (files.PERFTEST_DURATION, {("RDMA_Write Latency 2 B", "latency_ns.mean"): 1020.0}),
         (
             files.FIO,
             {

@@ -124,7 +124,7 @@ def calibrate(  # noqa: PLR0913 - each is an option
         ),
         refused=known.refusals,
         points=judged,
-        misfit_percent=spread([one.error_percent for one in judged if not one.held_back]),
+        misfit_percent=_spread([one.error_percent for one in judged if not one.held_back]),
         predicted_percent=_predicted(judged),
         noise_percent=100 * known.noise,
         noise_is_assumed=known.is_assumed,
@@ -187,7 +187,7 @@ def _chosen(
     """The chosen values, with the best fit of each other choice that came near."""
     found = {}
     for place, key in enumerate(search.chosen):
-        near = {other.choices[place]: misfit(other) for other in reversed(others)}
+        near = {other.choices[place]: _misfit(other) for other in reversed(others)}
         near.pop(best.choices[place], None)
         around = tuple(Neighbour(value, near[value]) for value in key.choices if value in near)
         before = scenario.effective(key.path)[0]
@@ -215,7 +215,7 @@ def _numeric(
             low=key.written(max(float(number) - half, key.low)) if has_interval else None,  # type: ignore[operator]
             high=key.written(float(number) + half) if has_interval else None,  # type: ignore[operator]
             neighbours=tuple(
-                Neighbour(key.written(float(fit.numbers[place])), misfit(fit), known.is_alike(fit))
+                Neighbour(key.written(float(fit.numbers[place])), _misfit(fit), known.is_alike(fit))
                 for of, fit in around
                 if of == place
             ),
@@ -224,12 +224,12 @@ def _numeric(
     return found
 
 
-def misfit(fit: Fit) -> float:
+def _misfit(fit: Fit) -> float:
     """The root mean square of the errors of a fit, in percent."""
-    return spread([100 * float(one) for one in fit.residuals])
+    return _spread([100 * float(one) for one in fit.residuals])
 
 
-def spread(errors: Sequence[float]) -> float:
+def _spread(errors: Sequence[float]) -> float:
     """The root mean square."""
     return sqrt(fmean(one**2 for one in errors))
 
@@ -237,7 +237,7 @@ def spread(errors: Sequence[float]) -> float:
 def _predicted(points: Iterable[Judged]) -> float | None:
     held = [one.error_percent for one in points if one.held_back]
     left = [one.left_out_percent for one in points if one.left_out_percent is not None]
-    return spread(held or left) if held or left else None
+    return _spread(held or left) if held or left else None
 
 
 class _Reports:

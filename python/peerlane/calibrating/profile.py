@@ -70,12 +70,11 @@ def _table(place: tuple[str, ...], values: list[Fitted], scenario: Scenario) -> 
 
 
 def _certainty(one: Fitted) -> str:
+    known = [f"{near.value} leaves {near.misfit_percent:.1f} %" for near in one.neighbours]
     if one.low is not None:
-        return f"{one.low} to {one.high} with 95 % confidence; {one.before} before"
-    around = ", ".join(
-        f"{near.value} leaves {near.misfit_percent:.1f} %" for near in one.neighbours
-    )
-    return "; ".join([*filter(None, [around]), f"{one.before} before"])
+        known = [f"{one.low} to {one.high} with 95 % confidence"]
+    before = "no value" if one.before is None else one.before
+    return ", ".join([*known, f"{before} before"])
 
 
 def _toml(value: Any) -> str:  # noqa: ANN401 - any value of TOML

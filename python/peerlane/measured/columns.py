@@ -16,7 +16,7 @@ PERFTEST = re.compile(r"^ *#bytes\s+.*#iterations\s.*$", re.MULTILINE)
 """The line above the columns of each."""
 _HALF = ("time", "algbw", "busbw", "wrong")
 _NCCL_FIELDS = {"time": ("time_ns", 1e3), "algbw": (RATE, 1e9), "busbw": (f"bus_{RATE}", 1e9)}
-_COLUMN = re.compile(r"#\w+|[^\s#][^\[#]*\[[^\]]+\]")
+_COLUMN = re.compile(r"#\w+|tps average|[^\s#][^\[#]*\[[^\]]+\]")
 _PERFTEST_UNITS = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 125e6, "usec": 1e3, "nsec": 1.0}
 """perftest counts a megabyte as 2^20 bytes, and a gigabit as 10^9 bits."""
 _PERFTEST_FIELDS = {
@@ -90,7 +90,7 @@ def _lines(text: str, head: re.Pattern[str]) -> Iterator[tuple[int, list[str]]]:
     found = head.search(text)
     first = text.count("\n", 0, found.start()) + 1 if found else 0
     for place, line in enumerate(text.splitlines()[first:], first + 1):
-        if re.match(r"\s*\d", line):
+        if re.match(r"\s*\d+\s", line):
             yield place, line.split()
 
 
