@@ -7,9 +7,9 @@ from pathlib import Path
 
 from peerlane import _core
 from peerlane._core import read_value
+from peerlane.calibrating.error_bars import values_of
 from peerlane.reproduction.expected import is_independent
 from peerlane.reproduction.inputs import parameters
-from peerlane.varying.error_bars import values_of
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "choices.md"
 

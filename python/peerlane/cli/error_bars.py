@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.calibrating.error_bars import error_bars
 from peerlane.cli.console import InterruptedWorkError, emit, progress
 from peerlane.cli.head import head
 from peerlane.cli.scenarios import scenario_text
 from peerlane.cli.tables.error_bars import bars as table
 from peerlane.fabric.simulation import digest_of
-from peerlane.varying.error_bars import error_bars
 
 if TYPE_CHECKING:
     from peerlane.cli.request import RunRequest

@@ -12,7 +12,7 @@ from peerlane.figures.headings import headings
 from peerlane.formats import counted
 
 if TYPE_CHECKING:
-    from peerlane.varying.error_bars import ErrorBars
+    from peerlane.calibrating.error_bars import ErrorBars
 
 MOST_ROWS = 16
 """Numbers that are shown; JSON has all."""

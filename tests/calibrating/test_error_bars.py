@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from peerlane.calibrating.error_bars import ErrorBar, ErrorBars, _bar, _Move, error_bars
 from peerlane.cli.application import run_command_line
-from peerlane.varying.error_bars import ErrorBar, ErrorBars, _bar, _Move, error_bars
 
 if TYPE_CHECKING:
     from pathlib import Path
