@@ -3,6 +3,8 @@
 use kernel::{Bytes, Parameters, Span, Value};
 use protocol::{Generation, PerClass};
 
+use crate::policy::{AckRule, DllpPolicy, UpdateRule};
+
 kernel::parameters! {
     /// A port: its buffers, acknowledgement and flow control.
     pub struct PortParameters {
@@ -10,15 +12,22 @@ kernel::parameters! {
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
             lifts "payload" to ["256 B", "512 B", "1024 B"], from "common among switches and FPGA cores";
-        /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
+        /// How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is free, where a newer one replaces one that
+        /// waits; share, by ack_limit_fraction and ack_packets; limit, by the specification's limit.
+        ack_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are the limit";
+        /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if the policy is share.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
-        /// Number of packets after which an Ack is sent without further delay; 0 for no such number.
+        /// Number of packets after which an Ack is sent without further delay, if the policy is share; 0 for no such number.
         ack_packets: u32 = 0, within 0..=1024, from "our choice: the delay alone";
-        /// An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0 sends one for each packet.
+        /// How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer; merged, as soon as the wire is free, where a
+        /// newer one replaces one that waits; share, by update_fc_share, update_fc_packets and update_fc_delay; limit, by the
+        /// specification's guideline. It is always sent at once if the far end has too little credit for a packet.
+        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers";
+        /// An UpdateFC is sent when the freed credit reaches this share of the buffer, if the policy is share; 0 is the policy merged.
         update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
-        /// Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no such number.
+        /// Number of freed packets of a class after which an UpdateFC is sent, if the policy is share; 0 for no such number.
         update_fc_packets: u32 = 0, within 0..=2032, from "our choice: the share and the delay alone";
-        /// Longest time from freeing credit to its UpdateFC.
+        /// Longest time from freeing credit to its UpdateFC, unless the policy is limit.
         update_fc_delay: Option<Span> = None, within None..=Some(Span::from_us(1_000_000)), from "PCIe Base 2.6.1.2: the guideline for the link's rate and width and the max payload size";
         /// Time after which a limit is sent again, although nothing was freed.
         update_fc_refresh: Span = Span::from_us(30), within Span::from_us(1)..=Span::from_us(1_000_000), from "PCIe Base 2.6.1.2: 30 us to 45 us; 120 us to 180 us with Extended Synch";
@@ -121,6 +130,24 @@ impl PortParameters {
     pub fn offers_scaled_flow_control(&self, generation: Generation) -> bool {
         self.scaled_flow_control
             .unwrap_or(generation >= Generation::Gen4)
+    }
+
+    /// The Acks of the port.
+    pub(crate) fn ack_rule(&self) -> AckRule {
+        self.ack_policy
+            .ack_rule(self.ack_limit_fraction, self.ack_packets)
+    }
+
+    /// The UpdateFCs of the port.
+    pub(crate) fn update_rule(&self) -> UpdateRule {
+        self.update_fc_policy
+            .update_rule(self.update_fc_share, self.update_fc_packets)
+    }
+
+    /// The longest time from freeing credit to its UpdateFC, if it is not that of the guideline.
+    pub(crate) fn update_delay(&self) -> Option<Span> {
+        self.update_fc_delay
+            .filter(|_| self.update_fc_policy != DllpPolicy::Limit)
     }
 
     /// The time of training from Detect on.

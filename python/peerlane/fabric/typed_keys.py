@@ -70,20 +70,31 @@ class Port(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag
@@ -758,20 +769,31 @@ class Profile(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag
@@ -1375,20 +1397,31 @@ class Controller(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag

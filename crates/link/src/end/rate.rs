@@ -44,7 +44,7 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        self.latency_limit(link, self.port.ack_limit_fraction)
+        self.latency_limit(link, self.port.ack_rule().limit_fraction)
     }
 
     /// The limit for the latency of an Ack times `factor`.
@@ -67,7 +67,7 @@ impl Rates {
     /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
     /// 2.6.1.2).
     pub(super) fn update_delay(&self, link: Offer) -> Span {
-        let set = self.port.update_fc_delay;
+        let set = self.port.update_delay();
         set.unwrap_or_else(|| self.latency_limit(link, 1.0))
     }
 }
