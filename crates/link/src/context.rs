@@ -89,7 +89,7 @@ impl LinkContext for At<'_> {
     fn watched(&self) -> bool {
         self.fx.watched()
     }
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, what: Observation) {
         self.fx.observe(what);
     }

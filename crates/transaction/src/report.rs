@@ -14,6 +14,7 @@ pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
 
 /// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the observation as
 /// [`arrived`] does.
+#[inline(always)]
 pub fn deliver(
     packet: &Packet,
     request: &MemoryRequest,
@@ -46,7 +47,7 @@ pub fn deliver_poisoned(
 
 /// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
 /// without a pattern is not checked.
-#[inline]
+#[inline(always)]
 pub fn arrived(
     packet: &Packet,
     request: &MemoryRequest,

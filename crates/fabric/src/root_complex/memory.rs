@@ -224,7 +224,7 @@ impl MemoryController {
 
     /// Reserves the next lines for a write that arrives at `there`; returns the time at which the write is complete.
     #[inline]
-    fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
+    pub(super) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);
         if self.partial_line == Span::ZERO || request.is_zero_length() {
             return done;
@@ -300,25 +300,25 @@ impl MemoryController {
         }
     }
 
-    /// Performs a write that arrives at `there`, and marks poisoned data; returns the time of its end, and what to report of its flow.
-    ///
-    /// The end is known once the lines are reserved. The bytes are visible at once: an outstanding read that began earlier may
-    /// return them, as in a memory with several banks.
-    #[inline]
+    /// Stores the bytes of a write; returns what to report of its flow. They are visible at once: an outstanding read that began earlier
+    /// may return them, as in a memory with several banks.
+    #[inline(always)]
     pub(super) fn write(
         &mut self,
         packet: &Packet,
         request: &MemoryRequest,
-        there: Time,
         patterns: &[Pattern],
-    ) -> (Time, Option<Observation>) {
-        let done = self.take_write(request, there);
-        let told = if packet.header().poisoned {
-            deliver_poisoned(packet, request, &mut self.bytes, self.base)
-        } else {
-            deliver(packet, request, &mut self.bytes, self.base, patterns)
-        };
-        (done, told)
+    ) -> Option<Observation> {
+        deliver(packet, request, &mut self.bytes, self.base, patterns)
+    }
+
+    /// Stores the bytes of a poisoned write and marks them; returns what to report of its flow.
+    pub(super) fn write_poisoned(
+        &mut self,
+        packet: &Packet,
+        request: &MemoryRequest,
+    ) -> Option<Observation> {
+        deliver_poisoned(packet, request, &mut self.bytes, self.base)
     }
 
     /// Begins to load the bytes that a write changes.

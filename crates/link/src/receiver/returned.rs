@@ -11,7 +11,6 @@ use crate::refresh::{RefreshSchedule, Refreshed};
 
 impl Receiver {
     /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
-    #[inline(always)]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
         if self.leaving.back().is_none_or(|last| last.due <= due) {
             self.leaving.push_back(Leaving {
