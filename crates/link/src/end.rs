@@ -157,7 +157,7 @@ impl LinkEnd {
         let rates = Rates::new(&config, parameters);
         let ack = parameters.ack_rule();
         let timing = rates.timing(full);
-        let replay_buffer = parameters.buffers(config.generation, config.lanes).replay;
+        let replay_buffer = parameters.buffers(&config).replay;
         let is_scalable = parameters.offers_scaled_flow_control(config.generation);
         let times = TrainingTimes {
             training: parameters.training_time() + config.round_trip,

@@ -6,6 +6,7 @@
 mod active_state;
 mod alarm;
 mod balance;
+mod buffers;
 mod channels;
 mod config;
 mod context;
@@ -26,6 +27,7 @@ mod wire;
 
 pub use alarm::LinkTimer;
 pub use balance::{Balance, Side};
+pub use buffers::{Buffers, Loops};
 pub use channels::ChannelCounters;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};

@@ -1,7 +1,7 @@
 //! Parameters of PCI Express ports, and named profiles of them.
 
 use kernel::{Bytes, Parameters, Span, Value};
-use protocol::{Generation, PerClass};
+use protocol::Generation;
 
 use crate::policy::{AckRule, DllpPolicy, UpdateRule};
 
@@ -41,20 +41,20 @@ kernel::parameters! {
         /// priority, the highest VC first. None for all.
         low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
-        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.
-        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 1456, in proportion; 16 KiB at least";
+        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "32752 B" to ["0 B"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Header credits for non-posted requests; 0 is infinite.
-        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of non-posted requests; 0 is infinite.
-        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 392, in proportion; 1 KiB at least";
+        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "32752 B" to ["0 B"], from "computed: a data credit for each header; 1 KiB at least";
         /// Header credits for completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "127" to ["0"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
+        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "32752 B" to ["0 B"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
+        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "32752 B" to ["0 B"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Size of the replay buffer, which holds TLPs until they are acknowledged, with framing, sequence number and LCRC. A new TLP is
         /// sent only if it fits.
-        replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "our choice, by rate and width: 64 KiB at 32 GT/s x16, in proportion; 32 KiB at least";
+        replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "computed: what the link carries until an Ack at the latency limit is back; 32 KiB at least";
         /// Time from the pins to the data link layer and the receive buffer, through the PHY and the pipeline behind it. It applies
         /// to DLLPs, too.
         receive_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
@@ -89,43 +89,7 @@ kernel::parameters! {
     }
 }
 
-/// The buffers of a port, with the sizes that its link and its parameters give them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffers {
-    /// Header credits by class; 0 is infinite.
-    pub headers: PerClass<u32>,
-    /// Bytes of data by class; 0 is infinite.
-    pub data: PerClass<Bytes>,
-    /// The replay buffer.
-    pub replay: Bytes,
-}
-
 impl PortParameters {
-    /// The buffers of the port at a link.
-    pub fn buffers(&self, generation: Generation, lanes: u8) -> Buffers {
-        // A share of the rate of a 32 GT/s link of 16 lanes.
-        let fastest = Generation::Gen5.lane_byte_fs_x64() * u64::from(lanes);
-        let whole = generation.lane_byte_fs_x64() * 16;
-        let share = |most: u64, least: u64| (most * fastest).div_ceil(whole).max(least);
-        let headers = |set: Option<u32>, most| set.unwrap_or_else(|| share(most, 64) as u32);
-        let data = |set: Option<Bytes>, most, least| {
-            set.unwrap_or_else(|| Bytes(share(most, least).next_multiple_of(16)))
-        };
-        Buffers {
-            headers: [
-                headers(self.posted_headers, 784),
-                headers(self.nonposted_headers, 784),
-                headers(self.completion_headers, 1024),
-            ],
-            data: [
-                data(self.posted_data, 1456 * 16, 16 << 10),
-                data(self.nonposted_data, 392 * 16, 1 << 10),
-                data(self.completion_data, 2048 * 32, 16 << 10),
-            ],
-            replay: data(self.replay_buffer, 64 << 10, 32 << 10),
-        }
-    }
-
     /// Whether the port offers scaled flow control on a link of this rate (PCIe Base 3.4.2: required from 16 GT/s on).
     pub fn offers_scaled_flow_control(&self, generation: Generation) -> bool {
         self.scaled_flow_control
@@ -168,7 +132,7 @@ impl PortParameters {
 }
 
 /// The time of `count` cycles of a link's symbol clock.
-fn symbols(generation: Generation, count: u32) -> Span {
+pub(crate) fn symbols(generation: Generation, count: u32) -> Span {
     Span::from_fs(generation.lane_byte_fs_x64() * u64::from(count) / 64)
 }
 
@@ -267,21 +231,6 @@ profiles! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// R-Tile user guide, table of advertised credits: 784 headers and 1456 data credits at 32 GT/s x16.
-    #[test]
-    fn buffers_grow_with_the_rate_of_the_link() {
-        let port = PortParameters::default();
-        let posted = |generation, lanes| {
-            let buffers = port.buffers(generation, lanes);
-            (buffers.headers[0], buffers.data[0].0 / 16)
-        };
-        assert_eq!(posted(Generation::Gen5, 16), (784, 1456));
-        assert_eq!(posted(Generation::Gen4, 16), (392, 1024));
-        assert_eq!(posted(Generation::Gen3, 16), (196, 1024));
-        assert_eq!(posted(Generation::Gen3, 8), (98, 1024));
-        assert_eq!(posted(Generation::Gen2, 4), (64, 1024));
-    }
 
     #[test]
     fn every_profile_sets_only_what_a_port_has() {

@@ -81,7 +81,7 @@ impl Receiver {
     pub(crate) const PACKETS: usize = offset_of!(Receiver, errors);
 
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
-        let sizes = parameters.buffers(config.generation, config.lanes);
+        let sizes = parameters.buffers(&config);
         let ids = config.channel_ids();
         let LinkConfig {
             generation,
