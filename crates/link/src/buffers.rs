@@ -69,15 +69,16 @@ impl Loops {
         let way = bytes(longest) + config.round_trip + bytes(longest + 4 * u64::from(DLLP_BYTES));
         let limit = generation.ack_latency_limit(lanes, config.max_payload);
         let limit = symbols(generation, limit);
+        let rule = port.update_rule();
         Loops {
             generation,
             lanes,
             max_payload: config.max_payload.into(),
             receive: config.held.map(|held| way + held),
             replay: way + limit,
-            update_delay: port.update_fc_delay.unwrap_or(limit),
-            update_share: port.update_fc_share,
-            update_packets: port.update_fc_packets.into(),
+            update_delay: port.update_delay().unwrap_or(limit),
+            update_share: rule.share,
+            update_packets: rule.packets.into(),
         }
     }
 
