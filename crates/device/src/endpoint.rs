@@ -6,6 +6,7 @@ mod faults;
 mod interrupts;
 mod poison;
 mod resets;
+mod send_path;
 mod service;
 mod timer;
 mod vectors;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use kernel::{Action, Component, Effects, Port, Span, Time};
 use link::{Arrival, At, Balance, LinkEnd, LinkTimer, Side, Waiting};
-use packet::{Charge, Frame, PacketId, Packets, Pcie};
+use packet::{Charge, Frame, Packet, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, MemoryRequest, Status, TrafficClass};
 use transaction::{
     Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl,
@@ -32,6 +33,7 @@ use faults::Faults;
 use interrupts::Tables;
 pub(crate) use interrupts::is_enabled;
 use resets::Resets;
+use send_path::SendPath;
 pub use timer::EndpointTimer;
 pub use vectors::VectorCounts;
 use virtual_functions::VirtualMemory;
@@ -67,8 +69,9 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// The times at which packets leave the send path: requests of the engine, if the datapath limits them, and all packets of a circuit.
-    outbound: VecDeque<Time>,
+    /// What the send path holds: requests of the engine, and all packets of a circuit. None for a path without latency; boxed, because
+    /// few endpoints have one.
+    send_path: Option<Box<SendPath>>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
     /// The time at which the engine is woken in the background, for a deadline that seldom comes.
@@ -112,7 +115,7 @@ pub struct Endpoint {
 
 /// The bytes of an [`Endpoint`] that packets need besides its link end.
 const PACKETS: Range<usize> = 0..offset_of!(Endpoint, functions);
-const _: () = assert!(PACKETS.end == 192, "three lines of the cache");
+const _: () = assert!(PACKETS.end <= 192, "three lines of the cache");
 
 /// The only port of an endpoint, and the only source of its wire.
 const PORT: Port = Port(0);
@@ -160,7 +163,7 @@ impl Endpoint {
                 parameters.receive_idle_cycles,
                 parameters.receive_straddling.0,
             ),
-            outbound: VecDeque::new(),
+            send_path: SendPath::new(parameters.send_latency),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
             balance: Balance::default(),
@@ -414,7 +417,7 @@ impl Endpoint {
             self.hand_over(packet, fx);
         }
         loop {
-            if self.waiting(now) >= self.limit() {
+            if self.waiting() >= self.limit() {
                 // The next departure on the link runs the engine again.
                 return false;
             }
@@ -435,13 +438,11 @@ impl Endpoint {
     /// The largest number of requests that may wait for the wire.
     ///
     /// A completion does not pass older posted requests, so a deep queue of them would delay completions. While completions wait, the limit
-    /// is therefore just large enough to keep the wire busy. If the queue contains the whole send path, it stays as deep as the latency of
-    /// the path needs.
+    /// is therefore just large enough to keep the wire busy.
     fn limit(&self) -> usize {
         let completions = self.answers.len() + self.link.waiting_on(Side::Completer);
         let most = usize::from(self.send_queue);
-        let has_send_path = self.send_latency > Span::ZERO && self.sending.is_unlimited();
-        if completions == 0 || has_send_path {
+        if completions == 0 {
             most
         } else {
             most.min(completions.max(BUSY))
@@ -538,15 +539,25 @@ impl Endpoint {
     }
 
     /// Number of requests that have left the send path and wait for the wire.
-    fn waiting(&mut self, now: Time) -> usize {
+    fn waiting(&self) -> usize {
         let waiting = self.link.waiting_on(Side::Requester);
-        waiting.saturating_sub(self.in_send_path(now))
+        waiting.saturating_sub(self.most_in_send_path())
     }
 
-    /// Number of packets of `outbound` that are still in the send path.
-    fn in_send_path(&mut self, now: Time) -> usize {
-        while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
-        self.outbound.len()
+    /// The most packets before the wire that are in the send path, and not behind it.
+    fn most_in_send_path(&self) -> usize {
+        self.send_path.as_ref().map_or(0, |path| path.most())
+    }
+
+    /// Counts a packet as the newest one in the send path.
+    fn enter_send_path(&mut self, packet: &Packet) {
+        if let Some(path) = &mut self.send_path {
+            let mut time = self.link.timing().length(packet.wire_len().into());
+            if !self.sending.is_unlimited() {
+                time = time.max(self.sending.time_of(packet.bytes().len() as u64));
+            }
+            path.enter(time);
+        }
     }
 
     /// Schedules a wake-up of the engine at `time`; none if that is never.
@@ -576,8 +587,9 @@ impl Endpoint {
     }
 
     /// Number of packets of a circuit that may come to the send path before it is full.
-    pub(crate) fn openings(&mut self, now: Time) -> u32 {
-        let waiting = self.link.waiting().saturating_sub(self.in_send_path(now));
+    pub(crate) fn openings(&self) -> u32 {
+        let waiting = self.link.waiting();
+        let waiting = waiting.saturating_sub(self.most_in_send_path());
         u32::from(self.send_queue).saturating_sub(waiting as u32)
     }
 
@@ -594,11 +606,7 @@ impl Endpoint {
             packet
         };
         let ready = fx.now().max(began + self.send_latency);
-        if ready > fx.now() {
-            // An interrupt in the queue may have a later time.
-            let place = self.outbound.partition_point(|other| *other <= ready);
-            self.outbound.insert(place, ready);
-        }
+        self.enter_send_path(&fx.store()[packet]);
         let waiting = Waiting::new(packet, fx.store(), ready);
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
@@ -616,11 +624,11 @@ impl Endpoint {
         let ready = now + self.send_latency;
         let waiting = Waiting::new(packet, fx.store(), ready);
         let mut passed = now;
+        let side = Side::of(waiting.charge.class);
+        if self.send_path.is_some() && side == Side::Requester {
+            self.enter_send_path(&fx.store()[packet]);
+        }
         if !self.sending.is_unlimited() {
-            let side = Side::of(waiting.charge.class);
-            if ready > now && side == Side::Requester {
-                self.outbound.push_back(ready);
-            }
             let bytes = fx.store()[packet].bytes().len() as u16;
             passed = self.sending.pass(now, bytes.into());
             if side == Side::Completer || self.owes(now) {

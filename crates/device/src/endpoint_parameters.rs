@@ -87,15 +87,15 @@ kernel::parameters! {
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.
         receive_straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "our choice: none. AMD PG213, 512-bit requester completion interface: an option, at multiples of 16 bytes";
-        /// Time from the engine's transfer of a packet to its first bit on the wire.
-        send_latency: Span = Span::ZERO, from "our choice: none";
+        /// Time from the engine's transfer of a packet to its first bit on the wire. The path is a pipeline: it does not limit the rate.
+        send_latency: Span = Span::ZERO, within Span::ZERO..=Span::from_us(1_000), from "our choice: none";
         /// Time from a packet's last bit on the wire to its arrival at the engine, besides its beats on the receive datapath.
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), lifts "memory", from "our choice: a few cycles of an FPGA";
-        /// Largest number of requests that wait for the wire before the engine stops: requests that have left the send path, or, if the
-        /// datapath has no limit, all in the send path. Completions do not count. While completions wait, the limit is at most 8, or the
-        /// number of completions if that is larger; with `send_latency` and a datapath without a limit it stays as it is.
+        /// Largest number of requests that wait for the wire before the engine stops, besides those in the send path, which holds what
+        /// passes it within `send_latency`. Completions do not count. While completions wait, the limit is at most 8, or the number of
+        /// completions if that is larger.
         send_queue: u32 = 8, within 1..=4096, lifts "datapath", from "our choice: just enough to keep any link busy";
     }
 }
@@ -201,6 +201,15 @@ impl EndpointParameters {
             let size = size.filter(|size| *size < least)?;
             Some((key, format!("{size}{unit} does not hold the completions of a read request of {SMALLEST_READ} B, the smallest max read request size; write {least}{unit} at least")))
         })
+    }
+
+    /// The time that a packet of `bytes` is in the receive buffer if nothing delays it.
+    pub fn held(&self, bytes: u64) -> Span {
+        let beats = bytes
+            .checked_div(self.receive_datapath.0)
+            .map_or(0, |_| bytes.div_ceil(self.receive_datapath.0));
+        let cycles = beats + u64::from(self.receive_idle_cycles);
+        self.receive_latency + self.clock.period() * cycles
     }
 
     /// The buffer for completions.

@@ -1,7 +1,7 @@
 //! The configuration of one end of a link.
 
 use kernel::{Span, Time};
-use protocol::{Generation, MOST_CHANNELS};
+use protocol::{Generation, MOST_CHANNELS, PerClass};
 
 use crate::BitErrors;
 
@@ -36,6 +36,8 @@ pub struct LinkConfig {
     pub transmit_pipeline: Span,
     /// Time of flight to the far end and back, through the pipelines of both ends.
     pub round_trip: Span,
+    /// The time that a packet of each class is in the receive buffer of this end if nothing delays it.
+    pub held: PerClass<Span>,
     /// Whether the ends have separate reference clocks (SRIS).
     pub has_separate_clocks: bool,
     /// The time in which the far end's receiver exits L0s.
@@ -78,6 +80,7 @@ impl LinkConfig {
             own: None,
             transmit_pipeline: Span::ZERO,
             round_trip: Span::ZERO,
+            held: [Span::ZERO; _],
             has_separate_clocks: false,
             far_l0s_exit: Span::ZERO,
             far_l0s_entry: Span::ZERO,

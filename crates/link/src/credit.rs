@@ -3,6 +3,8 @@
 use kernel::Time;
 use protocol::{Class, Credit, Scale};
 
+use crate::policy::UpdateRule;
+
 /// A transmitter's credit counter. DLLPs carry `BITS` bits of the limit; with scaled flow control the counter has up to four more
 /// (PCIe Base 3.4.2).
 #[derive(Clone, Copy, Debug)]
@@ -284,15 +286,6 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 }
 
-/// The amount of freed credit that makes an UpdateFC due at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UpdatePolicy {
-    /// A share of the buffer for headers or of the buffer for data.
-    pub(crate) share: f64,
-    /// A number of packets; 0 for no such number.
-    pub(crate) packets: u16,
-}
-
 /// A receiver's buffers for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassBuffers {
@@ -304,6 +297,8 @@ pub(crate) struct ClassBuffers {
     pub(crate) unannounced_since: Time,
     /// Whether the far end may have the initial limits, so that it may send packets.
     pub(crate) is_open: bool,
+    /// The packets that have left since the last UpdateFC; where each has an UpdateFC of its own, those whose UpdateFC is not sent.
+    owed: u16,
 }
 
 impl ClassBuffers {
@@ -316,6 +311,7 @@ impl ClassBuffers {
             announced_at: Time::ZERO,
             unannounced_since: Time::NEVER,
             is_open: true,
+            owed: 0,
         }
     }
 
@@ -344,6 +340,7 @@ impl ClassBuffers {
     pub(crate) fn free(&mut self, data: u16, at: Time) {
         self.headers.free(1);
         self.data.free(data);
+        self.owed = self.owed.saturating_add(1);
         if self.unannounced_since == Time::NEVER && self.has_unannounced() {
             self.unannounced_since = at;
         }
@@ -354,6 +351,16 @@ impl ClassBuffers {
         self.headers.close();
         self.data.close();
         self.unannounced_since = Time::NEVER;
+        self.owed = 0;
+    }
+
+    /// Counts an UpdateFC as sent. Returns whether another one is owed.
+    pub(crate) fn pay_update(&mut self, rule: UpdateRule) -> bool {
+        self.owed = match rule.is_each {
+            true => self.owed.saturating_sub(1),
+            false => 0,
+        };
+        self.owed > 0
     }
 
     /// Whether the buffers hold the credits of a packet with `data` data credits, or are infinite.
@@ -410,13 +417,14 @@ impl ClassBuffers {
     }
 
     /// Fixes the initial limits, with or without scaled flow control.
-    pub(crate) fn fix_limits(&mut self, is_scaled: bool, policy: UpdatePolicy) {
-        self.headers.fix_limit(is_scaled, policy.share);
-        self.data.fix_limit(is_scaled, policy.share);
+    pub(crate) fn fix_limits(&mut self, is_scaled: bool, rule: UpdateRule) {
+        self.headers.fix_limit(is_scaled, rule.share);
+        self.data.fix_limit(is_scaled, rule.share);
         self.unannounced_since = Time::NEVER;
-        if policy.packets > 0 {
+        self.owed = 0;
+        if rule.packets > 0 {
             let headers = &mut self.headers.update_threshold;
-            *headers = policy.packets.min(*headers);
+            *headers = rule.packets.min(*headers);
         }
     }
 
@@ -442,11 +450,12 @@ mod tests {
 
     fn buffers(headers: u16, data: u16, is_scaled: bool) -> ClassBuffers {
         let mut buffers = ClassBuffers::new((headers, data), 40);
-        let each = UpdatePolicy {
+        let merged = UpdateRule {
             share: 0.0,
             packets: 0,
+            is_each: false,
         };
-        buffers.fix_limits(is_scaled, each);
+        buffers.fix_limits(is_scaled, merged);
         buffers
     }
 

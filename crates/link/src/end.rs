@@ -26,7 +26,7 @@ use crate::ltssm::{LinkChange, LinkCommand, Ltssm, Offer, TrainingTimes};
 use crate::parameters::PortParameters;
 use crate::receiver::Receiver;
 use crate::refresh::Refresh;
-use crate::transmitter::{Finished, L0s, Transmitter, Turn};
+use crate::transmitter::{Finished, L0s, SEQUENCES, Transmitter, Turn};
 use crate::{At, LinkConfig, LinkContext, LinkTimer, Waiting};
 use rate::Rates;
 
@@ -47,6 +47,8 @@ pub struct LinkEnd {
     refuse_now: bool,
     has_channel_capability: bool,
     cut_through: bool,
+    /// Whether each packet has an Ack of its own.
+    acknowledges_each: bool,
     /// Whether packets may end before their last bit, because the link may go down at a known time.
     may_truncate: bool,
     /// `REPLAY_NUM`: the number of replays since the last progress.
@@ -153,8 +155,9 @@ impl LinkEnd {
             lanes: config.lanes,
         };
         let rates = Rates::new(&config, parameters);
+        let ack = parameters.ack_rule();
         let timing = rates.timing(full);
-        let replay_buffer = parameters.buffers(config.generation, config.lanes).replay;
+        let replay_buffer = parameters.buffers(&config).replay;
         let is_scalable = parameters.offers_scaled_flow_control(config.generation);
         let times = TrainingTimes {
             training: parameters.training_time() + config.round_trip,
@@ -194,7 +197,8 @@ impl LinkEnd {
             refuse_at: Time::NEVER,
             cut_through: config.cut_through,
             acknowledge_limit: rates.acknowledge_limit(full),
-            acknowledge_packets: parameters.ack_packets,
+            acknowledge_packets: ack.packets,
+            acknowledges_each: ack.is_each,
             unacknowledged: 0,
             replay_limit: rates.replay_limit(full),
             update_delay: rates.update_delay(full),
@@ -476,6 +480,14 @@ impl LinkEnd {
         if self.refuse_now || self.acknowledge_now {
             self.refuse_arrived(cx.now());
             let sequence = self.receiver.acknowledgeable(at);
+            if self.acknowledges_each
+                && !self.refuse_now
+                && let Some(later) = self.acks_after_next(at)
+            {
+                self.unacknowledged -= 1;
+                let sequence = sequence.wrapping_sub(later) % SEQUENCES;
+                return Some((Dllp::Ack { sequence }, true));
+            }
             let nak = std::mem::replace(&mut self.refuse_now, false);
             self.acknowledge_now = false;
             self.unacknowledged = 0;
@@ -497,6 +509,13 @@ impl LinkEnd {
             return None;
         }
         self.next_update(at, cx.now())
+    }
+
+    /// The number of Acks that are due besides the next one, where each packet has one of its own; none if the next one is the last.
+    fn acks_after_next(&self, at: Time) -> Option<u16> {
+        let arriving = u32::from(self.receiver.incomplete_at(at).is_some());
+        let later = self.unacknowledged.saturating_sub(arriving + 1);
+        (later > 0).then_some(later as u16)
     }
 
     #[inline(always)]

@@ -1,7 +1,9 @@
 //! Parameters of PCI Express ports, and named profiles of them.
 
 use kernel::{Bytes, Parameters, Span, Value};
-use protocol::{Generation, PerClass};
+use protocol::Generation;
+
+use crate::policy::{AckRule, DllpPolicy, UpdateRule};
 
 kernel::parameters! {
     /// A port: its buffers, acknowledgement and flow control.
@@ -10,15 +12,23 @@ kernel::parameters! {
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
             lifts "payload" to ["256 B", "512 B", "1024 B"], ranges ["256 B", "1024 B"], from "common among switches and FPGA cores";
-        /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
+        /// How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is free, where a newer one replaces one that
+        /// waits; share, by ack_limit_fraction and ack_packets; limit, by the specification's limit.
+        ack_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are the limit";
+        /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if the policy is share.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
-        /// Number of packets after which an Ack is sent without further delay; 0 for no such number.
+        /// Number of packets after which an Ack is sent without further delay, if the policy is share; 0 for no such number.
         ack_packets: u32 = 0, within 0..=1024, from "our choice: the delay alone";
-        /// An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0 sends one for each packet.
-        update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
-        /// Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no such number.
+        /// How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer; merged, as soon as the wire is free, where a
+        /// newer one replaces one that waits; share, by update_fc_share, update_fc_packets and update_fc_delay; limit, by the
+        /// specification's guideline. It is always sent at once if the far end has too little credit for a packet.
+        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are one for each packet, as merged";
+        /// An UpdateFC is sent when the freed credit reaches this share of the buffer, if the policy is share; 0 sends one for each packet, as
+        /// the policy merged does.
+        update_fc_share: f64 = 0.0, within 0.0..=1.0, from "Xilinx UG197 1.5, Flow Control: normally after each packet is received; PLX PEX 8532 data book 1.6, 8.4.5.3: typically one for each incoming TLP";
+        /// Number of freed packets of a class after which an UpdateFC is sent, if the policy is share; 0 for no such number.
         update_fc_packets: u32 = 0, within 0..=2032, from "our choice: the share and the delay alone";
-        /// Longest time from freeing credit to its UpdateFC.
+        /// Longest time from freeing credit to its UpdateFC, unless the policy is limit.
         update_fc_delay: Option<Span> = None, within None..=Some(Span::from_us(1_000_000)), from "PCIe Base 2.6.1.2: the guideline for the link's rate and width and the max payload size";
         /// Time after which a limit is sent again, although nothing was freed.
         update_fc_refresh: Span = Span::from_us(30), within Span::from_us(1)..=Span::from_us(1_000_000), from "PCIe Base 2.6.1.2: 30 us to 45 us; 120 us to 180 us with Extended Synch";
@@ -32,29 +42,31 @@ kernel::parameters! {
         /// priority, the highest VC first. None for all.
         low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
-        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.
-        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 1456, in proportion; 16 KiB at least";
+        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "256 KiB" to ["256 KiB"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Header credits for non-posted requests; 0 is infinite.
-        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
+        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of non-posted requests; 0 is infinite.
-        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 392, in proportion; 1 KiB at least";
+        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "256 KiB" to ["256 KiB"], from "computed: a data credit for each header; 1 KiB at least";
         /// Header credits for completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "2032" to ["2032"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
+        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "256 KiB" to ["256 KiB"], from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
+        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "256 KiB" to ["256 KiB"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Size of the replay buffer, which holds TLPs until they are acknowledged, with framing, sequence number and LCRC. A new TLP is
         /// sent only if it fits.
-        replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "our choice, by rate and width: 64 KiB at 32 GT/s x16, in proportion; 32 KiB at least";
+        replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "computed: what the link carries until an Ack at the latency limit is back; 32 KiB at least";
         /// Time from the pins to the data link layer and the receive buffer, through the PHY and the pipeline behind it. It applies
         /// to DLLPs, too.
         receive_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
-        /// Part of the receive pipeline in cycles of the link's symbol clock.
-        receive_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
+        /// Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches and coherent hosts, whose latencies begin
+        /// and end at the pins, and 46 in other hosts and in devices.
+        receive_pipeline_symbols: Option<u32> = None, within None..=Some(1000), from "46: Microchip PolarFire transceiver, data path latency with 8b/10b and 40 bits, as for PIPE: 314 unit intervals; AMD PG051, receive path of a MAC: 15 cycles of a symbol clock";
         /// Time from the data link layer to the pins, through the pipeline before the PHY and the PHY. It applies to DLLPs, too.
         transmit_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
-        /// Part of the transmit pipeline in cycles of the link's symbol clock.
-        transmit_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
+        /// Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in switches and coherent hosts, whose latencies begin
+        /// and end at the pins, and 48 in other hosts and in devices.
+        transmit_pipeline_symbols: Option<u32> = None, within None..=Some(1000), from "48: Microchip PolarFire transceiver, data path latency with 8b/10b and 40 bits, as for PIPE: 404 unit intervals; AMD PG051, transmit path of a MAC: 8 cycles of a symbol clock";
         /// The replay timer, as a multiple of the specification's limit.
         replay_timer_factor: f64 = 2.0, within 1.0..=2.0, from "PCIe Base 3.6.2.1: -0 % / +100 %";
         /// Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1 (latest).
@@ -80,47 +92,36 @@ kernel::parameters! {
     }
 }
 
-/// The buffers of a port, with the sizes that its link and its parameters give them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffers {
-    /// Header credits by class; 0 is infinite.
-    pub headers: PerClass<u32>,
-    /// Bytes of data by class; 0 is infinite.
-    pub data: PerClass<Bytes>,
-    /// The replay buffer.
-    pub replay: Bytes,
-}
-
 impl PortParameters {
-    /// The buffers of the port at a link.
-    pub fn buffers(&self, generation: Generation, lanes: u8) -> Buffers {
-        // A share of the rate of a 32 GT/s link of 16 lanes.
-        let fastest = Generation::Gen5.lane_byte_fs_x64() * u64::from(lanes);
-        let whole = generation.lane_byte_fs_x64() * 16;
-        let share = |most: u64, least: u64| (most * fastest).div_ceil(whole).max(least);
-        let headers = |set: Option<u32>, most| set.unwrap_or_else(|| share(most, 64) as u32);
-        let data = |set: Option<Bytes>, most, least| {
-            set.unwrap_or_else(|| Bytes(share(most, least).next_multiple_of(16)))
-        };
-        Buffers {
-            headers: [
-                headers(self.posted_headers, 784),
-                headers(self.nonposted_headers, 784),
-                headers(self.completion_headers, 1024),
-            ],
-            data: [
-                data(self.posted_data, 1456 * 16, 16 << 10),
-                data(self.nonposted_data, 392 * 16, 1 << 10),
-                data(self.completion_data, 2048 * 32, 16 << 10),
-            ],
-            replay: data(self.replay_buffer, 64 << 10, 32 << 10),
-        }
-    }
-
     /// Whether the port offers scaled flow control on a link of this rate (PCIe Base 3.4.2: required from 16 GT/s on).
     pub fn offers_scaled_flow_control(&self, generation: Generation) -> bool {
         self.scaled_flow_control
             .unwrap_or(generation >= Generation::Gen4)
+    }
+
+    /// Gives the port the usual pipelines between the pins and the data link layer, where it has no others.
+    pub fn add_usual_pipelines(&mut self) {
+        self.receive_pipeline_symbols.get_or_insert(RECEIVE_SYMBOLS);
+        self.transmit_pipeline_symbols
+            .get_or_insert(TRANSMIT_SYMBOLS);
+    }
+
+    /// The Acks of the port.
+    pub(crate) fn ack_rule(&self) -> AckRule {
+        self.ack_policy
+            .ack_rule(self.ack_limit_fraction, self.ack_packets)
+    }
+
+    /// The UpdateFCs of the port.
+    pub(crate) fn update_rule(&self) -> UpdateRule {
+        self.update_fc_policy
+            .update_rule(self.update_fc_share, self.update_fc_packets)
+    }
+
+    /// The longest time from freeing credit to its UpdateFC, if it is not that of the guideline.
+    pub(crate) fn update_delay(&self) -> Option<Span> {
+        self.update_fc_delay
+            .filter(|_| self.update_fc_policy != DllpPolicy::Limit)
     }
 
     /// The time of training from Detect on.
@@ -131,17 +132,21 @@ impl PortParameters {
 
     /// Time from the pins to the data link layer.
     pub fn receive_pipeline(&self, generation: Generation) -> Span {
-        self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols)
+        self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols.unwrap_or(0))
     }
 
     /// Time from the data link layer to the pins.
     pub fn transmit_pipeline(&self, generation: Generation) -> Span {
-        self.transmit_pipeline + symbols(generation, self.transmit_pipeline_symbols)
+        self.transmit_pipeline + symbols(generation, self.transmit_pipeline_symbols.unwrap_or(0))
     }
 }
 
+/// The usual pipelines of a port, in cycles of the symbol clock.
+const RECEIVE_SYMBOLS: u32 = 46;
+const TRANSMIT_SYMBOLS: u32 = 48;
+
 /// The time of `count` cycles of a link's symbol clock.
-fn symbols(generation: Generation, count: u32) -> Span {
+pub(crate) fn symbols(generation: Generation, count: u32) -> Span {
     Span::from_fs(generation.lane_byte_fs_x64() * u64::from(count) / 64)
 }
 
@@ -250,21 +255,6 @@ profiles! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// R-Tile user guide, table of advertised credits: 784 headers and 1456 data credits at 32 GT/s x16.
-    #[test]
-    fn buffers_grow_with_the_rate_of_the_link() {
-        let port = PortParameters::default();
-        let posted = |generation, lanes| {
-            let buffers = port.buffers(generation, lanes);
-            (buffers.headers[0], buffers.data[0].0 / 16)
-        };
-        assert_eq!(posted(Generation::Gen5, 16), (784, 1456));
-        assert_eq!(posted(Generation::Gen4, 16), (392, 1024));
-        assert_eq!(posted(Generation::Gen3, 16), (196, 1024));
-        assert_eq!(posted(Generation::Gen3, 8), (98, 1024));
-        assert_eq!(posted(Generation::Gen2, 4), (64, 1024));
-    }
 
     #[test]
     fn every_profile_sets_only_what_a_port_has() {

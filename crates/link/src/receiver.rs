@@ -9,8 +9,9 @@ use kernel::{Span, Time};
 use protocol::{Class, Credit, Generation, PerClass, lcrc};
 
 use crate::channels::{Ledger, PerChannel, number_of};
-use crate::credit::{ClassBuffers, UpdatePolicy};
+use crate::credit::ClassBuffers;
 use crate::parameters::PortParameters;
+use crate::policy::UpdateRule;
 use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig, WireTiming};
 use packet::{Charge, PacketId, Packets, TlpFrame, Verdict};
@@ -47,7 +48,7 @@ pub(crate) struct Receiver {
     unopened: Option<Box<PerClass<ClassBuffers>>>,
     /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
     silent_after: Option<Span>,
-    policy: UpdatePolicy,
+    rule: UpdateRule,
     /// Whether the limits are scaled, once they are fixed.
     is_scaled: Option<bool>,
     /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
@@ -80,7 +81,7 @@ impl Receiver {
     pub(crate) const PACKETS: usize = offset_of!(Receiver, errors);
 
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
-        let sizes = parameters.buffers(config.generation, config.lanes);
+        let sizes = parameters.buffers(&config);
         let ids = config.channel_ids();
         let LinkConfig {
             generation,
@@ -124,10 +125,7 @@ impl Receiver {
             unopened: has_channel_capability.then(|| Box::new(buffers.map(ClassBuffers::closed))),
             ledger: has_channel_capability.then(Box::default),
             is_scaled: None,
-            policy: UpdatePolicy {
-                share: parameters.update_fc_share,
-                packets: parameters.update_fc_packets as u16,
-            },
+            rule: parameters.update_rule(),
             leaving: VecDeque::new(),
             pending_updates: 0,
         }
@@ -234,7 +232,7 @@ impl Receiver {
         self.is_scaled = Some(is_scaled);
         self.pending_updates = 0;
         for buffers in self.channels.iter_mut().flatten() {
-            buffers.fix_limits(is_scaled, self.policy);
+            buffers.fix_limits(is_scaled, self.rule);
         }
     }
 
@@ -246,7 +244,7 @@ impl Receiver {
         *buffers = *unopened.unwrap_or(&closed);
         if let Some(is_scaled) = self.is_scaled {
             for buffer in buffers {
-                buffer.fix_limits(is_scaled, self.policy);
+                buffer.fix_limits(is_scaled, self.rule);
             }
         }
         self.pending_updates &= !(0b111 << number_of(id, Class::ALL[0]));

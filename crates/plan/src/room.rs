@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Quantity};
 use link::PortParameters;
-use protocol::{Generation, NetworkHeader};
+use protocol::NetworkHeader;
 
 use crate::scenario::{FabricScenario, Node, ScenarioError};
 
@@ -96,9 +96,9 @@ fn narrowest_for_messages(
     })
 }
 
-/// The least buffers for data that a port has at any cable: they grow with its rate.
+/// The least buffers for data that a port has at any cable.
 fn cable_data(port: &PortParameters) -> [Bytes; 3] {
-    port.buffers(Generation::Gen1, 1).data
+    port.least_buffers().data
 }
 
 /// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller. `between_hosts`

@@ -70,20 +70,31 @@ class Port(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag
@@ -119,12 +130,16 @@ class Port(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -710,8 +725,8 @@ class Device(Node, Upstream, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
-    ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
+    pipeline: it does not limit the rate. (ns; default 0 ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -719,11 +734,10 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops: requests that
-    have left the send path, or, if the datapath has no limit, all in the send path.
-    Completions do not count. While completions wait, the limit is at most 8, or the number
-    of completions if that is larger; with `send_latency` and a datapath without a limit it
-    stays as it is. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops, besides those
+    in the send path, which holds what passes it within `send_latency`. Completions do not
+    count. While completions wait, the limit is at most 8, or the number of completions if
+    that is larger. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -758,20 +772,31 @@ class Profile(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag
@@ -807,12 +832,16 @@ class Profile(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -1328,8 +1357,8 @@ class Profile(Repeated, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
-    ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
+    pipeline: it does not limit the rate. (ns; default 0 ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -1337,11 +1366,10 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops: requests that
-    have left the send path, or, if the datapath has no limit, all in the send path.
-    Completions do not count. While completions wait, the limit is at most 8, or the number
-    of completions if that is larger; with `send_latency` and a datapath without a limit it
-    stays as it is. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops, besides those
+    in the send path, which holds what passes it within `send_latency`. Completions do not
+    count. While completions wait, the limit is at most 8, or the number of completions if
+    that is larger. (default 8)"""
 
 
 class Controller(Repeated, total=False):
@@ -1375,20 +1403,31 @@ class Controller(Repeated, total=False):
     max_payload_supported: Size
     """Largest payload that the function supports (Device Capabilities, Max_Payload_Size
     Supported). (B; default 512 B)"""
+    ack_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is
+    free, where a newer one replaces one that waits; share, by ack_limit_fraction and
+    ack_packets; limit, by the specification's limit. (default share)"""
     ack_limit_fraction: Ratio
-    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
-    (default 1)"""
+    """Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if
+    the policy is share. (default 1)"""
     ack_packets: Count
-    """Number of packets after which an Ack is sent without further delay; 0 for no such
-    number. (default 0)"""
+    """Number of packets after which an Ack is sent without further delay, if the policy is
+    share; 0 for no such number. (default 0)"""
+    update_fc_policy: Literal["at-once", "merged", "share", "limit"] | None
+    """How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer;
+    merged, as soon as the wire is free, where a newer one replaces one that waits; share,
+    by update_fc_share, update_fc_packets and update_fc_delay; limit, by the specification's
+    guideline. It is always sent at once if the far end has too little credit for a packet.
+    (default share)"""
     update_fc_share: Ratio
-    """An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0
-    sends one for each packet. (default 0.25)"""
+    """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
-    """Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no
-    such number. (default 0)"""
+    """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
+    share; 0 for no such number. (default 0)"""
     update_fc_delay: Quantity
-    """Longest time from freeing credit to its UpdateFC. (ns; default none)"""
+    """Longest time from freeing credit to its UpdateFC, unless the policy is limit. (ns;
+    default none)"""
     update_fc_refresh: Quantity
     """Time after which a limit is sent again, although nothing was freed. (ns; default 30 us)"""
     scaled_flow_control: Flag
@@ -1424,12 +1463,16 @@ class Controller(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio

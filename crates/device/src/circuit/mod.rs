@@ -356,7 +356,7 @@ impl Circuit {
         while let Some(told) = self.arrivals.settle(cycle, is_active) {
             fx.observe(told);
         }
-        let openings = self.endpoint.openings(now);
+        let openings = self.endpoint.openings();
         let begun = u32::from(self.core.is_sending());
         self.core.allow(openings.saturating_sub(begun));
         if self.is_working() {

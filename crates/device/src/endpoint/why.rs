@@ -1,7 +1,6 @@
 //! The reasons why packets wait in the paths of an endpoint.
 
 use kernel::Time;
-use link::Side;
 use packet::{PacketId, Packets, Why};
 
 use super::Endpoint;
@@ -9,9 +8,7 @@ use super::Endpoint;
 impl Endpoint {
     /// Returns the reason why requests wait for the send path at `now`, or `None` if it takes the next one.
     pub fn why(&self, now: Time) -> Option<Why> {
-        let in_send_path = self.outbound.iter().filter(|ready| **ready > now).count();
-        let waiting = self.link.waiting_on(Side::Requester);
-        if waiting.saturating_sub(in_send_path) >= self.limit() {
+        if self.waiting() >= self.limit() {
             Some(Why::Queue)
         } else if !self.sending.is_unlimited() && self.sending.opens() > now {
             Some(Why::Datapath)

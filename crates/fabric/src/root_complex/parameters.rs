@@ -1,7 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
-use protocol::Class;
+use protocol::{Class, PerClass};
 use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
@@ -157,7 +157,7 @@ impl RootComplexParameters {
     }
 
     /// The parameters with latencies that begin and end at the receive buffers instead of the pins.
-    pub(crate) fn behind_ports(self) -> Self {
+    pub fn behind_ports(self) -> Self {
         let port = self.port_latency();
         RootComplexParameters {
             latency: self.latency.saturating_sub(port),
@@ -165,6 +165,31 @@ impl RootComplexParameters {
             peer_latency: self.peer_latency.saturating_sub(port * 2),
             ..self
         }
+    }
+
+    /// The time that a packet of `bytes` of each class is in the receive buffer of a root port if nothing delays it: until it is in memory,
+    /// or a read is answered, or another root port has sent it, where it takes the time `frame`. The latencies begin at the buffer.
+    pub fn held(&self, frame: Span, bytes: u64) -> PerClass<Span> {
+        let beats = bytes
+            .checked_div(self.port_datapath.0)
+            .map_or(0, |_| bytes.div_ceil(self.port_datapath.0));
+        let datapath = self.port_clock.period() * (beats + u64::from(self.port_idle_cycles));
+        let across = match self.sockets {
+            1 => Span::ZERO,
+            _ => self.socket_latency + self.socket_bandwidth.time_of(bytes),
+        };
+        let peer = match self.peer_to_peer {
+            PeerToPeer::None => Span::ZERO,
+            PeerToPeer::Writes | PeerToPeer::All => self.peer_latency + frame,
+        };
+        let lines = self.latency + self.memory_bandwidth.time_of(bytes + self.memory_line.0);
+        let written = match self.write_buffers {
+            0 => lines,
+            _ => Span::ZERO,
+        };
+        let read = lines + self.memory_read_latency + self.memory_read_jitter;
+        let longest = |way: Span| datapath + across + way.max(peer);
+        [written, read, Span::ZERO].map(longest)
     }
 
     /// The first address of the memory.

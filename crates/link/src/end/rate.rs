@@ -44,7 +44,11 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        self.latency_limit(link, self.port.ack_limit_fraction)
+        // The limit holds between the pins, and the pipelines take their part of it.
+        let pipelines = self.port.receive_pipeline(link.generation)
+            + self.port.transmit_pipeline(link.generation);
+        let limit = self.latency_limit(link, self.port.ack_rule().limit_fraction);
+        limit.saturating_sub(pipelines)
     }
 
     /// The limit for the latency of an Ack times `factor`.
@@ -67,7 +71,7 @@ impl Rates {
     /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
     /// 2.6.1.2).
     pub(super) fn update_delay(&self, link: Offer) -> Span {
-        let set = self.port.update_fc_delay;
+        let set = self.port.update_delay();
         set.unwrap_or_else(|| self.latency_limit(link, 1.0))
     }
 }

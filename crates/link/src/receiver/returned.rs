@@ -189,9 +189,11 @@ impl Receiver {
             return None;
         }
         let index = self.pending_updates.trailing_zeros() as usize;
-        self.pending_updates &= self.pending_updates - 1;
         let (channel, class) = channel_and_class(index);
         let buffers = &mut self.channels[channel][class];
+        if !buffers.pay_update(self.rule) {
+            self.pending_updates &= self.pending_updates - 1;
+        }
         let is_new = buffers.has_unannounced();
         if let (false, Some(schedule)) = (is_new, schedule) {
             at = schedule.after(buffers.announced_at);

@@ -209,7 +209,7 @@ struct Ledger {
 
 fn ledger(port: &PortParameters) -> Ledger {
     let setup = Setup::default();
-    let buffers = port.buffers(setup.generation, setup.lanes);
+    let buffers = port.buffers(&setup.config("left"));
     let size = [0, 1, 2].map(|class| (buffers.headers[class], buffers.data[class].0));
     Ledger {
         limit: size.map(|(headers, data)| (headers as u8, data.div_ceil(16) as u16)),

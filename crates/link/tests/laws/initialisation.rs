@@ -68,7 +68,7 @@ fn the_first_limits_are_the_sizes_of_the_buffers() {
             _ => None,
         })
         .expect("posted credit is granted");
-    let buffers = setup.parameters.buffers(setup.generation, setup.lanes);
+    let buffers = setup.parameters.buffers(&setup.config("right"));
     assert_eq!(u32::from(granted.headers), buffers.headers[0]);
     assert_eq!(u64::from(granted.data) * 16, buffers.data[0].0);
 }

@@ -15,6 +15,7 @@ mod l1;
 mod optical;
 mod ordering;
 mod pair;
+mod policies;
 mod refresh;
 mod scaled_credit;
 mod training;

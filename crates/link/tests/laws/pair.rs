@@ -101,6 +101,37 @@ pub struct Pair {
     pub accepts: bool,
 }
 
+impl Setup {
+    /// The configuration of the end with this name.
+    pub fn config(&self, name: &str) -> LinkConfig {
+        let stream = Stream::named(self.seed, name);
+        LinkConfig {
+            generation: self.generation,
+            lanes: self.lanes,
+            max_payload: self.max_payload,
+            channels: self.channels,
+            has_channel_capability: false,
+            sources: self.sources,
+            weights: self.weights.clone(),
+            cut_through: self.cut_through,
+            far_cut_through: self.cut_through,
+            infinite_completions: self.infinite_completions,
+            report_finished: true,
+            own: None,
+            transmit_pipeline: Span::ZERO,
+            round_trip: self.delay * 2,
+            held: [Span::ZERO; _],
+            has_separate_clocks: self.sris,
+            far_l0s_exit: self.parameters.l0s_exit_latency.unwrap_or_default(),
+            far_l0s_entry: self.parameters.l0s_entry_time,
+            is_upstream: name == "right",
+            errors: (self.bit_error_rate > 0.0)
+                .then(|| BitErrors::new(self.bit_error_rate, stream)),
+            fails_at: self.fails_at,
+        }
+    }
+}
+
 impl Pair {
     /// Creates a pair and starts it.
     pub fn new(setup: &Setup) -> Self {
@@ -126,33 +157,8 @@ impl Pair {
         [left, right]: [&PortParameters; 2],
         wish: impl FnMut(Side, &Frame) -> Fate + 'static,
     ) -> Self {
-        let end = |name: &str, parameters: &PortParameters| {
-            let stream = Stream::named(setup.seed, name);
-            let config = LinkConfig {
-                generation: setup.generation,
-                lanes: setup.lanes,
-                max_payload: setup.max_payload,
-                channels: setup.channels,
-                has_channel_capability: false,
-                sources: setup.sources,
-                weights: setup.weights.clone(),
-                cut_through: setup.cut_through,
-                far_cut_through: setup.cut_through,
-                infinite_completions: setup.infinite_completions,
-                report_finished: true,
-                own: None,
-                transmit_pipeline: Span::ZERO,
-                round_trip: setup.delay * 2,
-                has_separate_clocks: setup.sris,
-                far_l0s_exit: setup.parameters.l0s_exit_latency.unwrap_or_default(),
-                far_l0s_entry: setup.parameters.l0s_entry_time,
-                is_upstream: name == "right",
-                errors: (setup.bit_error_rate > 0.0)
-                    .then(|| BitErrors::new(setup.bit_error_rate, stream)),
-                fails_at: setup.fails_at,
-            };
-            LinkEnd::new(config, parameters)
-        };
+        let end =
+            |name: &str, parameters: &PortParameters| LinkEnd::new(setup.config(name), parameters);
         let mut pair = Pair {
             ends: [end("left", left), end("right", right)],
             world: Shared {

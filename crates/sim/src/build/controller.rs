@@ -8,7 +8,7 @@ use link::{LinkConfig, LinkEnd};
 use crate::plan::{CablePlan, FabricPlan};
 
 use super::pipeline::Pipeline;
-use super::plain_end;
+use super::{held, plain_end};
 
 /// Builds the network interface controller at node `index`.
 pub fn nic(
@@ -92,8 +92,10 @@ fn cable_end(plan: &FabricPlan, controller: usize, cable: usize) -> LinkEnd {
         direction = "forth";
     }
     let errors = (plan.seed, format!("errors {} {direction}", cable.id));
+    let max_payload = own.port.max_payload_supported.0;
     let config = LinkConfig {
-        max_payload: own.port.max_payload_supported.0 as u16,
+        max_payload: max_payload as u16,
+        held: held::at_cable(&own.parameters, max_payload),
         channels: 1 + usize::from(own.parameters.get_channel),
         sources: Plane::ALL.len(),
         ..plain_end(&cable.link, pipelines, &errors)

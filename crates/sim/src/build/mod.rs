@@ -3,6 +3,7 @@
 pub mod controller;
 mod device;
 pub mod errors;
+mod held;
 pub mod migration;
 pub mod network;
 mod pipeline;
@@ -208,6 +209,7 @@ fn link_end(
     let errors = (plan.seed, format!("errors {} {direction}", link.id));
     let config = LinkConfig {
         max_payload: link.max_payload as u16,
+        held: held::at_port(node, link),
         channels: 1 + usize::from(has_shared_wire),
         has_channel_capability,
         cut_through: is_cut_through(node),
@@ -270,6 +272,7 @@ fn plain_end(
         own: None,
         transmit_pipeline: near.transmit,
         round_trip: there + back,
+        held: [Span::ZERO; _],
         has_separate_clocks: link.sris,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,

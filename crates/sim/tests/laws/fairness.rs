@@ -86,10 +86,12 @@ fn rates<const N: usize>(kinds: [Kind; N], upstream: &str, keys: (&str, &str)) -
 /// Each of two flows gets a third of the wire that both need, or nine tenths of the rate that it has alone. Loads of a host take turns with
 /// packets of eight times their size, and are limited by their latency: they keep a fifth of their rate, and leave seven tenths.
 fn all_pairs_share(upstream: &str) {
-    let alone = KINDS.map(|kind| rates([kind], upstream, ("", ""))[0]);
+    // As many tags as reads need behind the writes that fill the buffers of the way.
+    let keys = ("tags = 64", "tags = 64");
+    let alone = KINDS.map(|kind| rates([kind], upstream, keys)[0]);
     for (first, one) in KINDS.into_iter().enumerate() {
         for (second, other) in KINDS.into_iter().enumerate().skip(first) {
-            let both = rates([one, other], upstream, ("", ""));
+            let both = rates([one, other], upstream, keys);
             let most = alone[first].max(alone[second]);
             let has_loads = one == READ_BY_HOST || other == READ_BY_HOST;
             for (kind, (rate, alone)) in [

@@ -148,6 +148,7 @@ pub(crate) fn endpoint() -> Endpoint {
         own: Some(0),
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
+        held: [Span::ZERO; _],
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,

@@ -143,6 +143,7 @@ fn link() -> LinkEnd {
         own: None,
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
+        held: [Span::ZERO; _],
         has_separate_clocks: false,
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,

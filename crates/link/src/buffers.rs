@@ -1,0 +1,186 @@
+//! The sizes of a port's buffers, and the loops that they must cover.
+//!
+//! A byte of a receive buffer is used again only after a loop: the packet's way over the link, its time in the buffer, and the way of the
+//! UpdateFC back. A buffer keeps the wire busy if it holds what the wire carries during that loop. The replay buffer has the same loop with
+//! an Ack.
+
+use kernel::{Bytes, Span};
+use protocol::{Class, DLLP_BYTES, Generation, MAX_TLP_OVERHEAD, PerClass};
+
+use crate::LinkConfig;
+use crate::parameters::{PortParameters, symbols};
+
+/// The buffers of a port, with the sizes that its link and its parameters give them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Header credits by class; 0 is infinite.
+    pub headers: PerClass<u32>,
+    /// Bytes of data by class; 0 is infinite.
+    pub data: PerClass<Bytes>,
+    /// The replay buffer.
+    pub replay: Bytes,
+}
+
+/// The least default sizes of the buffers of any port.
+pub const LEAST: Buffers = Buffers {
+    headers: [64; 3],
+    data: [Bytes(16 << 10), Bytes(1 << 10), Bytes(16 << 10)],
+    replay: Bytes(32 << 10),
+};
+
+/// The largest buffers that a port can announce, with scaled flow control (PCIe Base 3.4.2, table 3-2).
+const MOST_HEADERS: u64 = 2032;
+const MOST_DATA: u64 = 32752 * 16;
+
+/// The bytes on the wire for each header credit: a packet with some bytes of payload.
+const WIRE_PER_HEADER: u64 = 32;
+
+/// The bytes of a data credit.
+const CREDIT: u64 = 16;
+
+/// The credits in a unit of the largest scaling factor, in which limits are announced.
+const UNIT: u64 = 16;
+
+/// The loops of the buffers at one end of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops {
+    generation: Generation,
+    lanes: u8,
+    max_payload: u64,
+    /// The loop of the receive buffer of each class, without the time for which an UpdateFC waits.
+    pub receive: PerClass<Span>,
+    /// The loop of the replay buffer.
+    pub replay: Span,
+    /// The longest time for which freed credit waits for its UpdateFC.
+    update_delay: Span,
+    update_share: f64,
+    update_packets: u64,
+}
+
+impl Loops {
+    /// The loops at the end with these parameters.
+    pub fn new(config: &LinkConfig, port: &PortParameters) -> Self {
+        let LinkConfig {
+            generation, lanes, ..
+        } = *config;
+        let bytes = |count: u64| Span::from_fs(generation.transmission_fs(count, lanes));
+        let longest = u64::from(config.max_payload) + u64::from(MAX_TLP_OVERHEAD);
+        // A DLLP waits for the packet now on the wire, and for the DLLPs before it.
+        let way = bytes(longest) + config.round_trip + bytes(longest + 4 * u64::from(DLLP_BYTES));
+        let limit = generation.ack_latency_limit(lanes, config.max_payload);
+        let limit = symbols(generation, limit);
+        let rule = port.update_rule();
+        Loops {
+            generation,
+            lanes,
+            max_payload: config.max_payload.into(),
+            receive: config.held.map(|held| way + held),
+            replay: way + limit,
+            update_delay: port.update_delay().unwrap_or(limit),
+            update_share: rule.share,
+            update_packets: rule.packets.into(),
+        }
+    }
+
+    /// The bytes that the wire carries in a time.
+    fn carried(&self, time: Span) -> u64 {
+        let byte = self.generation.lane_byte_fs_x64();
+        let lanes = u128::from(self.lanes) * 64;
+        (u128::from(time.as_fs()) * lanes).div_ceil(byte.into()) as u64
+    }
+
+    /// The bytes on the wire that a receive buffer of a class must cover: those of its loop, and those whose credit waits for an UpdateFC,
+    /// until it is a share of the buffer, a number of packets or the longest delay.
+    fn covered(&self, class: Class) -> u64 {
+        let packet = self.max_payload + u64::from(MAX_TLP_OVERHEAD);
+        let loop_bytes = self.carried(self.receive[class]);
+        let share = (loop_bytes as f64 / (1.0 - self.update_share.min(0.99))) as u64;
+        let mut most = share.min(loop_bytes + self.carried(self.update_delay));
+        if self.update_packets > 0 {
+            most = most.min(loop_bytes + self.update_packets * packet);
+        }
+        most + packet
+    }
+
+    /// The header credits of a class that cover its loop.
+    pub fn headers(&self, class: Class) -> u64 {
+        self.covered(class).div_ceil(WIRE_PER_HEADER) + UNIT
+    }
+
+    /// The bytes of data of a class that cover its loop. Non-posted requests with data have few bytes.
+    pub fn data(&self, class: Class) -> u64 {
+        match class {
+            Class::NonPosted => self.headers(class) * CREDIT,
+            Class::Posted | Class::Completion => self.covered(class) + UNIT * CREDIT,
+        }
+    }
+
+    /// The bytes of the replay buffer that cover its loop.
+    pub fn replay(&self) -> u64 {
+        self.carried(self.replay) + self.max_payload + u64::from(MAX_TLP_OVERHEAD)
+    }
+}
+
+impl PortParameters {
+    /// The buffers of the port at the link end with this configuration: those that are written, and others as large as their loops need.
+    pub fn buffers(&self, config: &LinkConfig) -> Buffers {
+        let loops = Loops::new(config, self);
+        let mut sizes = self.written_buffers(LEAST);
+        let written = self.are_written();
+        for class in Class::ALL {
+            let [headers, data] = written[class];
+            if !headers {
+                let needed = loops.headers(class).next_multiple_of(UNIT);
+                let least = u64::from(sizes.headers[class]);
+                sizes.headers[class] = needed.clamp(least, MOST_HEADERS) as u32;
+            }
+            if !data {
+                let needed = loops.data(class).next_multiple_of(UNIT * CREDIT);
+                sizes.data[class].0 = needed.clamp(sizes.data[class].0, MOST_DATA);
+            }
+        }
+        if self.replay_buffer.is_none() {
+            sizes.replay.0 = sizes.replay.0.max(loops.replay().next_multiple_of(CREDIT));
+        }
+        sizes
+    }
+
+    /// The sizes that are written, and the sizes of `others`.
+    fn written_buffers(&self, others: Buffers) -> Buffers {
+        let [posted, nonposted, completion] = others.headers;
+        let [posted_data, nonposted_data, completion_data] = others.data;
+        Buffers {
+            headers: [
+                self.posted_headers.unwrap_or(posted),
+                self.nonposted_headers.unwrap_or(nonposted),
+                self.completion_headers.unwrap_or(completion),
+            ],
+            data: [
+                self.posted_data.unwrap_or(posted_data),
+                self.nonposted_data.unwrap_or(nonposted_data),
+                self.completion_data.unwrap_or(completion_data),
+            ],
+            replay: self.replay_buffer.unwrap_or(others.replay),
+        }
+    }
+
+    /// The least buffers that the port has at any link.
+    pub fn least_buffers(&self) -> Buffers {
+        self.written_buffers(LEAST)
+    }
+
+    /// Whether the sizes for headers and for data of each class are written.
+    fn are_written(&self) -> PerClass<[bool; 2]> {
+        [
+            [self.posted_headers.is_some(), self.posted_data.is_some()],
+            [
+                self.nonposted_headers.is_some(),
+                self.nonposted_data.is_some(),
+            ],
+            [
+                self.completion_headers.is_some(),
+                self.completion_data.is_some(),
+            ],
+        ]
+    }
+}
