@@ -8,6 +8,7 @@ mod plan;
 mod random;
 mod scenario;
 mod schema;
+mod shortages;
 mod tree;
 
 pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
