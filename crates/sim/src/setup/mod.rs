@@ -17,4 +17,5 @@ pub use faults::faults;
 pub use plan::Plan;
 pub use scenario::{Scenario, fixed, written};
 pub use schema::schema;
+pub use shortages::sizes_that_do;
 pub use tree::tree;

@@ -8,25 +8,27 @@ use protocol::{Class, MAX_TLP_OVERHEAD};
 
 use crate::build::config_of_end;
 use crate::plan::FabricPlan;
-use crate::scenario::{FabricScenario, NodeKind};
+use crate::scenario::{FabricScenario, Models, NodeKind};
 use crate::workload::flow::{FlowPlan, Mover};
+
+use super::{Plan, Scenario};
 
 /// One direction of a link: its number, and whether packets go up.
 type Way = (usize, bool);
 
 /// A shortage of the node with this number at one of its links.
-pub(crate) struct PlannedShortage {
+pub(super) struct PlannedShortage {
     /// The node whose port has the buffer.
-    pub(crate) node: usize,
+    pub(super) node: usize,
     /// The link.
-    pub(crate) link: usize,
+    pub(super) link: usize,
     /// The shortage.
-    pub(crate) shortage: Shortage,
+    pub(super) shortage: Shortage,
 }
 
 impl PlannedShortage {
     /// The size that covers the loop, as a scenario would write it.
-    pub(crate) fn enough(&self) -> String {
+    pub(super) fn enough(&self) -> String {
         let Shortage { key, enough, .. } = self.shortage;
         match (key.ends_with("headers"), enough) {
             (true, 0..128) => enough.to_string(),
@@ -71,7 +73,7 @@ fn rounded(time: Span) -> String {
 }
 
 /// The buffers that are written, or in a profile, and hold less than the flows of `plan` bring during their loops; the worst of each.
-pub(crate) fn shortages<'f>(
+pub(super) fn shortages<'f>(
     plan: &FabricPlan,
     flows: impl Iterator<Item = &'f FlowPlan>,
 ) -> Vec<PlannedShortage> {
@@ -232,7 +234,7 @@ fn between(plan: &FabricPlan, from: usize, to: usize) -> Vec<Way> {
 }
 
 /// A warning for each buffer that does not cover its loop.
-pub(crate) fn warnings(
+pub(super) fn warnings(
     scenario: &FabricScenario,
     plan: &FabricPlan,
     found: &[PlannedShortage],
@@ -243,4 +245,19 @@ pub(crate) fn warnings(
         node.error(scenario, wrong).to_string()
     };
     found.iter().map(warn).collect()
+}
+
+/// The keys of the node in the table at `path` whose buffers do not cover their loops, each with the size that does; none if the scenario
+/// cannot be planned without models from outside.
+pub fn sizes_that_do(written: &::scenario::Scenario, path: &str) -> Vec<(&'static str, String)> {
+    let planned = Scenario::of(written, &Models::default()).and_then(|one| Plan::new(&one));
+    let Ok(plan) = planned else {
+        return Vec::new();
+    };
+    let found = shortages(&plan, plan.flows()).into_iter();
+    let here = found.filter(|one| {
+        let name = &plan.nodes[one.node].name;
+        !one.shortage.is_unscaled && written.path_of_node(name).as_deref() == Some(path)
+    });
+    here.map(|one| (one.shortage.key, one.enough())).collect()
 }

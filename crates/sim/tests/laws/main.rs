@@ -37,6 +37,7 @@ mod incidents;
 mod interrupts;
 mod iommu;
 mod late_completions;
+mod latencies;
 mod latency;
 mod limits;
 mod locks;
