@@ -128,8 +128,8 @@ impl Loops {
         (u128::from(time.as_fs()) * lanes).div_ceil(byte.into()) as u64
     }
 
-    /// The bytes on the wire that a receive buffer of a class must cover: those of its loop, and those whose credit waits for an UpdateFC,
-    /// until it is a share of the buffer, a number of packets or the longest delay.
+    /// The bytes on the wire that a receive buffer of a class must cover: the bytes of its loop, and the bytes whose credit waits for an
+    /// UpdateFC, until it is a share of the buffer, a number of packets or the longest delay.
     fn covered(&self, class: Class) -> u64 {
         let packet = self.max_payload + u64::from(MAX_TLP_OVERHEAD);
         let loop_bytes = self.carried(self.receive[class]);
@@ -215,11 +215,8 @@ impl Loops {
     ) -> Option<Shortage> {
         let covers = interval * (size / each);
         let wait = |packets: u64| self.longest_wait(packets, interval);
-        // A sender that has used up its credit gets each freed one at once, and no packet goes the other way before it.
-        let mut needed = whole - self.longest;
-        if covers >= needed {
-            needed += wait(size / each);
-        }
+        // No packet goes the other way before the UpdateFC.
+        let needed = whole - self.longest + wait(size / each);
         if covers >= needed {
             return None;
         }
@@ -235,14 +232,15 @@ impl Loops {
         })
     }
 
-    /// The longest time for which credit waits for an UpdateFC, of a buffer for so many packets that come at this interval.
+    /// The longest time for which credit waits for an UpdateFC, of a buffer for so many packets that come at this interval: that of the first
+    /// packet of those whose credit it returns together.
     fn longest_wait(&self, packets: u64, interval: Span) -> Span {
-        let of_share = (packets as f64 * self.update_share) as u64;
+        let of_share = (packets as f64 * self.update_share).ceil() as u64;
         let most = match self.update_packets {
             0 => of_share,
             packets => of_share.min(packets),
         };
-        (interval * most).min(self.update_delay)
+        (interval * most.saturating_sub(1)).min(self.update_delay)
     }
 
     /// The shortage of the replay buffer of `own`, which is written, if a stream to a port `far` fills it before an Ack is back.
