@@ -187,7 +187,8 @@ class Scenario:
         """The keys of the table at `path` that lift a limit, in the order to try them.
 
         Of each key: the factors by which its value grows, the most that it grows to, and the values
-        that are tried after those, as text.
+        that are tried after those, as text. The first value of a buffer that does not cover its
+        loop is the size that does.
         """
 
     def links_with_their_own(self, path: str) -> list[str]:

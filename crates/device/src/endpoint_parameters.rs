@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Frequency, Quantity, Span, Value};
 use protocol::{AddressSpaces, Bar, MsixTable, SrIov, TrafficClass};
-use transaction::{CompletionBuffer, OutstandingLimits};
+use transaction::{CompletionBuffer, Datapath, OutstandingLimits};
 
 kernel::parameters! {
     /// The parameters of a device's PCI Express core.
@@ -205,11 +205,19 @@ impl EndpointParameters {
 
     /// The time that a packet of `bytes` is in the receive buffer if nothing delays it.
     pub fn held(&self, bytes: u64) -> Span {
-        let beats = bytes
-            .checked_div(self.receive_datapath.0)
-            .map_or(0, |_| bytes.div_ceil(self.receive_datapath.0));
-        let cycles = beats + u64::from(self.receive_idle_cycles);
-        self.receive_latency + self.clock.period() * cycles
+        self.receive_latency + self.received_in(bytes)
+    }
+
+    /// The time that a packet of `bytes` takes on the datapath to the engine.
+    pub fn received_in(&self, bytes: u64) -> Span {
+        let (Bytes(width), idle) = (self.receive_datapath, self.receive_idle_cycles);
+        Datapath::new(self.clock.period(), width, idle, 0).time_of(bytes)
+    }
+
+    /// The time that a packet of `bytes` takes on the datapath from the engine.
+    pub fn sent_in(&self, bytes: u64) -> Span {
+        let (Bytes(width), idle) = (self.datapath, self.idle_cycles);
+        Datapath::new(self.clock.period(), width, idle, 0).time_of(bytes)
     }
 
     /// The buffer for completions.

@@ -32,6 +32,9 @@ pub const LEAST: Buffers = Buffers {
 const MOST_HEADERS: u64 = 2032;
 const MOST_DATA: u64 = 32752 * 16;
 
+/// The largest buffers that a port announces without scaled flow control.
+const UNSCALED: (u64, u64) = (127, 2047 * 16);
+
 /// The bytes on the wire for each header credit: a packet with some bytes of payload.
 const WIRE_PER_HEADER: u64 = 32;
 
@@ -48,13 +51,45 @@ pub struct Loops {
     lanes: u8,
     max_payload: u64,
     /// The loop of the receive buffer of each class, without the time for which an UpdateFC waits.
-    pub receive: PerClass<Span>,
+    receive: PerClass<Span>,
     /// The loop of the replay buffer.
-    pub replay: Span,
+    replay: Span,
+    /// The time of the longest packet on the wire, for which a DLLP waits if packets go the other way, too.
+    longest: Span,
+    /// The limit for the latency of an Ack.
+    ack_limit: Span,
     /// The longest time for which freed credit waits for its UpdateFC.
     update_delay: Span,
     update_share: f64,
     update_packets: u64,
+}
+
+/// Packets that follow each other as fast as they can.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketStream {
+    /// Their class.
+    pub class: Class,
+    /// The bytes of payload of each.
+    pub payload: u64,
+    /// The time from one to the next.
+    pub interval: Span,
+}
+
+/// A buffer that holds less than a stream of packets brings during its loop, so that the stream waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The key of the buffer's size.
+    pub key: &'static str,
+    /// The size that is in use: headers, or bytes.
+    pub size: u64,
+    /// The time in which the stream fills the buffer.
+    pub covers: Span,
+    /// The time of the loop.
+    pub needed: Span,
+    /// A size that covers the loop.
+    pub enough: u64,
+    /// Whether the size is the most that a link without scaled flow control announces.
+    pub is_unscaled: bool,
 }
 
 impl Loops {
@@ -65,17 +100,21 @@ impl Loops {
         } = *config;
         let bytes = |count: u64| Span::from_fs(generation.transmission_fs(count, lanes));
         let longest = u64::from(config.max_payload) + u64::from(MAX_TLP_OVERHEAD);
-        // A DLLP waits for the packet now on the wire, and for the DLLPs before it.
-        let way = bytes(longest) + config.round_trip + bytes(longest + 4 * u64::from(DLLP_BYTES));
         let limit = generation.ack_latency_limit(lanes, config.max_payload);
         let limit = symbols(generation, limit);
         let rule = port.update_rule();
+        // A DLLP waits for the packet now on the wire, and for the DLLPs before it.
+        let dllps = bytes(4 * u64::from(DLLP_BYTES));
+        let longest = bytes(longest);
+        let way = longest * 2 + config.round_trip + dllps;
         Loops {
             generation,
             lanes,
             max_payload: config.max_payload.into(),
             receive: config.held.map(|held| way + held),
             replay: way + limit,
+            longest,
+            ack_limit: limit,
             update_delay: port.update_delay().unwrap_or(limit),
             update_share: rule.share,
             update_packets: rule.packets.into(),
@@ -89,8 +128,8 @@ impl Loops {
         (u128::from(time.as_fs()) * lanes).div_ceil(byte.into()) as u64
     }
 
-    /// The bytes on the wire that a receive buffer of a class must cover: those of its loop, and those whose credit waits for an UpdateFC,
-    /// until it is a share of the buffer, a number of packets or the longest delay.
+    /// The bytes on the wire that a receive buffer of a class must cover: the bytes of its loop, and the bytes whose credit waits for an
+    /// UpdateFC, until it is a share of the buffer, a number of packets or the longest delay.
     fn covered(&self, class: Class) -> u64 {
         let packet = self.max_payload + u64::from(MAX_TLP_OVERHEAD);
         let loop_bytes = self.carried(self.receive[class]);
@@ -119,7 +158,131 @@ impl Loops {
     pub fn replay(&self) -> u64 {
         self.carried(self.replay) + self.max_payload + u64::from(MAX_TLP_OVERHEAD)
     }
+
+    /// The receive buffers of `own`, at this end, that hold less than a stream brings during their loop, although they are written, or
+    /// because the link has no scaled flow control.
+    pub fn shortages(
+        &self,
+        own: &PortParameters,
+        buffers: &Buffers,
+        is_scaled: bool,
+        stream: PacketStream,
+    ) -> Vec<Shortage> {
+        let class = stream.class;
+        let written = own.are_written()[class];
+        let (headers_key, data_key) = KEYS[class];
+        let most = if is_scaled {
+            (MOST_HEADERS, MOST_DATA)
+        } else {
+            UNSCALED
+        };
+        let credits = stream.payload.next_multiple_of(CREDIT);
+        let kinds = [
+            (
+                headers_key,
+                written[0],
+                buffers.headers[class].into(),
+                most.0,
+                1,
+            ),
+            (data_key, written[1], buffers.data[class].0, most.1, credits),
+        ];
+        let found = kinds
+            .into_iter()
+            .filter_map(|(key, is_written, size, most, each)| {
+                let is_unscaled = size > most && !is_scaled;
+                let size = size.min(most);
+                if size == 0 || each == 0 || !is_written && !is_unscaled {
+                    return None;
+                }
+                let short = self.shortage(key, size, each, stream.interval, self.receive[class])?;
+                Some(Shortage {
+                    is_unscaled,
+                    ..short
+                })
+            });
+        found.collect()
+    }
+
+    /// The shortage of a receive buffer of which each packet takes `each`, if it does not cover `whole`.
+    fn shortage(
+        &self,
+        key: &'static str,
+        size: u64,
+        each: u64,
+        interval: Span,
+        whole: Span,
+    ) -> Option<Shortage> {
+        let covers = interval * (size / each);
+        let wait = |packets: u64| self.longest_wait(packets, interval);
+        // No packet goes the other way before the UpdateFC.
+        let needed = whole - self.longest + wait(size / each);
+        if covers >= needed {
+            return None;
+        }
+        let mut packets = whole.as_fs().div_ceil(interval.as_fs());
+        packets += wait(packets * 2).as_fs().div_ceil(interval.as_fs()) + 1;
+        Some(Shortage {
+            key,
+            size,
+            covers,
+            needed,
+            enough: packets * each,
+            is_unscaled: false,
+        })
+    }
+
+    /// The longest time for which credit waits for an UpdateFC, of a buffer for so many packets that come at this interval: that of the first
+    /// packet of those whose credit it returns together.
+    fn longest_wait(&self, packets: u64, interval: Span) -> Span {
+        let of_share = (packets as f64 * self.update_share).ceil() as u64;
+        let most = match self.update_packets {
+            0 => of_share,
+            packets => of_share.min(packets),
+        };
+        (interval * most.saturating_sub(1)).min(self.update_delay)
+    }
+
+    /// The shortage of the replay buffer of `own`, which is written, if a stream to a port `far` fills it before an Ack is back.
+    pub fn replay_shortage(
+        &self,
+        own: &PortParameters,
+        far: &PortParameters,
+        stream: PacketStream,
+    ) -> Option<Shortage> {
+        let size = own.replay_buffer?.0;
+        let each = stream.payload + u64::from(MAX_TLP_OVERHEAD);
+        let rule = far.ack_rule();
+        let limit = self.ack_limit.as_fs() as f64 * rule.limit_fraction;
+        let mut wait = Span::from_fs(limit as u64);
+        if rule.packets > 0 {
+            wait = wait.min(stream.interval * rule.packets.into());
+        }
+        let needed = self.replay - self.ack_limit - self.longest + wait;
+        let covers = stream.interval * (size / each);
+        (covers < needed).then(|| {
+            let packets = (needed + self.longest)
+                .as_fs()
+                .div_ceil(stream.interval.as_fs())
+                + 1;
+            Shortage {
+                key: "replay_buffer",
+                size,
+                covers,
+                needed,
+                enough: packets * each,
+                is_unscaled: false,
+            }
+        })
+    }
 }
+
+/// The keys of the sizes for headers and for data of each class.
+const KEYS: PerClass<(&str, &str)> = [
+    ("posted_headers", "posted_data"),
+    ("nonposted_headers", "nonposted_data"),
+    ("completion_headers", "completion_data"),
+];
 
 impl PortParameters {
     /// The buffers of the port at the link end with this configuration: those that are written, and others as large as their loops need.
@@ -167,6 +330,11 @@ impl PortParameters {
     /// The least buffers that the port has at any link.
     pub fn least_buffers(&self) -> Buffers {
         self.written_buffers(LEAST)
+    }
+
+    /// Whether any buffer has a size that is written, here or in a profile.
+    pub fn has_written_buffers(&self) -> bool {
+        self.replay_buffer.is_some() || self.are_written().as_flattened().contains(&true)
     }
 
     /// Whether the sizes for headers and for data of each class are written.

@@ -27,7 +27,7 @@ mod wire;
 
 pub use alarm::LinkTimer;
 pub use balance::{Balance, Side};
-pub use buffers::{Buffers, Loops};
+pub use buffers::{Buffers, Loops, PacketStream, Shortage};
 pub use channels::ChannelCounters;
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};

@@ -1,7 +1,7 @@
 //! Fibres and the router ports that they join: fibres of generated networks, and fibres that the scenario writes one by one.
 
 use kernel::{Bytes, Parameters, Quantity};
-use link::optical::{FlowControl, OpticalParameters};
+use link::optical::{FlowControl, MOST_CYCLES, OpticalParameters};
 use protocol::{Envelope, aurora};
 
 use crate::scenario::{
@@ -26,7 +26,7 @@ impl Builder<'_> {
                 format!("{} is not a power of two; write {right:?}", show(aperture)),
             ));
         }
-        let room = optical.cycles_of(optical.channel_buffer);
+        let room = optical.cycles_of(optical.channel_buffer());
         if room > MOST_CYCLES {
             let lanes = u64::from(optical.optical_lanes * aurora::BLOCK_BYTES);
             let most = show(u64::from(MOST_CYCLES) * lanes);
@@ -34,14 +34,14 @@ impl Builder<'_> {
                 "channel_buffer",
                 format!(
                     "{} are more cycles than a credit can count; write {most} at most, or more lanes",
-                    optical.channel_buffer.show()
+                    optical.channel_buffer().show()
                 ),
             ));
         }
         let frame = optical.packet_size.0 as u32 + Envelope::MOST_OVERHEAD;
         let takes = aurora::cycles(frame, optical.optical_lanes);
         for (key, buffer) in [
-            ("channel_buffer", optical.channel_buffer),
+            ("channel_buffer", optical.channel_buffer()),
             ("injection_buffer", router.injection_buffer),
         ] {
             if optical.cycles_of(buffer) < takes {
@@ -314,6 +314,3 @@ impl Builder<'_> {
         Ok(())
     }
 }
-
-/// The most cycles that credit counts modulo 65,536 can distinguish.
-const MOST_CYCLES: u32 = 32_000;

@@ -6,7 +6,7 @@ use device::RouterParameters;
 use device::router::routing::{Dimension, Grid, Routing};
 use device::router::{PORTS, Window};
 use kernel::{Bytes, Quantity, Span};
-use link::optical::{FlowControl, OpticalParameters, still_coming};
+use link::optical::{FlowControl, MOST_CYCLES, OpticalParameters, still_coming};
 use protocol::aurora;
 
 use crate::scenario::{
@@ -188,14 +188,16 @@ impl Builder<'_> {
                 let optical = &node.optical;
                 let pipeline = router(node).map_or(Span::ZERO, RouterParameters::shorter_pipeline);
                 let coming = still_coming(optical, fibre.flight * 2 + pipeline);
-                let has_room = optical.cycles_of(optical.channel_buffer) >= coming;
+                let written = optical.channel_buffer;
+                let cycles = written.map_or(MOST_CYCLES, |bytes| optical.cycles_of(bytes));
+                let has_room = cycles >= coming;
                 if optical.flow_control != FlowControl::Native || has_room {
                     continue;
                 }
                 let least = u64::from(coming * aurora::BLOCK_BYTES * optical.optical_lanes);
                 let message = format!(
                     "{} can overflow: with native flow control up to {} still come by fibre {} after a pause was sent; write that at least, or flow_control = \"credits\"",
-                    optical.channel_buffer.show(),
+                    optical.channel_buffer().show(),
                     show(least),
                     fibre.id
                 );

@@ -196,9 +196,20 @@ impl Scenario {
     fn lifts(&self, path: &str, kind: &str, detail: Option<&str>) -> PyResult<Vec<Lift>> {
         let found = self.0.lifts(path, kind, detail);
         let found = found.map_err(ScenarioError::new_err)?.into_iter();
-        Ok(found
-            .map(|(key, lift)| (key, lift.times, lift.most, lift.to))
-            .collect())
+        let is_buffer = matches!(kind, "credit" | "replay-buffer");
+        let sizes = is_buffer.then(|| setup::sizes_that_do(&self.0, path));
+        let sizes = sizes.unwrap_or_default();
+        let lift = |(key, lift): (&'static str, kernel::Lift)| {
+            let to = lift.to.iter().map(|one| (*one).to_owned());
+            match sizes.iter().find(|(other, _)| *other == key) {
+                Some((_, size)) => {
+                    let to = std::iter::once(size.clone()).chain(to).collect();
+                    (key, &[][..], None, to)
+                }
+                None => (key, lift.times, lift.most, to.collect()),
+            }
+        };
+        Ok(found.map(lift).collect())
     }
 
     fn links_with_their_own(&self, path: &str) -> PyResult<Vec<String>> {
@@ -235,7 +246,7 @@ type Lift = (
     &'static str,
     &'static [u32],
     Option<&'static str>,
-    &'static [&'static str],
+    Vec<String>,
 );
 
 /// The path of a key, the section whose keys its table has, the model if the key is of one, and the profile that has its value.

@@ -2067,7 +2067,7 @@ class RouterDevice(Device, total=False):
     """Virtual channels of a port. (default 2)"""
     channel_buffer: Size
     """Size of the receive buffer of each virtual channel; with native flow control, of one
-    buffer for all channels. (B; default 8 KiB)"""
+    buffer for all channels. (B; default none)"""
     flow_control: Literal["credits", "native"] | None
     """Flow control of the fibre: 'credits' for each virtual channel, or 'native' flow control
     that pauses the whole port. (default credits)"""
@@ -2077,7 +2077,7 @@ class RouterDevice(Device, total=False):
     """Whether frames are numbered, acknowledged, and sent again after loss or damage. (default
     false)"""
     retransmission_buffer: Size
-    """Size of the buffer for frames that are not acknowledged yet. (B; default 16 KiB)"""
+    """Size of the buffer for frames that are not acknowledged yet. (B; default none)"""
     core_latency: Quantity
     """Latency of both cores and transceivers, from the user logic of one end to that of the
     other. (ns; default 292 ns)"""

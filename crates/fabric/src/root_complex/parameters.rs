@@ -2,7 +2,7 @@
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
 use protocol::{Class, PerClass};
-use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
+use transaction::{CompletionBuffer, Datapath, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
     /// The parameters of a host.
@@ -170,10 +170,7 @@ impl RootComplexParameters {
     /// The time that a packet of `bytes` of each class is in the receive buffer of a root port if nothing delays it: until it is in memory,
     /// or a read is answered, or another root port has sent it, where it takes the time `frame`. The latencies begin at the buffer.
     pub fn held(&self, frame: Span, bytes: u64) -> PerClass<Span> {
-        let beats = bytes
-            .checked_div(self.port_datapath.0)
-            .map_or(0, |_| bytes.div_ceil(self.port_datapath.0));
-        let datapath = self.port_clock.period() * (beats + u64::from(self.port_idle_cycles));
+        let datapath = self.datapath().time_of(bytes);
         let across = match self.sockets {
             1 => Span::ZERO,
             _ => self.socket_latency + self.socket_bandwidth.time_of(bytes),
@@ -190,6 +187,12 @@ impl RootComplexParameters {
         let read = lines + self.memory_read_latency + self.memory_read_jitter;
         let longest = |way: Span| datapath + across + way.max(peer);
         [written, read, Span::ZERO].map(longest)
+    }
+
+    /// The datapath behind a root port in one direction.
+    pub(super) fn datapath(&self) -> Datapath {
+        let (Bytes(width), idle) = (self.port_datapath, self.port_idle_cycles);
+        Datapath::new(self.port_clock.period(), width, idle, 0)
     }
 
     /// The first address of the memory.

@@ -82,12 +82,7 @@ impl RootPorts {
         parameters: &RootComplexParameters,
         marks: &Marks,
     ) -> Self {
-        let datapath = Datapath::new(
-            parameters.port_clock.period(),
-            parameters.port_datapath.0,
-            parameters.port_idle_cycles,
-            0,
-        );
+        let datapath = parameters.datapath();
         let port = |link| RootPort {
             link,
             incoming: datapath.clone(),

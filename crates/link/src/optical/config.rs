@@ -3,6 +3,7 @@
 use kernel::{BitRate, Bytes, Span};
 use protocol::aurora::BLOCK_BITS;
 
+use super::still_coming;
 use crate::BitErrors;
 
 kernel::choices! {
@@ -28,7 +29,7 @@ kernel::parameters! {
         /// Virtual channels of a port.
         virtual_channels: u32 = 2, within 1..=MOST_CHANNELS, from "what a torus needs for a dateline";
         /// Size of the receive buffer of each virtual channel; with native flow control, of one buffer for all channels.
-        channel_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), lifts "credit" times [2, 16], from "our choice: two block RAMs a channel, several times what a round trip brings";
+        channel_buffer: Option<Bytes> = None, within Some(Bytes(64))..=Some(Bytes::mib(1)), lifts "credit" times [2, 16], from "computed: what the fibre carries during the loop of its credit, or twice that with native flow control; two block RAMs of 4 KiB at least";
         /// Flow control of the fibre: "credits" for each virtual channel, or "native" flow control that pauses the whole port.
         flow_control: FlowControl = FlowControl::Credits, from "a network needs it for each channel; Aurora itself has the native one";
         /// Largest payload of a packet.
@@ -36,7 +37,7 @@ kernel::parameters! {
         /// Whether frames are numbered, acknowledged, and sent again after loss or damage.
         reliable: bool = false, from "Aurora has no retransmission";
         /// Size of the buffer for frames that are not acknowledged yet.
-        retransmission_buffer: Bytes = Bytes::kib(16), within Bytes::kib(1)..=Bytes::kib(512), from "our choice: several times what a round trip takes";
+        retransmission_buffer: Option<Bytes> = None, within Some(Bytes::kib(1))..=Some(Bytes::kib(512)), from "computed: what the fibre carries during two round trips; 16 KiB at least";
         /// Latency of both cores and transceivers, from the user logic of one end to that of the other.
         core_latency: Span = Span::from_ns(292), from "PG074: 46 cycles of user_clk and 1 of the gearbox, at 10.3125 Gbit/s / 64";
         /// Whether the channel stops for clock compensation: 8 cycles in every 4,992.
@@ -55,11 +56,19 @@ impl OpticalParameters {
         self.lane_rate.time_of(BLOCK_BITS)
     }
 
+    /// The size of the receive buffer of each virtual channel, or the least one at any fibre.
+    pub fn channel_buffer(&self) -> Bytes {
+        self.channel_buffer.unwrap_or(Bytes::kib(8))
+    }
+
     /// The number of cycles of data that fit in `bytes` bytes.
     pub fn cycles_of(&self, bytes: Bytes) -> u32 {
         (bytes.0 / u64::from(protocol::aurora::BLOCK_BYTES * self.optical_lanes)) as u32
     }
 }
+
+/// The most cycles of a buffer that credit counts modulo 65,536 can distinguish.
+pub const MOST_CYCLES: u32 = 32_000;
 
 /// The configuration of an optical end, fixed when the fabric is built.
 #[derive(Clone, Debug)]
@@ -76,4 +85,36 @@ pub struct OpticalConfig {
     pub phase: Span,
     /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
+}
+
+impl OpticalConfig {
+    /// The cycles that come by the fibre during the loop of a credit: through the fibre and the pipelines of both ends, and back.
+    fn coming(&self) -> u32 {
+        let pipelines = self.near_pipeline + self.far_pipeline;
+        still_coming(&self.parameters, self.flight * 2 + pipelines)
+    }
+
+    /// The cycles of the receive buffer of each channel.
+    pub(super) fn buffer_cycles(&self) -> u32 {
+        let parameters = &self.parameters;
+        let least = parameters.cycles_of(parameters.channel_buffer());
+        let needed = match parameters.flow_control {
+            FlowControl::Credits => self.coming(),
+            FlowControl::Native => self.coming().saturating_mul(2),
+        };
+        match parameters.channel_buffer {
+            Some(_) => least,
+            None => needed.clamp(least, MOST_CYCLES.max(least)),
+        }
+    }
+
+    /// The cycles of the buffer for frames that are not acknowledged.
+    pub(super) fn retransmission_cycles(&self) -> u32 {
+        let written = self.parameters.retransmission_buffer;
+        let least = self.parameters.cycles_of(written.unwrap_or(Bytes::kib(16)));
+        match written {
+            Some(_) => least,
+            None => self.coming().saturating_mul(2).max(least),
+        }
+    }
 }

@@ -88,12 +88,12 @@ impl OpticalEnd {
     pub fn new(config: OpticalConfig) -> Self {
         let parameters = &config.parameters;
         let timing = Timing::new(&config);
-        let room = parameters.cycles_of(parameters.channel_buffer);
+        let room = config.buffer_cycles();
         let largest = timing.cycles(parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD);
         let coming = still_coming(parameters, config.flight * 2 + config.near_pipeline);
         let resend = parameters
             .reliable
-            .then(|| Resend::new(parameters.cycles_of(parameters.retransmission_buffer)))
+            .then(|| Resend::new(config.retransmission_cycles()))
             .map(Box::new);
         let lane = Lane {
             sent: 0,

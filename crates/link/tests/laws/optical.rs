@@ -102,8 +102,8 @@ const CHANNELS: u32 = 2;
 fn parameters() -> OpticalParameters {
     OpticalParameters {
         packet_size: Bytes(256),
-        channel_buffer: Bytes(640),
-        retransmission_buffer: Bytes::kib(2),
+        channel_buffer: Some(Bytes(640)),
+        retransmission_buffer: Some(Bytes::kib(2)),
         virtual_channels: CHANNELS,
         ..OpticalParameters::default()
     }
@@ -220,7 +220,7 @@ impl Glass {
         self.given[side].push(self.packets[incoming.packet].stamp.offset);
         self.packets.release(incoming.packet);
         self.held[side][usize::from(incoming.channel)] += incoming.cycles;
-        let room = parameters().cycles_of(parameters().channel_buffer);
+        let room = parameters().cycles_of(parameters().channel_buffer());
         let held = self.held[side][usize::from(incoming.channel)];
         assert!(held <= room, "{held} cycles are in a buffer of {room}");
         self.put(
@@ -375,7 +375,7 @@ proptest! {
     ) {
         let parameters = OpticalParameters {
             reliable: true,
-            retransmission_buffer: Bytes::kib(kib),
+            retransmission_buffer: Some(Bytes::kib(kib)),
             ..parameters()
         };
         let mut glass = Glass::new(&parameters, Span::from_ns(pipeline), loses, seed);

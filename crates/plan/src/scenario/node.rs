@@ -129,7 +129,7 @@ pub struct Node {
 
 impl Node {
     /// The error that a key of the node has a wrong value.
-    pub(crate) fn error(&self, scenario: &FabricScenario, wrong: Wrong) -> ScenarioError {
+    pub fn error(&self, scenario: &FabricScenario, wrong: Wrong) -> ScenarioError {
         scenario.error_at(&self.name, &self.lines, wrong)
     }
 }

@@ -1,20 +1,24 @@
 //! The time that packets are in the receive buffers of ports if nothing delays them, for which default buffers have space.
 
-use fabric::ControllerParameters;
+use fabric::{ControllerParameters, PeerToPeer};
 use kernel::Span;
 use protocol::{MAX_TLP_OVERHEAD, PerClass};
 
 use crate::plan::{LinkPlan, NodePlan};
 use crate::scenario::NodeKind;
 
-/// The time of a packet of each class in the receive buffer of the port of `node` at `link`.
-pub fn at_port(node: &NodePlan, link: &LinkPlan) -> PerClass<Span> {
+/// The time of a packet of each class in the receive buffer of the port of `node` at `link`. At a host it is that of packets to its memory or
+/// to other root ports, whichever is longer, if there are any `to_peers`.
+pub fn at_port(node: &NodePlan, link: &LinkPlan, to_peers: bool) -> PerClass<Span> {
     let bytes = u64::from(link.max_payload + MAX_TLP_OVERHEAD);
     let (generation, lanes) = (link.parameters.generation.0, link.parameters.lanes.0);
     let frame = Span::from_fs(generation.transmission_fs(bytes, lanes));
     match &node.kind {
         NodeKind::Host(parameters, _) => {
-            let parameters = parameters.clone();
+            let mut parameters = parameters.clone();
+            if !to_peers {
+                parameters.peer_to_peer = PeerToPeer::None;
+            }
             let behind = if node.coherence.coherent {
                 parameters
             } else {

@@ -201,6 +201,35 @@ fn link_end(
     far: &NodePlan,
     direction: &str,
 ) -> LinkEnd {
+    let config = end_config(plan, (node, place), link, far, direction);
+    LinkEnd::new(config, &node.port)
+}
+
+/// The configuration of the upper or of the lower end of a link, with the time in its receive buffer of packets `to_peers` at a host.
+pub fn config_of_end(plan: &FabricPlan, link: usize, is_upper: bool, to_peers: bool) -> LinkConfig {
+    let number = link;
+    let link = &plan.links[link];
+    let [above, below] = [link.upstream.0, link.downstream.0].map(|node| &plan.nodes[node]);
+    if !is_upper {
+        let held = held::at_port(below, link, to_peers);
+        let config = end_config(plan, (below, FunctionPlace::Own), link, above, "down");
+        return LinkConfig { held, ..config };
+    }
+    let mut ports = above.downstream.iter();
+    let port = ports.position(|other| *other == number);
+    let place = FunctionPlace::Port(port.expect("a link hangs on a port of its upper node"));
+    let held = held::at_port(above, link, to_peers);
+    let config = end_config(plan, (above, place), link, below, "up");
+    LinkConfig { held, ..config }
+}
+
+fn end_config(
+    plan: &FabricPlan,
+    (node, place): (&NodePlan, FunctionPlace),
+    link: &LinkPlan,
+    far: &NodePlan,
+    direction: &str,
+) -> LinkConfig {
     let below = node.downstream.len();
     let parameters = &link.parameters;
     let pipelines = [node, far].map(|node| Pipeline::of_node(node, parameters.generation.0));
@@ -209,7 +238,7 @@ fn link_end(
     let errors = (plan.seed, format!("errors {} {direction}", link.id));
     let config = LinkConfig {
         max_payload: link.max_payload as u16,
-        held: held::at_port(node, link),
+        held: held::at_port(node, link, true),
         channels: 1 + usize::from(has_shared_wire),
         has_channel_capability,
         cut_through: is_cut_through(node),
@@ -220,7 +249,7 @@ fn link_end(
         fails_at: link.fails_at,
         ..plain_end(parameters, pipelines, &errors)
     };
-    let config = match &node.kind {
+    match &node.kind {
         NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
             weights: weights_below(plan, node).collect(),
@@ -244,8 +273,7 @@ fn link_end(
             own: (!device.properties().joins_hosts).then_some(0),
             ..config
         },
-    };
-    LinkEnd::new(config, &node.port)
+    }
 }
 
 /// The configuration of an end of a link with these parameters, the pipelines of this and of the far end, and the name of its stream of bit

@@ -8,6 +8,7 @@ mod plan;
 mod random;
 mod scenario;
 mod schema;
+mod shortages;
 mod tree;
 
 pub use catalogue::{Catalogue, catalogue, catalogue_with, form};
@@ -16,4 +17,5 @@ pub use faults::faults;
 pub use plan::Plan;
 pub use scenario::{Scenario, fixed, written};
 pub use schema::schema;
+pub use shortages::sizes_that_do;
 pub use tree::tree;

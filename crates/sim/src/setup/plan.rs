@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use super::Scenario;
 use super::expect::{self, Expectation};
+use super::shortages;
 use crate::incident::{self, IncidentPlan};
 use crate::plan::memory::Memories;
 use crate::plan::{self, Enumerated, FabricPlan, Places};
@@ -70,9 +71,15 @@ impl Plan {
         let planned = workload::plan(fabric, written, &mut enumerated, &mut memories)?;
         let mut warnings = planned.warnings;
         warnings.extend_from_slice(&scenario.warnings);
+        let workloads = planned.workloads;
+        let mut planned = enumerated.make(fabric, memories, warnings);
+        let flows = workloads.iter().filter_map(|one| one.workload.flow());
+        let found = shortages::shortages(&planned, flows);
+        let short = shortages::warnings(fabric, &planned, &found);
+        planned.warnings.extend(short);
         Ok(Plan {
-            fabric: enumerated.make(fabric, memories, warnings),
-            workloads: planned.workloads,
+            fabric: planned,
+            workloads,
             incidents,
             expectations: scenario.expectations.clone(),
         })

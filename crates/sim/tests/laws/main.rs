@@ -38,6 +38,7 @@ mod incidents;
 mod interrupts;
 mod iommu;
 mod late_completions;
+mod latencies;
 mod latency;
 mod limits;
 mod locks;

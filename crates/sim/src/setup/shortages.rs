@@ -1,0 +1,263 @@
+//! Warnings of buffers that do not cover the loop of their link, although a flow could fill it.
+
+use std::collections::BTreeMap;
+
+use kernel::{Bytes, Quantity, Span};
+use link::{Loops, PacketStream, Shortage};
+use protocol::{Class, MAX_TLP_OVERHEAD};
+
+use crate::build::config_of_end;
+use crate::plan::FabricPlan;
+use crate::scenario::{FabricScenario, Models, NodeKind};
+use crate::workload::flow::{FlowPlan, Mover};
+
+use super::{Plan, Scenario};
+
+/// One direction of a link: its number, and whether packets go up.
+type Way = (usize, bool);
+
+/// A shortage of the node with this number at one of its links.
+pub(super) struct PlannedShortage {
+    /// The node whose port has the buffer.
+    pub(super) node: usize,
+    /// The link.
+    pub(super) link: usize,
+    /// The shortage.
+    pub(super) shortage: Shortage,
+}
+
+impl PlannedShortage {
+    /// The size that covers the loop, as a scenario would write it.
+    pub(super) fn enough(&self) -> String {
+        let Shortage { key, enough, .. } = self.shortage;
+        match (key.ends_with("headers"), enough) {
+            (true, 0..128) => enough.to_string(),
+            (true, _) => enough.next_multiple_of(16).to_string(),
+            (false, 0..4096) => Bytes(enough.next_multiple_of(256)).show(),
+            (false, _) => Bytes(enough.next_multiple_of(1024)).show(),
+        }
+    }
+
+    fn message(&self, plan: &FabricPlan) -> String {
+        let Shortage {
+            key,
+            size,
+            covers,
+            needed,
+            is_unscaled,
+            ..
+        } = self.shortage;
+        let written = match key.ends_with("headers") {
+            true => size.to_string(),
+            false => Bytes(size).show(),
+        };
+        let most = if is_unscaled { " at most" } else { "" };
+        let link = &plan.links[self.link];
+        let advice = if is_unscaled {
+            "without scaled flow control the link announces no more; write scaled_flow_control = true at both ends".to_owned()
+        } else {
+            format!("{} would do", self.enough())
+        };
+        format!(
+            "{written}{most} on link {} covers {} of the {} until the buffer is free again; {advice}",
+            link.id,
+            rounded(covers),
+            rounded(needed)
+        )
+    }
+}
+
+/// A time in whole nanoseconds, as a scenario would write it.
+fn rounded(time: Span) -> String {
+    Span::from_ns(time.as_fs().div_ceil(1_000_000)).show()
+}
+
+/// The buffers that are written, or in a profile, and hold less than the flows of `plan` bring during their loops; the worst of each.
+pub(super) fn shortages<'f>(
+    plan: &FabricPlan,
+    flows: impl Iterator<Item = &'f FlowPlan>,
+) -> Vec<PlannedShortage> {
+    let mut streams: BTreeMap<(Way, bool, usize), PacketStream> = BTreeMap::new();
+    for flow in flows {
+        for (way, stream) in streams_of(plan, flow) {
+            let is_host = |node: usize| matches!(plan.nodes[node].kind, NodeKind::Host(..));
+            let to_peers = flow.to.is_some_and(|to| !is_host(to));
+            let here = streams.entry((way, to_peers, stream.class.index()));
+            let fastest = here.or_insert(stream);
+            if stream.interval < fastest.interval {
+                *fastest = stream;
+            }
+        }
+    }
+    let mut worst: BTreeMap<(usize, usize, &str), PlannedShortage> = BTreeMap::new();
+    for ((way, to_peers, _), stream) in streams {
+        for found in at_link(plan, way, to_peers, stream) {
+            let place = (found.node, found.link, found.shortage.key);
+            let is_worse = |other: &PlannedShortage| other.shortage.enough < found.shortage.enough;
+            if worst.get(&place).is_none_or(is_worse) {
+                worst.insert(place, found);
+            }
+        }
+    }
+    worst.into_values().collect()
+}
+
+/// The shortages at both ends of a link, of a stream in one direction.
+fn at_link(
+    plan: &FabricPlan,
+    (link, is_up): Way,
+    to_peers: bool,
+    stream: PacketStream,
+) -> Vec<PlannedShortage> {
+    let ends = [plan.links[link].upstream.0, plan.links[link].downstream.0];
+    let [to, from] = if is_up { ends } else { [ends[1], ends[0]] };
+    let [receiver, sender] = [to, from].map(|node| &plan.nodes[node].port);
+    let generation = plan.links[link].parameters.generation.0;
+    let offers = |node: usize| plan.nodes[node].port.offers_scaled_flow_control(generation);
+    let is_scaled = offers(to) && offers(from);
+    if is_scaled && !receiver.has_written_buffers() && sender.replay_buffer.is_none() {
+        return Vec::new();
+    }
+    let config = config_of_end(plan, link, is_up, to_peers);
+    let loops = Loops::new(&config, receiver);
+    let mut buffers = receiver.buffers(&config);
+    if config.infinite_completions {
+        buffers.headers[Class::Completion] = 0;
+        buffers.data[Class::Completion] = Bytes(0);
+    }
+    let held = loops.shortages(receiver, &buffers, is_scaled, stream);
+    let replay = loops.replay_shortage(sender, receiver, stream);
+    let held = held.into_iter().map(|shortage| (to, shortage));
+    let found = held.chain(replay.map(|shortage| (from, shortage)));
+    let at = |(node, shortage)| PlannedShortage {
+        node,
+        link,
+        shortage,
+    };
+    found.map(at).collect()
+}
+
+/// The streams of packets of a flow on each link of its way, if a device makes its requests: a processor seldom fills a link.
+fn streams_of(plan: &FabricPlan, flow: &FlowPlan) -> Vec<(Way, PacketStream)> {
+    let is_device = matches!(plan.nodes[flow.from].kind, NodeKind::Device(..));
+    let Some(to) = flow.to.filter(|_| is_device) else {
+        return Vec::new();
+    };
+    if matches!(flow.mover, Mover::Messages(_)) || plan.nodes[to].root != plan.nodes[flow.from].root
+    {
+        return Vec::new();
+    }
+    let (there, back) = (between(plan, flow.from, to), between(plan, to, flow.from));
+    let mut streams = Vec::new();
+    if flow.direction.writes() {
+        let payload = carried(plan, &there, flow.write_size);
+        let interval = interval(plan, flow, [flow.from, to], &there, payload, 1);
+        let stream = PacketStream {
+            class: Class::Posted,
+            payload,
+            interval,
+        };
+        streams.extend(there.iter().map(|way| (*way, stream)));
+    }
+    if flow.direction.reads() {
+        let payload = carried(plan, &back, flow.read_size);
+        let count = flow.read_size.div_ceil(payload.max(1)).max(1);
+        let of = |count| interval(plan, flow, [to, flow.from], &back, payload, count);
+        let answers = PacketStream {
+            class: Class::Completion,
+            payload,
+            interval: of(1),
+        };
+        let requests = PacketStream {
+            class: Class::NonPosted,
+            payload: 0,
+            interval: of(count),
+        };
+        streams.extend(back.iter().map(|way| (*way, answers)));
+        streams.extend(there.iter().map(|way| (*way, requests)));
+    }
+    streams
+}
+
+/// The payload of packets of a request of `size` bytes on a way.
+fn carried(plan: &FabricPlan, way: &[Way], size: u64) -> u64 {
+    let most = way
+        .iter()
+        .map(|(link, _)| plan.links[*link].max_payload)
+        .min();
+    size.min(most.map_or(u64::MAX, u64::from))
+}
+
+/// The least time between `count` packets with a payload and the next ones, by the links of a way and the datapaths at its ends.
+fn interval(
+    plan: &FabricPlan,
+    flow: &FlowPlan,
+    [from, to]: [usize; 2],
+    way: &[Way],
+    payload: u64,
+    count: u64,
+) -> Span {
+    let on_links = way.iter().map(|(link, _)| {
+        let link = &plan.links[*link].parameters;
+        // The shortest header, so that no stream is slower than it can be.
+        let bytes = payload + u64::from(MAX_TLP_OVERHEAD) - 8;
+        Span::from_fs(link.generation.0.transmission_fs(bytes, link.lanes.0))
+    });
+    let core = |node: usize| match &plan.nodes[node].kind {
+        NodeKind::Device(core, _) => Some(core),
+        _ => None,
+    };
+    let bytes = payload + 12;
+    let sent = core(from).map(|core| core.sent_in(bytes));
+    let received = core(to).map(|core| core.received_in(bytes));
+    let own = flow.parameters.interval;
+    let most = on_links.chain(sent).chain(received).max();
+    (most.unwrap_or(Span::ZERO) * count).max(own)
+}
+
+/// The links from one node of a tree to another.
+fn between(plan: &FabricPlan, from: usize, to: usize) -> Vec<Way> {
+    let above = |mut node: usize| {
+        let mut all = Vec::new();
+        while let Some(link) = plan.nodes[node].upstream {
+            all.push(link);
+            node = plan.links[link].upstream.0;
+        }
+        all
+    };
+    let (up, down) = (above(from), above(to));
+    let alike = |link: &&usize| down.contains(link);
+    let shared = up.iter().filter(alike).count();
+    let up = up[..up.len() - shared].iter().map(|link| (*link, true));
+    let down = down[..down.len() - shared].iter().rev();
+    up.chain(down.map(|link| (*link, false))).collect()
+}
+
+/// A warning for each buffer that does not cover its loop.
+pub(super) fn warnings(
+    scenario: &FabricScenario,
+    plan: &FabricPlan,
+    found: &[PlannedShortage],
+) -> Vec<String> {
+    let warn = |one: &PlannedShortage| {
+        let node = &scenario.nodes[one.node];
+        let wrong = (one.shortage.key, one.message(plan));
+        node.error(scenario, wrong).to_string()
+    };
+    found.iter().map(warn).collect()
+}
+
+/// The keys of the node in the table at `path` whose buffers do not cover their loops, each with the size that does; none if the scenario
+/// cannot be planned without models from outside.
+pub fn sizes_that_do(written: &::scenario::Scenario, path: &str) -> Vec<(&'static str, String)> {
+    let planned = Scenario::of(written, &Models::default()).and_then(|one| Plan::new(&one));
+    let Ok(plan) = planned else {
+        return Vec::new();
+    };
+    let found = shortages(&plan, plan.flows()).into_iter();
+    let here = found.filter(|one| {
+        let name = &plan.nodes[one.node].name;
+        !one.shortage.is_unscaled && written.path_of_node(name).as_deref() == Some(path)
+    });
+    here.map(|one| (one.shortage.key, one.enough())).collect()
+}
