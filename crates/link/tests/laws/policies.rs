@@ -1,6 +1,6 @@
 //! Policies of Acks and UpdateFCs: how many DLLPs go to packets that arrive, on an idle wire and beside packets of this end.
 
-use kernel::{Span, Time};
+use kernel::{Bytes, Span, Time};
 use link::DllpPolicy;
 use proptest::prelude::*;
 use protocol::{Class, Dllp};
@@ -21,6 +21,7 @@ fn setup(policy: DllpPolicy) -> Setup {
     port.ack_limit_fraction = 0.5;
     port.update_fc_policy = policy;
     port.update_fc_share = 0.1;
+    (port.posted_headers, port.posted_data) = (Some(64), Some(Bytes(16 << 10)));
     setup
 }
 
