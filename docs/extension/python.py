@@ -18,6 +18,7 @@ SECTIONS = {
     "ranks": "Parallel programs",
     "models": "Device models of one's own",
     "explaining": "Reasons of rates",
+    "calibrating": "Keys fitted to measurements",
     "topology": "Drawings",
     "reproduction": "Published systems",
     "errors": "Errors",

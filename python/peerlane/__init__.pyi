@@ -4,6 +4,8 @@ from peerlane._core import ModelError as ModelError
 from peerlane._core import ScenarioError as ScenarioError
 from peerlane._core import __version__ as __version__
 from peerlane.building.builder import Fabric as Fabric
+from peerlane.calibrating.calibrate import calibrate as calibrate
+from peerlane.calibrating.calibration import Calibration as Calibration
 from peerlane.errors import MissingPackageError as MissingPackageError
 from peerlane.errors import PeerlaneError as PeerlaneError
 from peerlane.errors import RequestError as RequestError

@@ -150,6 +150,8 @@ def test_list_finds_words_in_names_and_help(peerlane: Run) -> None:
     for one in parameters:
         assert "tags" in json.dumps(one).lower()
     assert listed(peerlane, "parameters", "ACK", "delay").keys() == {"parameters"}
+    for path, where in (("upstream.to", "upstream"), ("devices.a.upstream.to", "upstream")):
+        assert [one["where"] for one in listed(peerlane, path)["parameters"]] == [where]
     peerlane("list", "tgas").refuses("tgas", "did you mean", "tags")
 
 

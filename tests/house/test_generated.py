@@ -10,7 +10,7 @@ import pytest
 
 from conformance import test_conformance_pages
 from fabric import test_typed_keys
-from house import gallery, guide
+from house import gallery, guide, test_choices
 from peerlane.cli.shipped import names
 from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
@@ -43,6 +43,7 @@ MADE: dict[Path, Callable[[], str]] = {
     test_typed_keys.FILE: test_typed_keys.made,
     test_result_schema.FILE: test_result_schema.schema,
     test_claims.FILE: test_claims.schema,
+    test_choices.FILE: test_choices.made,
     ROOT / "docs" / "pictures" / "rosta.svg": drawn,
     PAGES / "README.md": test_conformance_pages.table,
     **{

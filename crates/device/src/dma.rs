@@ -94,7 +94,7 @@ impl Dma {
         let outstanding = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
         let limits = RequesterLimits {
-            max_payload: endpoint.max_payload(),
+            max_payload: endpoint.write_payload(),
             max_read_request: endpoint.max_read_request(),
             outstanding,
             staging: Staging {

@@ -1,5 +1,6 @@
 //! An NVM Express drive: the controller of the crate `nvme` as the model of a device.
 
+use kernel::Time;
 use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
 use packet::Why;
 use protocol::{Bar, Identity};
@@ -17,9 +18,13 @@ impl Behaviour for Box<Nvme> {
         Ok(Box::new(Nvme::new(parameters, device)))
     }
 
-    fn engine(&self) -> Why {
+    fn engine(&self, now: Time) -> Why {
         if self.accesses_media() {
-            Why::Memory
+            if self.keeps_media_busy(now.as_fs()) {
+                Why::Memory
+            } else {
+                Why::Commands
+            }
         } else if self.has_commands() {
             Why::Datapath
         } else {

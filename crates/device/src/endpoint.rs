@@ -196,6 +196,12 @@ impl Endpoint {
         self.max_payload
     }
 
+    /// Largest payload of the engine's memory writes, in bytes.
+    pub fn write_payload(&self) -> u32 {
+        let own = self.parameters.write_payload;
+        own.map_or(self.max_payload, |own| self.max_payload.min(own.0 as u32))
+    }
+
     /// Max read request size in Device Control, in bytes, or the largest size of which the completion buffer holds a request.
     pub fn max_read_request(&self) -> u32 {
         self.max_read_request

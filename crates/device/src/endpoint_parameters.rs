@@ -32,6 +32,8 @@ kernel::parameters! {
         msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
         /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
         interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
+        /// Largest payload of the engine's memory writes, where it is less than Max_Payload_Size; none for Max_Payload_Size.
+        write_payload: Option<Bytes> = None, among [None, Some(Bytes(64)), Some(Bytes(128)), Some(Bytes(256)), Some(Bytes(512)), Some(Bytes(1024)), Some(Bytes(2048))], lifts "payload" to ["none"], from "our choice: packets as large as Max_Payload_Size permits";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), lifts "tags" to ["4096 B"], from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
@@ -71,7 +73,7 @@ kernel::parameters! {
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
-        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets of the engine.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
@@ -80,7 +82,7 @@ kernel::parameters! {
         /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
         /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
         /// take `datapath` are about sending.
-        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets for the engine.
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.

@@ -16,6 +16,7 @@ mod leaf;
 mod named;
 pub mod nic;
 mod place;
+mod profiles;
 mod reflector;
 mod requests;
 pub mod router;
@@ -33,6 +34,7 @@ pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell}
 pub use leaf::{AnyLeaf, CircuitChoice, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties};
 pub use nic::{Nic, NicConfig, NicParameters};
 pub use peerlane_device::Failure;
+pub use profiles::profiles;
 pub use reflector::{Reflector, ReflectorParameters, Reply};
 pub use router::{Router, RouterConfig, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

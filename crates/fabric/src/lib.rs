@@ -17,8 +17,7 @@ pub use root_complex::{
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError,
     PeerToPeer, Processes, Purpose, Ram, RootComplex, RootComplexConfig, RootComplexParameters,
     RootEnd, RootTimer, RootWay, Step, TableChange, TranslationConfig, TranslationCounters,
-    TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine, builtin_host,
-    host_profiles,
+    TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM};

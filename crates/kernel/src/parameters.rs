@@ -25,6 +25,9 @@ pub struct Declaration {
     pub source: &'static str,
     /// The limit of flows that another value lifts, if there is one.
     pub lifts: Option<Lift>,
+    /// The least and the greatest value that real machines have, as a scenario would write them, where the default is no document's and
+    /// something is known; or all other values of a choice.
+    pub range: &'static [&'static str],
 }
 
 /// The way in which a parameter lifts a limit of flows.
@@ -43,11 +46,12 @@ pub struct Lift {
 }
 
 impl Lift {
-    /// The usual way for a parameter of this kind: without a duration, or with more and more of anything else.
+    /// The usual way for a parameter of this kind: without a duration, with a faster part, or with more and more of anything else.
     pub const fn of(limit: &'static str, kind: Kind) -> Self {
         let (times, to): (&[u32], &[&str]) = match kind {
             Kind::Time => (&[], &["0 ns"]),
             Kind::Flag => (&[], &["false"]),
+            Kind::Bandwidth | Kind::Frequency => (&[2, 4, 8], &[]),
             _ => (&[16, 256, 4096], &[]),
         };
         let most = None;
@@ -82,7 +86,7 @@ pub trait Parameters {
 ///
 /// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts ([`Lift`]): by growth with each
 /// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
-/// to false, and anything else grows.
+/// to false, and anything else grows. `ranges` has the values between which real machines lie, for a default that no document states.
 ///
 /// ```
 /// kernel::parameters! {
@@ -113,6 +117,7 @@ macro_rules! parameters {
                     $(, among $set:expr)?
                     $(, lifts $limit:literal
                         $(times [$($factor:literal),+])? $(most $most:literal)? $(to [$($free:literal),+])?)?
+                    $(, ranges [$($end:literal),+])?
                     , from $source:literal;
             )*
         }
@@ -147,6 +152,7 @@ macro_rules! parameters {
                             <$type as $crate::Quantity>::KIND
                             $(, $limit $(times [$($factor),+])? $(most $most)? $(to [$($free),+])?)?
                         ),
+                        range: &[$($($end),+)?],
                     },
                 )*]
             }
@@ -165,7 +171,7 @@ macro_rules! parameters {
                     $(
                         ::core::stringify!($key) => {
                             let read = <$type as $crate::Quantity>::read(value)?;
-                            $($crate::within(&read, &$range)?;)?
+                            $($crate::within(&read, &$range, &$default)?;)?
                             $($crate::among(&read, &$set)?;)?
                             self.$key = read;
                             Ok(true)
@@ -211,13 +217,14 @@ pub fn chosen<Q: Quantity>(sets: &[&[Q]]) -> Vec<String> {
     }
 }
 
-/// Returns an error that names the possible values if `value` is outside `range`.
+/// Returns an error that names the possible values if `value` is outside `range`, and is not the `default`.
 pub fn within<T: Quantity + PartialOrd>(
     value: &T,
     range: &impl RangeBounds<T>,
+    default: &T,
 ) -> Result<(), String> {
     use std::ops::Bound::{Excluded, Included, Unbounded};
-    if range.contains(value) {
+    if range.contains(value) || value == default {
         return Ok(());
     }
     let least = match range.start_bound() {
@@ -231,9 +238,10 @@ pub fn within<T: Quantity + PartialOrd>(
         Excluded(most) => format!(" below {}", most.show()),
         Unbounded => String::new(),
     };
-    let or_none = match range.start_bound() {
-        Included(least) if least.show() == NONE => ", or none",
-        _ => "",
+    let or_none = if default.show() == NONE {
+        ", or none"
+    } else {
+        ""
     };
     Err(format!(
         "{} is out of range; write a value{least}{most}{or_none}",
@@ -270,10 +278,17 @@ mod tests {
             /// to header out.
             latency: Span = Span::from_fs(150_000_000), from "a data sheet";
             /// Share of the limit after which an ACK is sent.
-            ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.5.3.1";
+            ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, ranges ["0.1", "1"], from "PCIe Base 3.5.3.1";
             /// Boundary at which completions are split.
             boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1";
+            /// Bytes after which mappings end.
+            invalidated: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(8)), from "our choice";
         }
+    }
+
+    #[test]
+    fn a_declaration_has_the_range_of_its_default() {
+        assert_eq!(Example::declarations()[1].range, ["0.1", "1"]);
     }
 
     #[test]
@@ -288,9 +303,18 @@ mod tests {
                 default: "150 ns".to_owned(),
                 help: "Time from header in to header out.",
                 lifts: None,
+                range: &[],
                 source: "a data sheet",
             }
         );
+    }
+
+    #[test]
+    fn the_default_may_be_written_even_if_it_is_no_value_of_the_range() {
+        let mut example = Example::default();
+        assert_eq!(example.set("invalidated", &Value::Text("none")), Ok(true));
+        let wrong = example.set("invalidated", &Value::Text("0 B"));
+        assert!(wrong.is_err_and(|error| error.ends_with("from 1 B up to 8 B, or none")));
     }
 
     #[test]

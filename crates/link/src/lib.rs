@@ -35,7 +35,7 @@ pub use counters::Counters;
 pub use credit::CreditLeft;
 pub use end::{EndContext, LinkEnd};
 pub use ltssm::{DownCause, LinkChange, LinkCommand, LinkState, LinkStatus, Offer};
-pub use parameters::{PortParameters, Profile, builtin, profiles};
+pub use parameters::{PortParameters, Profile, profiles};
 pub use policy::DllpPolicy;
 pub use receiver::{Arrival, Delivery};
 pub use transmitter::Finished;

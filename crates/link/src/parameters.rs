@@ -11,7 +11,7 @@ kernel::parameters! {
         /// Largest payload that the function supports (Device Capabilities, Max_Payload_Size Supported).
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
-            lifts "payload" to ["256 B", "512 B", "1024 B"], from "common among switches and FPGA cores";
+            lifts "payload" to ["256 B", "512 B", "1024 B"], ranges ["256 B", "1024 B"], from "common among switches and FPGA cores";
         /// How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is free, where a newer one replaces one that
         /// waits; share, by ack_limit_fraction and ack_packets; limit, by the specification's limit.
         ack_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are the limit";
@@ -41,17 +41,17 @@ kernel::parameters! {
         /// priority, the highest VC first. None for all.
         low_priority_vcs: Option<u32> = None, within None..=Some(7), from "our choice: all, so that no channel starves";
         /// Header credits for posted requests; 0 is infinite.
-        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
+        posted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit posted headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.
-        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "32752 B" to ["0 B"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
+        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit posted data" times [16] most "256 KiB" to ["256 KiB"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Header credits for non-posted requests; 0 is infinite.
-        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
+        nonposted_headers: Option<u32> = None, within None..=Some(2032), lifts "credit non-posted headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of non-posted requests; 0 is infinite.
-        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "32752 B" to ["0 B"], from "computed: a data credit for each header; 1 KiB at least";
+        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit non-posted data" times [16] most "256 KiB" to ["256 KiB"], from "computed: a data credit for each header; 1 KiB at least";
         /// Header credits for completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "127" to ["0"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
+        completion_headers: Option<u32> = None, within None..=Some(2032), lifts "credit completion headers" times [16] most "2032" to ["2032"], from "computed: what the link carries during the loop of its credit, a header for every 32 bytes on the wire; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule; 0 is infinite.
-        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "32752 B" to ["0 B"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
+        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), lifts "credit completion data" times [16] most "256 KiB" to ["256 KiB"], from "computed: what the link carries during the loop of its credit, through the pipelines of both ports, the cable and the receiver; 16 KiB at least";
         /// Size of the replay buffer, which holds TLPs until they are acknowledged, with framing, sequence number and LCRC. A new TLP is
         /// sent only if it fits.
         replay_buffer: Option<Bytes> = None, lifts "replay-buffer" times [16, 256, 4096] to ["1 MiB"], from "computed: what the link carries until an Ack at the latency limit is back; 32 KiB at least";
@@ -152,15 +152,25 @@ pub fn profiles() -> &'static [Profile] {
     PROFILES
 }
 
-/// Returns the parameters of the built-in profile called `name`.
-pub fn builtin(name: &str) -> Option<PortParameters> {
-    let profile = PROFILES.iter().find(|profile| profile.name == name)?;
-    let mut parameters = PortParameters::default();
-    for (key, text, _) in profile.settings {
-        let known = parameters.set(key, &Value::written(text));
-        assert_eq!(known, Ok(true), "profile {name} sets {key}");
+impl Profile {
+    /// Sets what `parameters` have of the profile's settings.
+    ///
+    /// # Panics
+    ///
+    /// If a value of the profile is none that its parameter can have.
+    pub fn apply(&self, parameters: &mut dyn Parameters) {
+        for (key, text, _) in self.settings {
+            let known = parameters.set(key, &Value::written(text));
+            known.unwrap_or_else(|why| panic!("profile {} sets {key}: {why}", self.name));
+        }
     }
-    Some(parameters)
+
+    /// The settings that none of `parameters` has.
+    pub fn unknown(&self, parameters: &[&dyn Parameters]) -> Vec<&'static str> {
+        let has = |key: &str| parameters.iter().any(|one| one.keys().contains(&key));
+        let keys = self.settings.iter().map(|(key, ..)| *key);
+        keys.filter(|key| !has(key)).collect()
+    }
 }
 
 /// Declares built-in profiles, as `PROFILES`: the name of each, the devices that it describes, and its settings, each with its value as in a
@@ -235,8 +245,9 @@ mod tests {
     #[test]
     fn every_profile_sets_only_what_a_port_has() {
         for profile in profiles() {
-            assert!(builtin(profile.name).is_some(), "{}", profile.name);
+            let mut port = PortParameters::default();
+            profile.apply(&mut port);
+            assert_eq!(profile.unknown(&[&port]), [""; 0], "{}", profile.name);
         }
-        assert!(builtin("no such profile").is_none());
     }
 }

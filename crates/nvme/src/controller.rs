@@ -209,6 +209,11 @@ impl Nvme {
         self.slots.accesses_media()
     }
 
+    /// Whether at least half of the dies have work at `now`, in femtoseconds: with more commands, fewer of them would wait.
+    pub fn keeps_media_busy(&self, now: u64) -> bool {
+        self.media.is_busy(now)
+    }
+
     /// Whether a command is in progress.
     pub fn has_commands(&self) -> bool {
         !self.slots.is_empty()

@@ -119,6 +119,12 @@ impl Media {
         out
     }
 
+    /// Whether at least half of the dies have work at `now`.
+    pub fn is_busy(&self, now: u64) -> bool {
+        let busy = self.dies.iter().filter(|die| die.free + die.programs > now);
+        2 * busy.count() >= self.dies.len()
+    }
+
     /// Whether the write cache has all of these bytes.
     fn is_cached(&self, offset: u64, len: u64) -> bool {
         let has = |page| {
@@ -283,6 +289,15 @@ mod tests {
         assert_eq!(one.read(0, 4096, 4096), 51 * US);
         assert_eq!(one.read(0, 8192, 4096), 103 * US);
         assert_eq!(media(0).read(0, 0, 8192), 51 * US);
+    }
+
+    #[test]
+    fn media_are_busy_while_half_of_the_dies_have_work() {
+        let mut media = media(0);
+        media.read(0, 0, 4096);
+        assert!(!media.is_busy(US));
+        media.write(0, (4096, 4096), true);
+        assert!(media.is_busy(US) && media.is_busy(50 * US) && !media.is_busy(51 * US));
     }
 
     #[test]

@@ -10,12 +10,12 @@ kernel::parameters! {
         /// Size of the drive; whole blocks of it are used.
         capacity: Bytes = Bytes::gib(1), within Bytes(4096)..=Bytes(1 << 44), from "our choice: room for a benchmark's files";
         /// Most entries of an I/O queue (MQES plus one). The driver of flows has queues of this length.
-        queue_entries: u32 = 64, within 2..=65536, from "our choice; NVM Express 1.4, 3.1.1: 2 to 65536";
+        queue_entries: u32 = 64, within 2..=65536, lifts "outstanding commands" to ["64", "256", "1024"], from "our choice; NVM Express 1.4, 3.1.1: 2 to 65536";
         /// Most I/O submission queues, and most I/O completion queues. The driver of flows uses one of each, with the interrupt of the admin
         /// queues; with more, each has an interrupt of its own.
         io_queues: u32 = 1, within 1..=64, from "our choice: those of the driver of flows";
         /// Most I/O commands in progress; fewer if their data could be more than 128 MiB.
-        commands: u32 = 32, within 1..=4096, lifts "memory", from "our choice";
+        commands: u32 = 32, within 1..=4096, lifts "outstanding commands" to ["64", "256", "1024"], from "our choice";
         /// Largest transfer of a command (MDTS).
         max_transfer: Bytes = Bytes::kib(128), among [Bytes(8 << 10), Bytes(16 << 10), Bytes(32 << 10), Bytes(64 << 10), Bytes(128 << 10), Bytes(256 << 10), Bytes(512 << 10), Bytes(1 << 20)], from "our choice: common for drives";
         /// Time from CC.EN to CSTS.RDY.

@@ -28,6 +28,8 @@ pub enum Why {
     Tags,
     /// Space in a completion buffer: bytes that may be outstanding.
     Outstanding,
+    /// Commands that software may give to a drive at a time.
+    Commands,
     /// A datapath, or another unit that is busy.
     Datapath,
     /// The least time between requests of an engine, or the time that it takes for a request.

@@ -91,7 +91,7 @@ impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let declared = &self.declaration;
         let only = |key: &str| self.only.as_ref().filter(|(own, _)| *own == key);
-        let mut row = serializer.serialize_struct("Row", 12)?;
+        let mut row = serializer.serialize_struct("Row", 13)?;
         row.serialize_field("where", &self.place())?;
         row.serialize_field("sections", &self.sections)?;
         row.serialize_field("model", &only("model").map(|(_, value)| value))?;
@@ -104,6 +104,7 @@ impl Serialize for Row {
         row.serialize_field("help", declared.help)?;
         row.serialize_field("source", declared.source)?;
         row.serialize_field("lifts", &declared.lifts.map(|lift| lift.limit))?;
+        row.serialize_field("range", declared.range)?;
         row.end()
     }
 }

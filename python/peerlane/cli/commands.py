@@ -25,6 +25,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
         "new": Command("peerlane.cli.new", "new"),
         "sweep": Command("peerlane.cli.sweep", "sweep", is_brief=True),
         "compare": Command("peerlane.cli.compare", "compare"),
+        "calibrate": Command("peerlane.cli.calibrate", "calibrate"),
         "plot": Command("peerlane.cli.plot", "plot"),
         "bundle": Command("peerlane.cli.bundle", "bundle"),
         "lspci": Command("peerlane.cli.lspci", "lspci", {"ignore_unknown_options": True}),

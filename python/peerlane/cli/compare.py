@@ -10,10 +10,10 @@ import typer
 from peerlane.cli.console import emit, out
 from peerlane.cli.files import keep_apart
 from peerlane.cli.head import head
-from peerlane.cli.options import JsonTo, wrong_use
+from peerlane.cli.options import MEASURED, JsonTo, Measured, wrong_use
 
 
-def compare(
+def compare(  # noqa: PLR0913 - each is an option
     before: Annotated[
         Path, typer.Argument(metavar="A.json", help="The earlier result, from `--json`.")
     ],
@@ -22,10 +22,11 @@ def compare(
         typer.Argument(
             metavar="[B.json]",
             help="The later result, from `--json`. Without it, published values beside the"
-            " simulated ones of A.json, from `peerlane reproduce`.",
+            " simulated ones of A.json, from `peerlane reproduce`; with --measured, measured ones.",
         ),
     ] = None,
     *,
+    measured: Measured = None,
     every: Annotated[bool, typer.Option("--all", help="Show every change.")] = False,
     any_version: Annotated[
         bool,
@@ -44,6 +45,10 @@ def compare(
     all bytes of the link, its times by their share of the run, and its use by the difference.
     Values that are no numbers, such as the end of a flow that is not complete, come first. Two
     results of `peerlane reproduce` are compared row by row, beside the published values.
+
+    `peerlane compare a.json --measured fio.json` prints measured numbers beside the simulated ones
+    of a run or of a sweep. A row of a measuring tool stands beside the workload of its name;
+    docs/recipes/calibrate.md says how a table or a TOML file names any other value.
     """
     from peerlane.cli.tables.comparison import comparison
     from peerlane.cli.tables.report import comparison_of_reports
@@ -52,6 +57,12 @@ def compare(
     from peerlane.varying.comparison import check_alike
     from peerlane.varying.comparison import compare as compare_documents
 
+    if measured is not None:
+        if after is not None:
+            raise typer.BadParameter("compares one result; leave out B.json", param_hint=MEASURED)
+        keep_apart([str(before), measured], {"--json": json_to})
+        _beside(before, measured, json_to)
+        return
     if after is None:
         _published(before, every=every, json_to=json_to)
         return
@@ -67,6 +78,18 @@ def compare(
             reports_of(documents[0]), reports_of(documents[1]), names, every=every
         )
     emit(head("comparison") | outcome.to_json(), table, json_to)
+
+
+def _beside(path: Path, measured: str, json_to: str | None) -> None:
+    """Prints measured numbers beside the numbers of a run or a sweep."""
+    from peerlane.cli.tables.measured import beside as table
+    from peerlane.measured.beside import beside
+    from peerlane.measured.reading import measured as rows_of
+    from peerlane.results.reading import document_of, text_of
+
+    document = document_of(text_of(str(path)), str(path), "result", "points")
+    outcome = beside(document, rows_of(measured), measured)
+    emit(head("measured") | outcome.to_json(), table(outcome), json_to)
 
 
 def _published(path: Path, *, every: bool, json_to: str | None) -> None:

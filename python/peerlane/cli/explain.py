@@ -46,15 +46,18 @@ def explain(
     - credit: the receiver's buffer for a class, its headers or its data, is too small for its
       delay. If a buffer is full because its packets are blocked downstream, the time is counted
       for the downstream cause.
-    - tags, outstanding: the requests, or the bytes of their completions, that may be outstanding.
+    - tags, outstanding: the requests, the bytes of their completions, or the commands of a drive
+      that may be outstanding.
     - replay-buffer: packets that are not acknowledged yet.
     - datapath: the datapath or the pace of an engine, or of the flow itself.
     - memory, socket: the memory of a host, or the connection between two of its sockets.
     - software: the driver or program that moves the flow.
 
-    While a wire is the limit, packets always wait for it. So a flow whose engine waits for credit,
-    tags, outstanding bytes, acknowledgements or its own next step is limited by that, even if it is
-    the smaller part of its time. docs/reference/waits.md has more, and the keys that lift each.
+    A wait for credit, memory or acknowledgements that is hidden behind a full wire is counted for
+    the wire. While a wire is the limit, packets always wait for it. So a flow whose engine waits
+    for credit, tags, outstanding bytes, acknowledgements or its own next step is limited by that,
+    even if it is the smaller part of its time. docs/reference/waits.md has more, and the keys that
+    lift each.
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
     numbers in names, the slowest is shown. --all shows each flow with all its shares, and --flow

@@ -131,14 +131,25 @@ def _parameters(chosen: dict[str, list[Entry]]) -> list[Entry]:
 def _having(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
     """The entries that have all words; those first whose name has one."""
     sought = [word.casefold() for word in words]
-    found = [entry for entry in entries if all(word in _text(entry) for word in sought)]
+    found = [
+        entry
+        for entry in entries
+        if all(word in _text(entry) or _is_path(entry, word) for word in sought)
+    ]
     return sorted(found, key=lambda entry: min(_distance(entry, word) for word in sought))
+
+
+def _is_path(entry: Entry, word: str) -> bool:
+    """Whether a word is the path of a parameter, such as "upstream.to" or "devices.a.tags"."""
+    *tables, key = word.split(".")
+    ends = {*tables[:1], *tables[-1:]}
+    return key == entry.get("key") and bool(ends.intersection(entry["sections"]))
 
 
 def _distance(entry: Entry, word: str) -> int:
     """How far a name is from being the word: it is, it has the word, or it has not."""
     name = _name(entry).casefold()
-    return 0 if name == word else 1 if word in name else 2
+    return 0 if name == word or _is_path(entry, word) else 1 if word in name else 2
 
 
 def _name(entry: Entry) -> str:

@@ -222,6 +222,18 @@ Settings = Annotated[
     ),
 ]
 
+MEASURED = "--measured"
+
+Measured = Annotated[
+    str | None,
+    typer.Option(
+        MEASURED,
+        metavar="FILE",
+        help="Measured numbers: a table with the columns of a sweep (.csv), points in TOML, or the"
+        " output of fio (JSON), nvbandwidth, p2pBandwidthLatencyTest, nccl-tests or perftest.",
+    ),
+]
+
 Circuits = Annotated[
     str | None,
     typer.Option(

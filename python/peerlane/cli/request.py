@@ -129,6 +129,15 @@ class RunRequest:
             "intervals have 95 % confidence.",
         ),
     ] = None
+    error_bars: Annotated[
+        bool,
+        typer.Option(
+            "--error-bars",
+            help="Print the range in which each rate and mean latency may lie, because defaults "
+            "that no document states may be otherwise: each is moved over its range, in some "
+            "dozens of runs.",
+        ),
+    ] = False
     steady: Annotated[
         bool,
         typer.Option(
@@ -185,9 +194,10 @@ class RunRequest:
         files = {"--json": self.outputs.json_to, "--junit": self.junit, **self.captures.files}
         keep_apart([self.scenario.file], files)
         keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
-        for option in given(self) if self.repeat is not None else ():
-            if option not in _OF_REPEATS and (option != "--threads" or self.threads != 1):
-                raise typer.BadParameter(f"{option} is for a single run; leave out --repeat")
+        many = "--error-bars" if self.error_bars else "--repeat"
+        for option in given(self) if self.error_bars or self.repeat is not None else ():
+            if option not in {*_OF_MANY, many} and (option != "--threads" or self.threads != 1):
+                raise typer.BadParameter(f"{option} is for a single run; leave out {many}")
         if self.interval is not None and not any(given(self.outputs)):
             raise typer.BadParameter(
                 "samples are not in what is printed; write --json FILE, --parquet DIR or"
@@ -199,5 +209,5 @@ class RunRequest:
 STEADY = "measure.steady=true"
 """The setting that --steady stands for."""
 
-_OF_REPEATS = {"--set", "--model", "--seed", "--steady", "--repeat", "--explain", "--json"}
-"""Options that runs have with --repeat, too; a single thread is what they have anyway."""
+_OF_MANY = {"--set", "--model", "--seed", "--steady", "--explain", "--json"}
+"""Options that many runs have, too; a single thread is what they have anyway."""

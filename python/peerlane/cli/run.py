@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from peerlane import Simulation
     from peerlane.report.page import Page
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
 
 FINEST = "100 ns"
@@ -97,6 +98,11 @@ def run(request: RunRequest) -> None:
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
+    if request.error_bars:
+        from peerlane.cli.error_bars import run_with_error_bars
+
+        run_with_error_bars(request)
+        return
     if request.repeat is not None:
         from peerlane.cli.repeat import run_repeated
 
@@ -118,7 +124,7 @@ def run(request: RunRequest) -> None:
     interval_ns = _sample(simulation, request)
     outcome = simulate(simulation, request)
     result = outcome.result
-    lines = list(_where_flows_wait(simulation, result, request))
+    lines = list(_where_flows_wait(simulation, result, request, text))
 
     def write_more() -> bool:
         is_written = write_pages(folder, lambda: [_page(simulation, result, request, text)])
@@ -147,16 +153,29 @@ def _sample(simulation: Simulation, request: RunRequest) -> float | None:
 
 
 def _where_flows_wait(
-    simulation: Simulation, result: RunResult, request: RunRequest
+    simulation: Simulation, result: RunResult, request: RunRequest, read: tuple[str, str]
 ) -> Iterator[str]:
     """The place that limits the flows, and the command that says what would help."""
-    from peerlane.explaining.present import slow_slots
-
     if request.explain and result.waits is not None:
-        explanation = result.explain(slow_slots(simulation.tree()))
+        explanation = _explained(simulation, result, request, read, most=0)
         if explanation.bottlenecks:
             again = request.scenario.again("explain")
             yield f"{explanation.sentence} What would help: {again}"
+
+
+def _explained(
+    simulation: Simulation,
+    result: RunResult,
+    request: RunRequest,
+    read: tuple[str, str],
+    **options: Any,  # noqa: ANN401 - those of the function
+) -> Explanation:
+    """Where flows wait; with what would help, unless `most` is 0."""
+    from peerlane.explaining.explain import explained
+
+    text, source = read
+    settings = request.scenario.changed
+    return explained(text, simulation, result, source=source, settings=settings, **options)
 
 
 def _page(
@@ -164,21 +183,12 @@ def _page(
 ) -> Page:
     from peerlane.cli.console import progress
     from peerlane.cli.report import origin
-    from peerlane.explaining.explain import explained
     from peerlane.report.run import run_page
 
     explanation = None
     if request.explain and result.waits and not result.partial:
-        text, source = read
         with progress(f"explaining {Path(request.scenario.file).name}") as bar:
-            explanation = explained(
-                text,
-                simulation,
-                result,
-                source=source,
-                settings=request.scenario.changed,
-                progress=bar,
-            )
+            explanation = _explained(simulation, result, request, read, progress=bar)
     made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file, result.name)
     page = run_page(simulation, result, made, explanation)
     return page.with_settings(request.scenario.changed)

@@ -45,14 +45,17 @@ class Tried:
         return self.what_if.next[0] if self.what_if.next else None
 
 
-def gains(after: Rates, before: Rates) -> bool:
-    """Whether rates are higher by a percent."""
-    return after.total > (1 + _LEAST_GAIN) * before.total
+def gains(after: Rates, before: Rates, share: float = _LEAST_GAIN) -> bool:
+    """Whether rates are higher by this share, a percent unless said otherwise."""
+    return after.total > (1 + share) * before.total
 
 
-def worth(tried: Tried) -> tuple[bool, float]:
-    """The order of changes: those that need no other part first, and what helps most."""
-    return tried.lifting.is_part, -tried.gain
+def worth(tried: Tried) -> tuple[bool, bool, float]:
+    """The order of changes: those that need no other part first, and what helps most.
+
+    A latency that is taken away is a comparison, and comes last.
+    """
+    return tried.lifting.is_comparison, tried.lifting.is_part, -tried.gain
 
 
 def is_upgrade(lift: Lifting) -> bool:
@@ -63,6 +66,7 @@ def is_upgrade(lift: Lifting) -> bool:
 def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
     """The change that helps most; of several that help about as much, the one that costs least.
 
+    Of these, one that leaves some flow slower than others do is none of several.
     A mend or a setting comes before what costs more and helps more. Several keys together come
     first only if they help far more than one of them.
     """
@@ -76,28 +80,31 @@ def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
         )
     ]
     most = single[0].gain
-    mends = [each for each in single if each.lifting.is_mend and each.gain >= _MEND * most]
+    mends = [each for each in single if each.lifting.reason and each.gain >= _MEND * most]
     settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
     pool = mends or settings or single
     best = pool[0]
     equal = [
         each
         for each in pool
-        if each.lifting.is_part == best.lifting.is_part and each.gain >= _EQUAL * best.gain
+        if worth(each)[:-1] == worth(best)[:-1] and each.gain >= _EQUAL * best.gain
     ]
+    fair = max(each.what_if.rates.least for each in equal)
+    equal = [each for each in equal if each.what_if.rates.least >= _EQUAL * fair]
     return min(equal, key=cost(lifts))
 
 
-def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, int]]:
+def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, bool, int]]:
     """The order of changes by what they cost: a setting, a slot, a part."""
     place = {lift.keys[0]: number for number, lift in reversed(list(enumerate(lifts)))}
-    return lambda each: (each.lifting.is_part, place[each.lifting.keys[0]])
+    return lambda each: (*worth(each)[:-1], place[each.lifting.keys[0]])
 
 
-def is_elsewhere(changes: Iterable[Change]) -> bool:
-    """Whether keys that change are of a way, and not of the place at which flows wait."""
-    names = {change.key.rpartition(".")[2] for change in changes}
-    return names <= {"bit_error_rate", "fibre_bit_error_rate", "acs_redirect"}
+def is_elsewhere(one: Bottleneck) -> bool:
+    """Whether the first change is of a way of flows, and not of the place at which they wait."""
+    keys = [change.key for step in one.steps[:1] for change in step.changes]
+    is_redirected = [key.endswith(".acs_redirect") for key in keys]
+    return one.reason is not None or (any(is_redirected) and all(is_redirected))
 
 
 def settled(

@@ -14,21 +14,28 @@ from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
 from peerlane.figures.quantities import amount_of
-from peerlane.results.bottleneck import OF_FLOW
+from peerlane.results.bottleneck import OF_FLOW, joined
+from peerlane.results.waits import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Bottleneck, Value
-    from peerlane.results.waits import Cause
 
     Row = tuple[str, list[int], str | None, list[str]]
 
 _OF_PARTS = {"memory", "socket", "datapath", "software"}
 """Limits that keys of the catalogue lift by another part: a faster memory, processor or engine."""
 
-TRANSLATION = "address translation"
+_TRANSLATION = "address translation"
+
+_REQUEST = "max_read_request"
+_SMALL = 129
+"""Packets with less data, in bytes, have headers for more than a tenth of it."""
+
+_RESET = 512
+"""Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
 
 _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """Keys of a host that a scenario has only with `iommu`."""
@@ -40,7 +47,8 @@ class Lifting:
 
     `values` lift it farther and farther, each with a value for every key. `is_setting` is whether
     the change costs nothing but a setting or a mend, and `is_part` whether it needs another part,
-    such as a faster memory; others need a slot, a link or a buffer.
+    such as a faster memory; others need a slot, a link or a buffer. A mend has a `reason`: what is
+    wrong, in words.
     """
 
     keys: tuple[str, ...]
@@ -48,11 +56,17 @@ class Lifting:
     values: tuple[tuple[Value, ...], ...]
     is_part: bool = False
     is_setting: bool = False
+    reason: str | None = None
 
     @property
-    def is_mend(self) -> bool:
-        """Whether the change takes bit errors away."""
-        return all(key.endswith("bit_error_rate") for key in self.keys)
+    def table(self) -> str:
+        """The table of the first key."""
+        return self.keys[0].rpartition(".")[0]
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether the change takes a latency away, as no part can."""
+        return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
 
 
 def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
@@ -66,11 +80,11 @@ def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
     )
     found = [
         *(replace(lift, is_setting=True) for lift in settings),
-        *of_limit(present, one),
+        *faults(present, one),
         *_other_uplinks(present, one),
-        *_payloads(present, one),
+        *of_limit(present, one),
     ]
-    return list(dict.fromkeys(found))
+    return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
 
 
 def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
@@ -87,20 +101,29 @@ def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
 def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
     """No bit errors on the links of flows; nothing where these have none."""
     links = dict.fromkeys(link for flow in flows for link in present.way(flow))
-    errors = dict(found for link in links if (found := present.bit_errors(link)) is not None)
-    return [Lifting(tuple(errors), tuple(errors.values()), ((0,) * len(errors),))] if errors else []
+    found = {link: errors for link in links if (errors := present.bit_errors(link)) is not None}
+    if not found:
+        return []
+    keys, rates = zip(*found.values(), strict=True)
+    reason = f"{_verb(found, 'has', 'have')} bit errors ({rates[0]})"
+    return [_set(present, dict.fromkeys(keys, 0), reason)]
+
+
+def _verb(names: Iterable[str], one: str, many: str) -> str:
+    """Names as the subject of a sentence, with the verb for one or for many."""
+    quoted = [f"`{name}`" for name in names]
+    return f"{joined(quoted)} {one if len(quoted) == 1 else many}"
 
 
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
     """Other ways in which software maps memory for the I/O MMUs that flows wait for."""
-    hosts = [one.where for one in causes if one.detail == TRANSLATION]
+    hosts = [one.where for one in causes if one.detail == _TRANSLATION]
     found: list[Lifting] = []
     for lift in _switched(present, "mapping", hosts):
         if isinstance(lift.before[0], bool):  # keys of a mapping need one
-            table = lift.keys[0].rpartition(".")[0]
-            keys = [key for one in _OF_MAPPING if present.scenario.get(key := f"{table}.{one}")]
-            off = Lifting(tuple(keys), tuple(map(present.value, keys)), ((None,) * len(keys),))
-            found.insert(0, _together([lift, off]))
+            keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
+            off = dict.fromkeys(key for key in keys if present.scenario.get(key))
+            found.insert(0, _together([lift, _set(present, off)]))
         else:
             found.append(lift)
     return found
@@ -133,47 +156,89 @@ def _nearer(present: Present, one: Bottleneck) -> list[Lifting]:
             }
             for other in sockets - {socket}:
                 slots[f"{present.table(node)}.upstream.socket"] = other
-    return [
-        Lifting(tuple(found), tuple(map(present.value, found)), (tuple(found.values()),))
-        for found in (memory, slots)
-        if found
-    ]
+    return [_set(present, found) for found in (memory, slots) if found]
 
 
 def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Another slot for a device whose packets share the uplink of its switch."""
+    """Other slots for devices whose packets share the uplink of their switch: one more each."""
     if one.kind != "wire" or len(one.flows) == 1:
         return
     for where in one.where:
         above, below = present.ends(where) or ("", "")
         ends = [end for flow in one.flows for end in present.ends_of_flow(flow)]
         devices = dict.fromkeys(end for end in ends if present.upstream_of(end) == below)
-        if len(devices) > 1:
-            key = f"{present.table(list(devices)[-1])}.upstream.to"
-            yield Lifting((key,), (below,), ((above,),))
+        keys = [f"{present.table(end)}.upstream.to" for end in list(devices)[:0:-1]]
+        count = len(keys)
+        moved = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
+        if keys:
+            yield Lifting(tuple(keys), (below,) * count, tuple(moved))
+
+
+def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """What may be wrong with the sizes of packets, and how it is mended."""
+    yield from _payloads(present, one)
+    yield from _requests(present, one)
+
+
+def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The size of read requests that is less than after a reset, and limits a device."""
+    small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
+    reads = (
+        flow
+        for flow in one.flows
+        if present.value(join_path(("flows", flow, "direction"))) == "read"
+    )
+    found: dict[str, Value] = {}
+    ends = (end for flow in reads for end in present.ends_of_flow(flow)[:1])
+    for table in dict.fromkeys(map(present.table, ends)):
+        path = f"{table}.{_REQUEST}"
+        if any(row[0] == _REQUEST for row in present.scenario.lifts(table, "tags")):
+            before = present.value(path)
+            if (amount_of(before) or _RESET) < small:
+                found[path] = before
+    if found:
+        names = [split_path(path)[-2] for path in found]
+        size = next(iter(found.values()))
+        reason = f"{_verb(names, 'requests', 'request')} {size} at a time"
+        yield _set(present, dict.fromkeys(found, "4096 B"), reason)
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The largest payload that a node of the way of flows supports, for all that support less."""
+    """The largest payload that the way of flows supports, for all nodes that have less.
+
+    A device beside the way that supports less may be moved to another root port.
+    """
     if one.kind not in {"wire", "credit"}:
         return
     flows = one.flows
     ways = dict.fromkeys(
         node for flow in flows for node in (*present.ends_of_flow(flow), *present.above_ends(flow))
     )
-    sizes = {node: present.payload_supported(node) for node in present.tree_of(ways)}
+    sizes = {node: present.payload_supported(node) for node in present.below_ports_of(ways)}
     most = max((sizes[node] for node in ways if node in sizes), default=0.0)
-    found: dict[str, tuple[Value, Value]] = {}
+    small: dict[str, Value] = {}
+    moved: dict[str, Value] = {}
+    wrong: dict[str, float] = {}
     for node in sizes:
         for key, *_ in present.scenario.lifts(present.table(node), "payload"):
             path = f"{present.table(node)}.{key}"
-            before = present.value(path)
-            if before is not None and (amount_of(before) or most) < most:
-                found[path] = before, f"{int(most)} B"
-    if found:
-        befores = tuple(one for one, _ in found.values())
-        afters = tuple(one for _, one in found.values())
-        yield Lifting(tuple(found), befores, (afters,))
+            size = amount_of(present.value(path)) or most
+            if size >= most:
+                continue
+            small[path] = f"{int(most)} B"
+            is_beside = node not in ways
+            if size < _SMALL and (is_beside or key == "max_payload"):
+                wrong[node] = size
+            if is_beside and present.upstream_of(node) != (root := present.root(node)):
+                moved[f"{present.table(node)}.upstream.to"] = root
+    reason = f"{_verb(wrong, 'limits', 'limit')} Max_Payload_Size to 128 B" if wrong else None
+    yield from (_set(present, found, reason) for found in (moved, small) if found)
+
+
+def _set(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
+    """Keys that are set to values, all at once."""
+    before = tuple(map(present.value, values))
+    return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
 
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
@@ -186,11 +251,12 @@ def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
 
 
 def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
-    """The keys that lift the limit at one place."""
+    """The keys that lift the limit at one place, each alone, and keys that may be low together."""
     tables = list(dict.fromkeys(_tables(present, one, cause)))
     if not tables:
         return []
-    found = list(_in_tables(present, cause, tables, cause.detail))
+    found = list(_in_tables(present, cause, tables))
+    both: list[Lifting] = []
     if cause.kind == "wire":  # first what other links have
         others = [
             replace(lift, values=lift.values[:1])
@@ -198,21 +264,24 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
             if lift.values and present.of_others(cause, lift.keys[0]) == lift.values[0][0]
         ]
         found.sort(key=lambda lift: lift.keys[0] not in {one.keys[0] for one in others})
-        found = [_together(others), *found] if len(others) > 1 else found
+        return [_together(others), *found] if len(others) > 1 else found
     if cause.kind == "credit" and cause.detail is not None:
-        # The other one of headers and data may be just as small.
         stem = cause.detail.rpartition(" ")[0]
-        both = [
-            lift
-            for amount in ("headers", "data")
-            for lift in _in_tables(present, cause, tables, f"{stem} {amount}")
-        ]
-        found += [_side_by_side(both)] if len(both) > 1 else []
+        amounts = [replace(cause, detail=f"{stem} {amount}") for amount in ("headers", "data")]
+        both = [lift for amount in amounts for lift in _in_tables(present, amount, tables)]
+    elif cause in _of_drive(cause.where):
+        queue, media = (list(_in_tables(present, one, tables)) for one in _of_drive(cause.where))
+        found, both = [*queue, *media], queue
     elif cause.kind in {"tags", "outstanding"}:
-        others = [lift for lift in found if lift.keys[0].endswith("max_read_request")]
-        own = [lift for lift in found if lift not in others]
-        found = [*own, *([_side_by_side(own)] if len(own) > 1 else ()), *others]
-    return found
+        found.sort(key=lambda lift: lift.keys[0].endswith(_REQUEST))
+        both = [lift for lift in found if not lift.keys[0].endswith(_REQUEST)]
+    place = len(both) if both == found[: len(both)] else len(found)
+    return [*found[:place], *([_side_by_side(both)] if len(both) > 1 else ()), *found[place:]]
+
+
+def _of_drive(where: str) -> tuple[Cause, Cause]:
+    """The limits of a drive that commands wait for: the length of its queue, and its flash."""
+    return Cause("outstanding", where, None, "commands"), Cause("memory", where, None, "the flash")
 
 
 def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
@@ -242,11 +311,9 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
     return above if is_down == sends else below
 
 
-def _in_tables(
-    present: Present, limit: Cause, tables: Sequence[str], detail: str | None
-) -> Iterator[Lifting]:
+def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterator[Lifting]:
     """The keys of tables that lift a limit, where they have a value that limits."""
-    for row in present.scenario.lifts(tables[0], limit.kind, detail):
+    for row in present.scenario.lifts(tables[0], limit.kind, limit.detail):
         keys, own = _keys(present, limit, tables, row)
         before = present.before(limit, keys[0])
         first = present.of_others(limit, keys[0])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from peerlane._core import Scenario
-    from peerlane.fabric.tree import Node, Tree
+    from peerlane.fabric.tree import Node, Tree, Upstream
     from peerlane.results.bottleneck import Value
     from peerlane.results.waits import Cause
 
@@ -52,10 +52,10 @@ class Present:
         """The generation, or the lanes, that the links of other devices have."""
         key = path.rpartition(".")[2]
         ends = self.ends(limit.where) if limit.kind == "wire" else None
-        is_drive = ends is not None and self.tree.nodes[ends[1]].model == "nvme"
-        if ends is None or is_drive or key not in {"generation", "lanes"}:
+        if ends is None or key not in {"generation", "lanes"}:
             return None
-        return max((getattr(one.upstream, key) for one in _in_slots(self.tree)), default=None)
+        others = _in_slots(self.tree, is_drive=self.tree.nodes[ends[1]].model == _DRIVE)
+        return max((getattr(one, key) for one in others.values()), default=None)
 
     def slow_slots(self) -> list[str]:
         """The links of devices that are slower than the links of other devices."""
@@ -76,18 +76,27 @@ class Present:
 
     def root_port(self, name: str) -> tuple[str, int] | None:
         """The node below the root port that leads to a node, and the socket of the port."""
-        nodes = {one.name: one for one in self.tree.nodes}
-        node = nodes[name]
-        while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
-            node = nodes[node.upstream.to]
+        node = self._below_port(name)
         if node.upstream is None or node.upstream.socket is None:
             return None
         return node.name, node.upstream.socket
 
-    def tree_of(self, names: Iterable[str]) -> list[str]:
-        """All nodes below the hosts above some nodes, and these hosts."""
-        roots = {self.tree.root_of(self.tree.nodes[name]).name for name in names}
-        return [one.name for one in self.tree.nodes if self.tree.root_of(one).name in roots]
+    def _below_port(self, name: str) -> Node:
+        """The node below the root port that leads to a node; a host itself."""
+        nodes = self.tree.nodes
+        node = nodes[name]
+        while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
+            node = nodes[node.upstream.to]
+        return node
+
+    def root(self, name: str) -> str:
+        """The host above a node."""
+        return self.tree.root_of(self.tree.nodes[name]).name
+
+    def below_ports_of(self, names: Iterable[str]) -> list[str]:
+        """All nodes below the root ports that lead to some nodes, and the hosts of these ports."""
+        ports = {self._below_port(name).name for name in names}
+        return [one.name for one in self.tree.nodes if self._below_port(one.name).name in ports]
 
     def payload_supported(self, name: str) -> float:
         """The largest payload that a node supports, in bytes."""
@@ -151,21 +160,27 @@ class Present:
 def slow_slots(tree: Tree) -> list[str]:
     """The links of devices that are slower than the links of other devices.
 
-    A drive has the few lanes that drives have, whatever its slot.
+    A drive has the few lanes that drives have, and is compared with other drives.
     """
-    nodes = _in_slots(tree)
-    lanes = max((one.upstream.lanes for one in nodes if one.upstream), default=0)
-    generation = max((one.upstream.generation for one in nodes if one.upstream), default=0)
-    return [
-        f"{one.upstream.to}-{one.name}"
-        for one in nodes
-        if one.upstream and (one.upstream.lanes < lanes or one.upstream.generation < generation)
-    ]
+    found = []
+    for is_drive in (False, True):
+        slots = _in_slots(tree, is_drive=is_drive)
+        lanes = max((one.lanes for one in slots.values()), default=0)
+        generation = max((one.generation for one in slots.values()), default=0)
+        found += [
+            f"{one.to}-{name}"
+            for name, one in slots.items()
+            if one.lanes < lanes or one.generation < generation
+        ]
+    return found
 
 
-def _in_slots(tree: Tree) -> list[Node]:
-    return [
-        one
+_DRIVE = "nvme"
+
+
+def _in_slots(tree: Tree, *, is_drive: bool) -> dict[str, Upstream]:
+    return {
+        one.name: one.upstream
         for one in tree.nodes
-        if one.kind == "device" and one.upstream is not None and one.model != "nvme"
-    ]
+        if one.kind == "device" and one.upstream and (one.model == _DRIVE) == is_drive
+    }

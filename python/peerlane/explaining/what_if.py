@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -22,18 +22,20 @@ from peerlane.explaining.choice import (
     settled,
     worth,
 )
-from peerlane.explaining.lifting import TRANSLATION, Lifting, liftings, of_limit
+from peerlane.explaining.lifting import Lifting, faults, liftings, of_limit
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
+    ALIKE,
     Bottleneck,
     Change,
+    Loss,
     Rates,
     WhatIf,
     next_limits,
     without_numbers,
 )
 from peerlane.results.collection import Collection
-from peerlane.results.explanation import is_natural, made
+from peerlane.results.explanation import is_natural, places
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
@@ -43,9 +45,8 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Value
-    from peerlane.results.explanation import Explanation, FlowExplanation
+    from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
-    from peerlane.results.waits import Cause
 
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
 """Limits of which one key says how much there is."""
@@ -56,8 +57,14 @@ _SHARED = ("wire", "memory", "socket")
 _LEAST_SHARE = 0.1
 """Share of the time of a flow from which on a place is looked at that does not limit the flow."""
 
+_MUCH = 0.25
+"""Gain of a change from which on no other place is lifted with it."""
+
+_MENDS = 1.5
+"""Weight of what mends a fault, beside what makes something faster."""
+
 _MOST_STEPS = 5
-_MOST_LINKS = 4
+_MOST_BEHIND = 3
 _MOST_ALONE = 3
 MOST_LIFTED = 8
 """Bottlenecks whose limits are lifted, unless each is asked for."""
@@ -94,7 +101,7 @@ class Case:
             most: Bottlenecks whose limits are lifted.
         """
         found = [one for one in self._before.bottlenecks if flow is None or flow in one.flows]
-        found = [replace(one, amount=self._amount(one)) for one in found]
+        found = [replace(one, amount=self._amount(one), reason=self._fault(one)) for one in found]
         if most:
             found = self._lifted(found, flow, most, progress)
         flows = [one for one in self._before.flows if flow in {None, one.id}]
@@ -126,86 +133,73 @@ class Case:
                 progress(number / len(coming))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        limits = [self._elsewhere(each) for each in found[: len(limiting)]]
-        found = self._merged([*limits, *found[len(limiting) :]])
+        found = [*self._merged(found[: len(limiting)]), *found[len(limiting) :]]
         found.sort(key=lambda each: each[0], reverse=True)
         return [
-            *settled([one for _, one in found], {one.causes for _, one in limits}),
+            *settled([one for _, one in found], {one.causes for one in limiting}),
             *limiting[most:],
         ]
 
-    def _elsewhere(self, found: _Found) -> _Found:
-        """An I/O MMU that is no limit, because nothing helps there; instead the wire of its flow.
-
-        Packets that a full wire brings are in the I/O MMU one after the other.
-        """
-        one = found[1]
-        if one.steps or one.detail != TRANSLATION or len(one.flows) > 1:
-            return found
-        flow = self._before.flows[one.flows[0]]
-        wires = [share.cause.place for share in flow.shares if share.cause.place.kind == "wire"]
-        other = self._lift(made({wires[0]: [flow]})) if wires else found
-        return other if other[1].steps else found
-
     def _merged(self, found: Sequence[_Found]) -> list[_Found]:
         """Places at which the same change comes first are one: it is at none of them."""
-        groups: dict[tuple[Change, ...], list[_Found]] = {}
-        alone: list[_Found] = []
-        for each in found:
-            steps = each[1].steps
-            if steps and is_elsewhere(steps[0].changes):
-                groups.setdefault(steps[0].changes, []).append(each)
-            else:
-                alone.append(each)
+        groups: dict[object, list[_Found]] = {}
+        for number, each in enumerate(found):
+            key = each[1].steps[0].changes if is_elsewhere(each[1]) else number
+            groups.setdefault(key, []).append(each)
+        merged = []
         for same in groups.values():
             first, *others = sorted(same, key=lambda each: each[0], reverse=True)
-            if not others:
-                alone.append(first)
-                continue
-            flows = tuple(dict.fromkeys(flow for _, one in (first, *others) for flow in one.flows))
-            rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
-            one = replace(first[1], flows=flows, rates=rates, alone=None, steps=(), instead=())
-            alone.append(self._lift(one))
-        return alone
+            if others:
+                all_flows = (flow for _, one in (first, *others) for flow in one.flows)
+                flows = tuple(dict.fromkeys(all_flows))
+                rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
+                one = replace(first[1], flows=flows, rates=rates, steps=(), instead=())
+                first = self._lift(one)
+            merged.append(first)
+        return merged
 
     def _others(self, flow: str | None) -> Iterator[Bottleneck]:
         """The places at which flows wait for a good part of the time, but that limit none."""
         limits = {cause for one in self._before.bottlenecks for cause in one.causes}
-        groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
-        for one in self._before.flows:
-            for place in dict.fromkeys(share.cause.place for share in one.shares):
-                if place not in limits and one.share_at(place) >= _LEAST_SHARE:
-                    form = (place.kind, without_numbers(place.where), place.direction, place.detail)
-                    groups.setdefault(form, {}).setdefault(place, []).append(one)
-        for places in groups.values():
-            found = made(places)
-            if (
-                found.kind != "other"
-                and flow in {None, *found.flows}
-                and not self._is_natural(found)
-            ):
+        waiting = (
+            (place, one)
+            for one in self._before.flows
+            for place in dict.fromkeys(share.cause.place for share in one.shares)
+            if place not in limits and one.share_at(place) >= _LEAST_SHARE
+        )
+        for found in places(waiting):
+            is_known = found.kind != "other" and not self._is_natural(found)
+            if is_known and flow in {None, *found.flows}:
                 yield replace(found, amount=self._amount(found))
 
     def _is_natural(self, one: Bottleneck) -> bool:
         return is_natural(one, self._ends, self._slow)
+
+    def _fault(self, one: Bottleneck) -> str | None:
+        """What is wrong with packets, as far as it is known without a run."""
+        known = (lift.reason for lift in faults(self._present, one) if lift.reason is not None)
+        return next(known, None)
 
     def _amount(self, one: Bottleneck) -> Value:
         """How much there is of what limits flows, by the key that lifts the limit."""
         if one.kind not in _AMOUNTS:
             return None
         found = of_limit(self._present, one)
+        counts = [before for lift in found for before in lift.before if isinstance(before, int)]
+        if one.kind in {"tags", "outstanding"} and counts:
+            return min(counts)
         before = set(found[0].before) if found else set()
         return before.pop() if len(before) == 1 else None
 
     def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
         """A bottleneck with its steps, and what they are worth, in bytes a second."""
-        one = replace(one, alone=self._alone(one))
+        one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
         refused: list[str] = []
         lifts = [each for each in liftings(self._present, one) if each.values]
         for lift in lifts:
             try:
-                found.append(self._further(one, self._tried(one, lift)))
+                found += self._further(one, self._tried(one, lift))
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
         useful = [each for each in found if each.gain > 0 and gains(each.what_if.rates, one.rates)]
@@ -219,9 +213,12 @@ class Case:
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
         first = first_of(useful, lifts)
         instead = [each for each in useful if each is not first]
-        steps = self._steps(one, first, sorted(instead, key=cost(lifts)))
+        more = sorted(instead, key=cost(lifts))
+        more.sort(key=lambda each: each.lifting.table != first.lifting.table)
+        steps = self._steps(one, first, more)
         lifted = replace(
             one,
+            reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
             instead=tuple(each.what_if for each in instead),
             not_lifted=tuple(refused),
@@ -237,10 +234,12 @@ class Case:
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
             return (1 if one.kind == "wire" and not is_own else -1), 0.0
-        if is_own and (best.lifting.is_part or is_upgrade(best.lifting)):
+        lift = best.lifting
+        if is_own and (lift.is_part or is_upgrade(lift)):
             return 0, best.gain
-        is_slot = is_natural(one, self._ends, ())
-        return 2, best.gain * (0.5 if best.lifting.is_part or is_slot else 1.0)
+        if is_natural(one, self._ends, ()) and lift.reason is None:
+            return 1, best.gain
+        return 2, best.gain * (_MENDS if lift.reason else 0.5 if lift.is_part else 1.0)
 
     def _tried(
         self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: Tried | None = None
@@ -253,7 +252,8 @@ class Case:
         changes = {change.key: change for change in earlier.what_if.changes} if earlier else {}
         for key, before, value in zip(lift.keys, lift.before, lift.values[step], strict=True):
             source = changes[key].source if key in changes else before
-            changes[key] = Change(key, source, value)
+            if value != source:
+                changes[key] = Change(key, source, value)
         settings = {change.key: change.value for change in changes.values()}
         after = self._run(settings)
         flows = [after.flows[flow] for flow in one.flows]
@@ -261,37 +261,81 @@ class Case:
             changes=tuple(changes.values()),
             rates=Rates.of(flow.bytes_per_second for flow in flows),
             next=next_limits(flow.limit for flow in flows),
+            losses=tuple(self._losses(one, after)),
         )
-        return Tried(lift, step, what_if, _total(after) - _total(self._before))
+        gain = _total(after) - _total(self._before)
+        if lift.reason is not None:  # what it takes from others was theirs because of the fault
+            gain = what_if.rates.total - one.rates.total
+        return Tried(lift, step, what_if, gain)
 
-    def _further(self, one: Bottleneck, tried: Tried) -> Tried:
-        """A faster link, and with it the links behind it that are just as slow."""
-        while (
-            tried.next is not None
-            and tried.next.kind == one.kind == "wire"
-            and tried.next not in one.causes
-            and not gains(tried.what_if.rates, one.rates)
-            and len(tried.lifting.keys) < _MOST_LINKS
-        ):
-            lift = tried.lifting
-            name, value = lift.keys[0].rpartition(".")[2], lift.values[0][0]
-            more = f"{self._present.table_of_link(tried.next.where)}.{name}"
-            if name not in {"generation", "lanes"} or more in lift.keys:
+    def _losses(self, one: Bottleneck, after: Explanation) -> Iterator[Loss]:
+        """The flows of other places that a change makes slower."""
+        for flow in self._before.flows:
+            before, now = flow.bytes_per_second or 0.0, after.flows[flow.id].bytes_per_second or 0.0
+            if flow.id not in one.flows and now < (1 - ALIKE) * before:
+                yield Loss(flow.id, before, now)
+
+    def _further(self, one: Bottleneck, tried: Tried) -> list[Tried]:
+        """A change, and where another place then limits as much, the change that lifts both."""
+        found = [tried]
+        for _ in range(_MOST_BEHIND):
+            both = self._behind(one, tried)
+            if both is None:
                 break
-            before = self._present.before(tried.next, more)
-            keys = (*lift.keys, more)
-            values = ((*lift.values[0], value),)
-            both = Lifting(keys, (*lift.before, before), values, lift.is_part)
-            tried = self._tried(one, both)
-        return tried
+            try:
+                tried = self._tried(one, both)
+            except ScenarioError:
+                break
+            if gains(tried.what_if.rates, found[-1].what_if.rates):
+                found.append(tried)
+        return [each for each in found if gains(each.what_if.rates, one.rates)] or [tried]
+
+    def _behind(self, one: Bottleneck, tried: Tried) -> Lifting | None:
+        """What a run has changed, and what lifts the limit that is behind it."""
+        lift, after = tried.lifting, tried.what_if.next
+        limits = [cause for each in self._before.bottlenecks for cause in each.causes]
+        is_limit = one.causes[0] in limits
+        if not is_limit or lift.is_setting or not after or after[0] in one.causes:
+            return None
+        first = after[0]
+        is_in_row = one.kind == first.kind == "wire"
+        if not is_in_row and self._is_natural(one):
+            return None
+        if gains(tried.what_if.rates, one.rates, *[_MUCH] * (not is_in_row)):
+            return None
+        where = tuple(place.where for place in after if replace(place, where=first.where) == first)
+        behind = replace(one, **asdict(first) | {"where": where})
+        if one.kind != "wire" and is_natural(behind, self._ends, ()):
+            return None
+        options = [
+            each
+            for each in of_limit(self._present, behind)
+            if each.values and not set(each.keys) & set(lift.keys)
+        ]
+        name = lift.keys[0].rpartition(".")[2]
+        if is_in_row and name in {"generation", "lanes"}:
+            options = [
+                replace(each, values=((lift.values[0][0],) * len(each.keys),))
+                for each in options
+                if {key.rpartition(".")[2] for key in each.keys} == {name}
+            ]
+        if not options:
+            return None
+        more = options[0]
+        return replace(
+            lift,
+            keys=(*lift.keys, *more.keys),
+            before=(*lift.before, *more.before),
+            values=((*lift.values[0], *more.values[0]),),
+            is_part=lift.is_part or more.is_part,
+        )
 
     def _steps(self, one: Bottleneck, first: Tried, others: Sequence[Tried]) -> list[Tried]:
         """The first change, and more of it and of others until the limit is at another place."""
         steps = [first]
         left = [*others]
-        most = (
-            1 if self._is_natural(one) else 2 if set(one.where) & set(self._slow) else _MOST_STEPS
-        )
+        is_own_wire = one.kind == "wire" and self._is_natural(one)
+        most = 1 if is_own_wire else 2 if set(one.where) & set(self._slow) else _MOST_STEPS
         while steps[-1].next in one.causes and len(steps) < most:
             last = steps[-1]
             if one.is_as_alone(last.what_if):

@@ -73,12 +73,17 @@ def value_of(one: Input) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the simulator: the name of its default, its key, default and source."""
+    """A parameter of the simulator: the name of its default, its key, default, source and range.
+
+    The range is of a default that has no document: the least and the greatest value that real
+    machines have, where something is known of them.
+    """
 
     name: str
     key: str
     default: str
     source: str
+    range: tuple[str, ...]
 
 
 @cache
@@ -103,7 +108,7 @@ def parameters() -> dict[str, dict[str, Parameter]]:
         sections, model = one["sections"], one["model"]
         shared = "*" if "hosts" in sections and len(sections) > 1 else sections[0]
         name = DEFAULT + ".".join(filter(None, (shared, model, one["key"])))
-        entry = Parameter(name, one["key"], one["default"], one["source"])
+        entry = Parameter(name, one["key"], one["default"], one["source"], tuple(one["range"]))
         for section in sections:
             kind = f"{section}.{model}" if model else section
             found.setdefault(kind, {})[one["key"]] = entry
@@ -140,6 +145,15 @@ def source_of(name: str) -> str:
             if one.name == name:
                 return one.source
     return ""
+
+
+def range_of(name: str) -> list[object]:
+    """The ends of the range that the catalogue states for a default, if it states one."""
+    for entries in parameters().values():
+        for one in entries.values():
+            if one.name == name:
+                return [read_value(end) for end in one.range]
+    return []
 
 
 def used(scenario: Scenario) -> Iterator[Use]:

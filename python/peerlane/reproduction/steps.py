@@ -49,6 +49,31 @@ def steps(key: str, value: object) -> list[Step]:
     return [*(Step(value * (1 + share), share) for share in (STEP, -STEP)), *whole]
 
 
+def ends(key: str, value: object) -> list[Any]:
+    """Half and twice a number: the range of what has no stated one; none for what is no number.
+
+    Args:
+        key: The name of the setting.
+        value: Its value, as TOML has it.
+    """
+    if isinstance(value, str):
+        return _ends_of_quantity(value)
+    if isinstance(value, int) and value and not isinstance(value, bool):
+        return [one for one in (max(value // 2, 1), 2 * value) if one != value]
+    if isinstance(value, float) and value:
+        return [value / 2, value * 2]
+    return [1] if value == 0 and COUNTED.search(key) else []
+
+
+def _ends_of_quantity(value: str) -> list[Any]:
+    found = Quantity.read(value)
+    if found is None or not found.number or not found.unit:
+        return []
+    if found.unit.endswith("B"):
+        return [f"{math.ceil(found.amount * factor)} B" for factor in (Fraction(1, 2), 2)]
+    return [f"{float(found.number) * factor:.9g} {found.unit}" for factor in (0.5, 2.0)]
+
+
 def _of_quantity(value: str) -> list[Step]:
     found = Quantity.read(value)
     if found is None or not found.number or not found.unit:

@@ -32,6 +32,10 @@ FULL = 0.9
 ALIKE = 0.05
 """Rates that differ by a smaller share are written as one."""
 
+_SPACE = "little space for completions"
+_FEW = {"commands": "few commands outstanding"}
+"""Words for what may be outstanding, by the detail of the limit."""
+
 _MOST_NAMES = 3
 """Names that a sentence has."""
 
@@ -91,16 +95,37 @@ class Change(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class Loss(Document):
+    """A flow of another place that changes make slower: its rates in bytes a second."""
+
+    flow: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIf(Document):
     """Keys that are set otherwise, and what a run with them measured.
 
     `rates` are of the flows of the bottleneck. `next` is what then limits them, the limit of most
-    flows first; it is empty if the flows were too short to be seen.
+    flows first; it is empty if the flows were too short to be seen. `losses` are flows of other
+    places that become slower by 5 % or more.
     """
 
     changes: tuple[Change, ...]
     rates: Rates
     next: tuple[Cause, ...]
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def lost(self) -> str:
+        """The flows of other places that lose, in words; nothing if there are none."""
+        shown = [
+            f"{one.flow} falls from {_gigabytes(one.before)} to {_gigabytes(one.after)} GB/s"
+            for one in self.losses[:_MOST_KEYS]
+        ]
+        more = len(self.losses) - len(shown)
+        return "; ".join([*shown, *[f"{more} more lose"] * bool(more)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +133,8 @@ class Bottleneck(Document):
     """A place where flows wait, or several places that are alike, such as the links of devices.
 
     `flows` are the ids of the flows that wait there, on average for the `share` of their time, and
-    `amount` is how much there is of what they wait for, such as tags, where a key says so. Each of
+    `amount` is how much there is of what they wait for, such as tags, where a key says so. The
+    `reason` is what is wrong on their way, such as bit errors, if mending it comes first. Each of
     the `steps` keeps the changes of the steps before it, until the limit is at another place; they
     begin with the change that helps most, of those that need no other part. `instead` are other
     changes, each by itself. `alone`, without changes, has flows that were run without all others. A
@@ -123,6 +149,7 @@ class Bottleneck(Document):
     share: float
     rates: Rates
     amount: Value = None
+    reason: str | None = None
     steps: tuple[WhatIf, ...] = ()
     instead: tuple[WhatIf, ...] = ()
     alone: WhatIf | None = None
@@ -175,6 +202,8 @@ class Bottleneck(Document):
         if not found:
             return "too short to see the next limit"
         here = [cause for cause in found if cause in self.causes]
+        if found[0] in self.causes and what_if is self.alone:
+            return _state(here)
         if found[0] in self.causes:
             return re.sub(r" (is|are|has|have|keeps?) ", r" \1 still ", _state(here), count=1)
         wires = [cause for cause in found if cause.kind == "wire"]
@@ -195,12 +224,9 @@ class Bottleneck(Document):
     @property
     def state(self) -> str:
         """What is the matter there, in words."""
-        errors = [one for step in self.steps[:1] for one in step.changes if _is_of_errors(one)]
         is_one = len(self.where) == 1
-        if errors:
-            links = [f"`{split_path(one.key)[-2]}`" for one in errors]
-            has = "has" if len(links) == 1 else "have"
-            return f"{joined(links)} {has} bit errors ({errors[0].source})"
+        if self.reason is not None:
+            return self.reason
         if self.kind == "wire" and self.detail:
             return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
         if self.kind == "wire" and self.share < FULL:
@@ -217,7 +243,8 @@ class Bottleneck(Document):
         else:
             is_there = step.next[0] in self.causes and not self.is_as_alone(step)
             link = ", and " if is_there else "; then "
-        return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}."
+        lost = f"; {step.lost}" if step.losses else ""
+        return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}{lost}."
 
 
 def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
@@ -231,12 +258,16 @@ def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
     for step in one.steps:
         new = [change for change in step.changes if change not in before]
         way = f"{'and ' * bool(before)}{_keys(new)}"
-        yield way, step.rates.total, step.rates.each, one.then(step)
+        yield way, step.rates.total, step.rates.each, _end(one, step)
         before = step.changes
     for other in one.instead:
-        yield f"or {_keys(other.changes)}", other.rates.total, other.rates.each, one.then(other)
+        yield f"or {_keys(other.changes)}", other.rates.total, other.rates.each, _end(one, other)
     if one.alone is not None:
         yield "each alone", None, one.alone.rates.each, one.then(one.alone)
+
+
+def _end(one: Bottleneck, what_if: WhatIf) -> str:
+    return "; ".join(filter(None, (one.then(what_if), what_if.lost)))
 
 
 def _keys(changes: Sequence[Change]) -> str:
@@ -293,7 +324,7 @@ def _state(causes: Sequence[Cause], amount: Value = None) -> str:
         "wire": f"{names} {is_} full",
         "credit": f"credit of {detail or 'packets'}{much} on {names} {limit}",
         "tags": f"{names} {has} too few tags{much}",
-        "outstanding": f"{names} {has} too little space for completions{much}",
+        "outstanding": f"{names} {has} too {_FEW.get(detail or '', _SPACE)}{much}",
         "replay-buffer": f"the replay buffer{much} of the sender on {names} {limit}",
         "datapath": f"the datapath or the pace of {names} {limit}",
         "memory": f"{detail or 'the memory'} of {names} {limit}",

@@ -19,10 +19,11 @@ from peerlane.results.document import Document, encode
 from peerlane.results.waits import Cause, Share, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
+
 
 _LOST = 0.02
 """Share of the time from which on a link that is down, or trains again, is worth a word."""
@@ -125,7 +126,7 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows, the one first at which most of them wait for longest.
+    """The places that limit some flows, the one first at which most of the data waits.
 
     Places that are alike but for numbers are one. The wire of a device's own link comes last: a
     device cannot do more. Before it come slow links of devices, which may have these on purpose.
@@ -136,24 +137,30 @@ def bottlenecks(
         slow: Links of devices that are slower than they need be.
     """
     slow = set(slow)
-    groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
-    for flow in flows:
-        if flow.limit is not None:
-            place = flow.limit.place
-            form = (place.kind, without_numbers(place.where), place.direction, place.detail)
-            groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
-    found = [made(places) for places in groups.values()]
+    found = places(((one.limit.place, one) for one in flows if one.limit is not None), slow)
     return sorted(
         found,
         key=lambda one: (
             is_natural(one, ends, slow),
+            not (one.kind == "wire" and one.detail),
             bool(slow.intersection(one.where)),
-            -one.share * len(one.flows),
+            -one.share * one.rates.total,
         ),
     )
 
 
-def made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
+def places(
+    waiting: Iterable[tuple[Cause, FlowExplanation]], slow: Container[str] = ()
+) -> list[Bottleneck]:
+    """The places at which flows wait; places that are alike, and just as slow, are one."""
+    groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
+    for place, flow in waiting:
+        form = (place.kind, without_numbers(place.where), place.direction, place.detail)
+        groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
+    return [_made(alike) for alike in groups.values()]
+
+
+def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
     """The bottleneck of flows that wait at places that are alike."""
     waiting = [(place, flow) for place, flows in places.items() for flow in flows]
     first, _ = waiting[0]

@@ -36,6 +36,8 @@ FORMS = {
     "fabric": Form("peerlane show", "peerlane.fabric.tree:Tree"),
     "video": Form("peerlane plan video", "peerlane.planning.video:Uses"),
     "comparison": Form("peerlane compare", "peerlane.varying.comparison:Comparison"),
+    "measured": Form("peerlane compare --measured", "peerlane.measured.beside:Beside"),
+    "calibration": Form("peerlane calibrate", "peerlane.calibrating.calibration:Calibration"),
     "shapes": Form(
         "peerlane bench shapes", "peerlane.benchmark.shapes.baseline:Shapes", option="--save"
     ),

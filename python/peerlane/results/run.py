@@ -24,7 +24,7 @@ from peerlane.results.sharing import (
     TransactionResult,
     UnsnoopedLine,
 )
-from peerlane.results.waits import FlowWaits
+from peerlane.results.waits import FlowWaits, Used
 from peerlane.results.workload import LISTS, Column, WorkloadResult, counts
 
 if TYPE_CHECKING:
@@ -363,14 +363,10 @@ class RunResult(Document):
                 "nobody watched what the flows of this run waited for; call"
                 " Simulation.watch_waits() before it, or Fabric.run(watch_waits=True)"
             )
+        used = Used.of(self.links, list(self.flows))
         flows = [
-            FlowExplanation(
-                id=one.id,
-                bytes_per_second=self.flows[one.id].bytes_per_second,
-                limit=one.limit,
-                shares=one.shares,
-            )
-            for one in self.waits
+            FlowExplanation(one.id, self.flows[one.id].bytes_per_second, one.limit, one.shares)
+            for one in (waits.judged(used) for waits in self.waits)
         ]
         ends = {flow.id: (flow.source, flow.target) for flow in self.flows}
         places = Collection(bottlenecks(flows, ends, slow), key="where")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from peerlane.formats import percent
 from peerlane.results.document import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from peerlane.results.flows import FlowResult, LinkResult
 
 Kind = Literal[
     "wire",
@@ -77,6 +80,93 @@ class FlowWaits(Document):
     id: str
     limit: Cause | None
     shares: tuple[Share, ...]
+
+    def judged(self, used: Used) -> FlowWaits:
+        """The waits without those that a full wire hides, and with what a link loses by errors.
+
+        Behind a full wire of its way a flow waits for no buffer and no memory: there would be no
+        faster way to them. Of several full wires that of its own device is the limit, because the
+        flow would be as fast alone.
+        """
+        limit = self.limit
+        if limit is None or limit.kind not in _HIDDEN:
+            return self
+        here = limit.where, limit.direction or ""
+        wires = [
+            (share.where, share.direction or "")
+            for share in self.shares
+            if share.cause.place.kind == "wire"
+        ]
+        ways = (*used.own.get(self.id, ()), here, *wires)
+        found = next((way for way in ways if way in used.full), here)
+        detail = used.lost.get(found)
+        there = Cause("wire", *found, None)
+        if not detail and (there == limit.place or found not in used.full):
+            return self
+        at_wire = (share.cause for share in self.shares if share.cause.place == there)
+        cause = replace(there, detail=detail) if detail else next(at_wire, there)
+        times: dict[Cause, float] = {}
+        for share in self.shares:
+            is_there = share.cause.place == limit.place or (detail and share.cause == there)
+            is_down = share.kind == "wire" and share.detail is not None
+            now = cause if is_there and not is_down else share.cause
+            times[now] = times.get(now, 0.0) + share.share
+        longest = sorted(times.items(), key=lambda one: -one[1])
+        shares = (
+            Share(one.kind, one.where, one.direction, one.detail, time) for one, time in longest
+        )
+        return FlowWaits(self.id, cause, tuple(shares))
+
+
+_HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}
+"""Limits that may be hidden by a full wire."""
+
+_FULL = 0.98
+"""Share of the time of a link from which on nothing else limits its packets."""
+
+_LOST = 0.05
+"""Share of the bytes of a link that is worth a word if errors take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How the links of a run were used: those that were full, and those that sent packets again.
+
+    `own` has the wires of the devices at the ends of each flow that its data takes.
+    """
+
+    full: frozenset[tuple[str, str]]
+    lost: Mapping[tuple[str, str], str]
+    own: Mapping[str, Sequence[tuple[str, str]]]
+
+    @classmethod
+    def of(cls, links: Iterable[LinkResult], flows: Sequence[FlowResult]) -> Used:
+        """The use of links in a run, and the wires of flows."""
+        full: set[tuple[str, str]] = set()
+        lost: dict[tuple[str, str], str] = {}
+        wires: dict[str, list[tuple[str, str]]] = {}
+        names = {end for flow in flows for end in (flow.source, flow.target)}
+        for link in links:
+            wire = link.id, link.direction
+            sent = link.payload_bytes + link.overhead_bytes
+            if link.utilisation >= _FULL:
+                full.add(wire)
+            if sent and link.replayed_bytes >= _LOST * sent:
+                lost[wire] = f"{percent(link.replayed_bytes / sent)} of its bytes are sent again"
+            ends = [name for name in names if link.id.endswith(f"-{name}")]
+            if ends:
+                wires.setdefault(max(ends, key=len), []).append(wire)
+        own = {
+            flow.id: [
+                wire
+                for end, way in ((flow.source, "up"), (flow.target, "down"))
+                for wire in wires.get(end, ())
+                if flow.direction not in {"write", "read"}
+                or (wire[1] == way) == (flow.direction == "write")
+            ]
+            for flow in flows
+        }
+        return cls(frozenset(full), lost, own)
 
 
 def told(cause: Cause) -> str:

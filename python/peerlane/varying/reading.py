@@ -40,10 +40,22 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
     """
     found = Path(path)
     if found.suffix in TABLES:
-        rows = _csv(found) if found.suffix == ".csv" else _parquet(found)
-        return plot_rows(rows, x, y, keys=_keys(rows), title=found.stem)
+        rows = rows_of(found)
+        return plot_rows(rows, x, y, keys=keys_of(rows), title=found.stem)
     document = document_of(text_of(found), str(path), "result", "points", "sweep")
     return plot_document(document, x, y)
+
+
+def rows_of(path: str | PathLike[str]) -> list[dict[str, Any]]:
+    """The rows of a table of a sweep, .csv or .parquet.
+
+    Raises:
+        FileError: It is none.
+        MissingPackageError: The file is Parquet, and pandas is not installed.
+        OSError: It cannot be read.
+    """
+    found = Path(path)
+    return _csv(found) if found.suffix == ".csv" else _parquet(found)
 
 
 def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) -> Figure:
@@ -74,7 +86,7 @@ def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
     return ["latency_ns.mean"] if not keys and rows and "latency_ns.mean" in rows[0] else []
 
 
-def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def keys_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns of a table that are keys of scenarios, and no values of results."""
     if not rows:
         return []

@@ -120,7 +120,7 @@ impl Endpoint {
 
     /// Applies the registers of the function at `place` to a requester.
     pub fn configure_requester_of(&self, place: FunctionPlace, requester: &mut Requester) {
-        let sizes = (self.max_payload(), self.max_read_request());
+        let sizes = (self.write_payload(), self.max_read_request());
         let (requests, may) = (
             self.requests_allowed_at(place),
             self.is_bus_master_at(place),

@@ -39,7 +39,7 @@ pub trait Behaviour: Model + Sized + 'static {
     }
 
     /// The reason why the engine makes no request, for a time at which it waits for none.
-    fn engine(&self) -> Why {
+    fn engine(&self, _now: Time) -> Why {
         Why::Software
     }
 }
@@ -79,7 +79,7 @@ impl<M: Behaviour> Leaf for Foreign<M> {
         let of_model = || {
             let model = self.model.as_ref()?;
             let model = model.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(model.engine()).filter(|engine| *engine != Why::Software)
+            Some(model.engine(now)).filter(|engine| *engine != Why::Software)
         };
         match self.core.requests.engine(now) {
             Why::Tags => Why::Tags,

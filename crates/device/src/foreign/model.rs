@@ -53,6 +53,7 @@ impl ForeignModel {
                 help: kept(&one.help),
                 source: kept(&one.source),
                 lifts: lift(kind(&one.default)),
+                range: &[],
             })
             .collect();
         let keys: Vec<&'static str> = declarations.iter().map(|one| one.key).collect();

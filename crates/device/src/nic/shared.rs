@@ -238,7 +238,7 @@ impl<'c> Context<'c> {
         let to = (
             self.shared.requester(owner),
             address,
-            self.shared.endpoint.max_payload(),
+            self.shared.endpoint.write_payload(),
         );
         let due = self.after(self.shared.parameters.event_cycles);
         let class = class(self.shared.parameters.descriptor_traffic_class);
@@ -257,7 +257,7 @@ impl<'c> Context<'c> {
         let to = (
             self.shared.requester(owner),
             address,
-            self.shared.endpoint.max_payload(),
+            self.shared.endpoint.write_payload(),
         );
         let now = self.fx.now();
         let content = &self.fx.store()[frame.packet];

@@ -290,7 +290,7 @@ impl<P, W> Lane<P, W> {
                 sent,
             } => {
                 let (from, left) = (*address + *sent, *len - *sent);
-                let part = MemoryRequest::first_len(from, left, endpoint.max_payload());
+                let part = MemoryRequest::first_len(from, left, endpoint.write_payload());
                 let write = Header::memory_write(endpoint.id_of(place), from, part)
                     .expect("a write request stays within its page and the largest payload");
                 let header = Header {

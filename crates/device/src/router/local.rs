@@ -433,7 +433,7 @@ impl Router {
             return lose(packet, Refusal::UnsupportedRequest, fx);
         };
         let first = target + self.local.window.within(request.first_byte());
-        let (own, largest) = (self.endpoint.id(), self.endpoint.max_payload());
+        let (own, largest) = (self.endpoint.id(), self.endpoint.write_payload());
         let (bytes, stamp) = (written(content, &request).to_vec(), content.stamp);
         let number = content.number();
         let tlps = writes(&bytes, stamp, (own, first), largest, fx.store());

@@ -166,8 +166,8 @@ impl SgDma {
         let address = self.registers.long(base + offset::ADDRESS);
         let length = self.registers.long(base + offset::LENGTH);
         let payload = match self.registers.word(base + offset::PAYLOAD) & !3 {
-            0 => self.endpoint.max_payload(),
-            wanted => wanted.min(self.endpoint.max_payload()),
+            0 => self.endpoint.write_payload(),
+            wanted => wanted.min(self.endpoint.write_payload()),
         };
         let class = self.registers.class(unit);
         let list = match u32::try_from(length) {

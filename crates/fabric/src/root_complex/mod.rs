@@ -46,7 +46,7 @@ pub use cpu::Cpu;
 pub use interrupt::INTERRUPTS;
 pub use memory::Ram;
 pub use parameters::{PeerToPeer, RootComplexParameters};
-pub use profiles::{builtin_host, host_profiles};
+pub use profiles::host_profiles;
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,

@@ -23,7 +23,7 @@ kernel::parameters! {
         memory_address_bits: u32 = 32, among [32, 64], from "our choice: 12-byte headers";
         /// Time from the last bit of a packet at a root port to the memory controller, and from the memory controller to a root
         /// port.
-        latency: Span = Span::from_ns(100), from "our choice: half of the rest of common round trips";
+        latency: Span = Span::from_ns(100), ranges ["50 ns", "250 ns"], from "our choice: half of the rest of common round trips";
         /// Part of the latency in the PHY and the pipeline of a root port; a packet holds its receive buffer during the rest. DLLPs
         /// pass the port, too. None in a coherent host: the latencies of its home agent begin and end at the pins.
         port_latency: Option<Span> = None, from "our choice: half of the latency";
@@ -31,7 +31,7 @@ kernel::parameters! {
         port_clock: Frequency = Frequency(1_000_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "our choice: common for server processors";
         /// Bytes that the datapath of a root port transfers each cycle; "0 B" for no limit. A packet holds its receive buffer until
         /// its last beat has passed.
-        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" to ["0 B"], from "our choice: the link is the limit";
+        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath of a root port between two packets.
         port_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Rate at which the memory system of each socket takes payloads of writes from root ports.
@@ -46,7 +46,7 @@ kernel::parameters! {
         /// again.
         ownership_time: Option<Span> = None, within None..=Some(Span::from_us(1_000)), from "our choice: the way from the receive buffer of a root port to the memory controller and back";
         /// Latency of a read in the memory, after its lines are served.
-        memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
+        memory_read_latency: Span = Span::from_ns(80), ranges ["60 ns", "130 ns"], from "common for DDR3 and DDR4";
         /// Largest random addition to the latency of a read, uniformly distributed.
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
         /// Bandwidth of each socket's memory, reads and writes together.
@@ -61,8 +61,8 @@ kernel::parameters! {
         /// Largest payload of a completion, if the max payload size allows it.
         largest_completion: Bytes = Bytes(4096), within Bytes(64)..=Bytes(4096), from "our choice: the max payload size decides";
         /// Time from the last bit of a packet at a root port to its first bit at another root port.
-        peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
-        /// Rate of packets between root ports, with their headers, all together.
+        peer_latency: Span = Span::from_ns(200), ranges ["100 ns", "500 ns"], from "our choice: twice the latency to the memory controller";
+        /// Rate of packets from one root port to another, with their headers; each pair of ports has it in each direction.
         peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: the links are the limit";
         /// Largest payload of a packet between root ports, if the max payload size of the port that it leaves by allows it. A larger memory
         /// write is split at addresses that are multiples of it, a larger completion at read completion boundaries; a packet holds its

@@ -1,7 +1,9 @@
-//! The path of packets from root port to root port: its latency and its rate, which all pairs of ports share, and the size at which
+//! The path of packets from root port to root port: its latency, its rate for each pair of ports in each direction, and the size at which
 //! it splits packets.
 
-use kernel::{Bandwidth, Span, Time};
+use std::collections::BTreeMap;
+
+use kernel::{Bandwidth, Port, Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Header, Kind};
 
@@ -13,8 +15,8 @@ pub(super) struct PeerPath {
     latency: Span,
     /// None for no limit.
     rate: Option<Bandwidth>,
-    /// The time at which the next packet may begin.
-    free: Time,
+    /// The time at which the next packet from one port to another may begin, if there is a rate.
+    free: BTreeMap<(Port, Port), Time>,
     /// The sizes at which a packet is split, if the max payload size of the egress port is not smaller.
     split: Split,
 }
@@ -33,7 +35,7 @@ impl PeerPath {
         PeerPath {
             latency: parameters.peer_latency,
             rate: parameters.peer_bandwidth,
-            free: Time::ZERO,
+            free: BTreeMap::new(),
             split: Split {
                 largest: parameters.largest_peer_payload.0 as usize,
                 boundary: parameters.read_completion_boundary.0 as usize,
@@ -41,19 +43,21 @@ impl PeerPath {
         }
     }
 
-    /// Passes a packet of `bytes` that may begin at `ready`; returns the time at which the other root port may send it.
-    pub(super) fn pass(&mut self, ready: Time, bytes: usize) -> Time {
-        let begun = ready.max(self.free);
-        if let Some(rate) = self.rate {
-            self.free = begun + rate.time_of(bytes as u64);
-        }
+    /// Passes a packet of `bytes` that goes this `way` and may begin at `ready`; returns the time at which the other root port may send it.
+    pub(super) fn pass(&mut self, way: (Port, Port), ready: Time, bytes: usize) -> Time {
+        let Some(rate) = self.rate else {
+            return ready + self.latency;
+        };
+        let free = self.free.entry(way).or_insert(Time::ZERO);
+        let begun = ready.max(*free);
+        *free = begun + rate.time_of(bytes as u64);
         begun + self.latency
     }
 
-    /// Whether the path has more work at `now` than a packet of `bytes`.
-    pub(super) fn is_late(&self, bytes: u64, now: Time) -> bool {
-        let rate = self.rate.as_ref();
-        rate.is_some_and(|rate| self.free > now + rate.time_of(bytes))
+    /// Whether the path has more work at `now` than a packet of `bytes` that goes this `way`.
+    pub(super) fn is_late(&self, way: (Port, Port), bytes: u64, now: Time) -> bool {
+        let limit = self.rate.as_ref().zip(self.free.get(&way));
+        limit.is_some_and(|(rate, free)| *free > now + rate.time_of(bytes))
     }
 
     /// Whether a packet with `header` is split before it leaves by a port with this max payload size.
@@ -66,6 +70,7 @@ impl PeerPath {
     /// the other root port may send it.
     pub(super) fn pass_parts(
         &mut self,
+        way: (Port, Port),
         whole: PacketId,
         max_payload: u32,
         ready: Time,
@@ -73,7 +78,7 @@ impl PeerPath {
     ) -> Vec<(PacketId, Time)> {
         let parts = self.split(max_payload).parts(whole, packets);
         packets.release(whole);
-        let pass = |part: PacketId| (part, self.pass(ready, packets[part].bytes().len()));
+        let pass = |part: PacketId| (part, self.pass(way, ready, packets[part].bytes().len()));
         parts.into_iter().map(pass).collect()
     }
 

@@ -2,30 +2,11 @@
 //!
 //! A document that says how a host behaves as a whole, such as a measured latency, makes no profile: its figures are results.
 
-use kernel::{Parameters, Value};
-use link::{PortParameters, Profile};
-
-use super::RootComplexParameters;
+use link::Profile;
 
 /// All built-in profiles of hosts.
 pub fn host_profiles() -> &'static [Profile] {
     PROFILES
-}
-
-/// Returns the parameters of the root ports and of the host in the built-in profile called `name`.
-pub fn builtin_host(name: &str) -> Option<(PortParameters, RootComplexParameters)> {
-    let profile = PROFILES.iter().find(|profile| profile.name == name)?;
-    let mut port = PortParameters::default();
-    let mut host = RootComplexParameters::default();
-    for (key, text, _) in profile.settings {
-        let value = Value::written(text);
-        let known = match port.set(key, &value) {
-            Ok(false) => host.set(key, &value),
-            known => known,
-        };
-        assert_eq!(known, Ok(true), "profile {name} sets {key}");
-    }
-    Some((port, host))
 }
 
 link::profiles! {
@@ -54,27 +35,24 @@ link::profiles! {
 
 #[cfg(test)]
 mod tests {
-    use kernel::Bytes;
+    use link::PortParameters;
 
     use super::*;
+    use crate::RootComplexParameters;
 
     #[test]
     fn every_profile_sets_only_what_a_root_port_or_a_host_has() {
         for profile in host_profiles() {
-            assert!(builtin_host(profile.name).is_some(), "{}", profile.name);
-            assert!(link::builtin(profile.name).is_none(), "{}", profile.name);
+            let mut port = PortParameters::default();
+            let mut host = RootComplexParameters::default();
+            profile.apply(&mut port);
+            profile.apply(&mut host);
+            assert_eq!(
+                profile.unknown(&[&port, &host]),
+                [""; 0],
+                "{}",
+                profile.name
+            );
         }
-        assert!(builtin_host("no such profile").is_none());
-    }
-
-    #[test]
-    fn a_profile_leaves_other_parameters_as_they_are() {
-        let (port, host) = builtin_host("ti-am64x").expect("a built-in profile");
-        let expected = RootComplexParameters {
-            tags: 8,
-            ..RootComplexParameters::default()
-        };
-        assert_eq!(host, expected);
-        assert_eq!(port.max_payload_supported, Bytes(128));
     }
 }

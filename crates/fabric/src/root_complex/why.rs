@@ -52,7 +52,8 @@ impl<C: Cpu> RootComplex<C> {
         {
             return Some(Why::Translation);
         }
-        if entry.is_some() && exit.is_some() && self.peers.is_late(bytes, now) {
+        let between = entry.zip(exit);
+        if between.is_some_and(|between| self.peers.is_late(between, bytes, now)) {
             return Some(Why::Datapath);
         }
         if let Some(sockets) = &self.sockets {

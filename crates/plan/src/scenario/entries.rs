@@ -29,6 +29,7 @@ pub fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
         help,
         source: FORM,
         lifts: None,
+        range: &[],
     };
     Row {
         sections: place.split(", ").map(str::to_owned).collect(),

@@ -28,6 +28,7 @@ pub use models::Models;
 pub use network::{Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Sides};
 pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
+pub use profile::profiles;
 pub use renames::{RENAMES, present_name};
 pub use slot::Slot;
 

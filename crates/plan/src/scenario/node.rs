@@ -15,7 +15,7 @@ use super::models::Models;
 use super::link::LinkParameters;
 use super::network::{Network, read_network};
 use super::node_parameters::NodeParameters;
-use super::profile::{Profile, Profiles};
+use super::profile::Profiles;
 use super::renames::replacement;
 use super::{FabricScenario, ScenarioError, Wrong};
 use ::scenario::{At, Item, Lines, Section, advice};
@@ -237,14 +237,7 @@ impl Surroundings<'_> {
         above: Option<At<String>>,
     ) -> Result<Node, ScenarioError> {
         named(item)?;
-        let Profile {
-            mut port,
-            host,
-            items,
-        } = self.profiles.take(&mut section)?;
-        if let NodeKind::Host(parameters, _) = &mut kind {
-            *parameters = host;
-        }
+        let profile = self.profiles.take(&mut section)?;
         let upstream = match (section.take("upstream"), above) {
             (Some(item), above) => Some(self.upstream(&item, above)?),
             (None, Some(to)) => Some(Upstream {
@@ -271,6 +264,7 @@ impl Surroundings<'_> {
             NodeKind::IoPort(_) => section.list("owners")?,
             _ => Vec::new(),
         };
+        let mut port = PortParameters::default();
         let mut settings = NodeParameters::default();
         let mut optical = OpticalParameters::default();
         let mut coherence = CoherenceParameters::default();
@@ -293,9 +287,7 @@ impl Surroundings<'_> {
                 sets.push(model.parameters_mut());
             }
         }
-        for item in &items {
-            item.set(&mut sets)?;
-        }
+        profile.apply(&mut sets)?;
         let lines = section.set(&mut sets)?;
         Ok(Node {
             name,

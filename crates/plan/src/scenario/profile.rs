@@ -22,12 +22,30 @@ const DEFAULT: &str = "generic";
 /// The parameters that a profile sets for a node.
 #[derive(Clone)]
 pub(super) struct Profile<'a> {
-    /// The port parameters of the built-in profile at the bottom.
-    pub(super) port: PortParameters,
-    /// The host parameters of the built-in profile at the bottom.
-    pub(super) host: RootComplexParameters,
+    /// The built-in profile at the bottom.
+    built_in: &'static link::Profile,
     /// The keys that the scenario's profiles set above the built-in one, the keys of the base first.
-    pub(super) items: Vec<Item<'a>>,
+    items: Vec<Item<'a>>,
+}
+
+impl Profile<'_> {
+    /// Sets what `sets` have of the profile's keys.
+    pub(super) fn apply(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
+        for parameters in &mut *sets {
+            self.built_in.apply(*parameters);
+        }
+        self.items.iter().try_for_each(|item| item.set(sets))
+    }
+}
+
+/// All built-in profiles.
+pub fn profiles() -> impl Iterator<Item = &'static link::Profile> {
+    let lists = [
+        link::profiles(),
+        fabric::host_profiles(),
+        device::profiles(),
+    ];
+    lists.into_iter().flatten()
 }
 
 /// The profiles that a scenario may name.
@@ -45,16 +63,9 @@ struct Waiting<'a> {
 impl<'a> Profiles<'a> {
     /// Reads the profiles under `[profiles]`, in any order, and adds them to the built-in ones.
     pub(super) fn read(root: &mut Section<'a>, models: &Models) -> Result<Self, ScenarioError> {
-        let of_ports = link::profiles().iter().filter_map(|profile| {
-            let port = link::builtin(profile.name)?;
-            Some((profile.name, (port, RootComplexParameters::default())))
-        });
-        let of_hosts = fabric::host_profiles()
-            .iter()
-            .filter_map(|profile| Some((profile.name, fabric::builtin_host(profile.name)?)));
-        let built_in = of_ports.chain(of_hosts).map(|(name, (port, host))| {
+        let built_in = profiles().map(|built_in| {
             let items = Vec::new();
-            (name.to_owned(), Profile { port, host, items })
+            (built_in.name.to_owned(), Profile { built_in, items })
         });
         let mut profiles = Self(built_in.collect());
         let mut waiting = profiles.announced(root)?;
@@ -157,4 +168,32 @@ fn known_to_some<'a>(
         sets.push(parameters);
     }
     section.known_to_some(&mut sets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_of_devices_sets_only_what_some_model_has() {
+        for profile in device::profiles() {
+            assert!(profile.settings.len() >= 3, "{}", profile.name);
+            let of_some_model = LEAVES.iter().any(|model| {
+                let mut port = PortParameters::default();
+                let mut core = EndpointParameters::default();
+                let mut own = (model.make)();
+                for one in [
+                    &mut port as &mut dyn Parameters,
+                    &mut core,
+                    own.parameters_mut(),
+                ] {
+                    profile.apply(one);
+                }
+                profile
+                    .unknown(&[&port, &core, own.parameters_mut()])
+                    .is_empty()
+            });
+            assert!(of_some_model, "{}", profile.name);
+        }
+    }
 }

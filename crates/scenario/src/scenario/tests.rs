@@ -13,6 +13,7 @@ fn declared(key: &'static str, default: &str, kind: Kind) -> Declaration {
         help: "",
         source: "",
         lifts: None,
+        range: &[],
     }
 }
 

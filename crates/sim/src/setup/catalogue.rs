@@ -12,7 +12,7 @@ use ::scenario::{Alternatives, Elsewhere, Form, Row, SectionForm, Shape};
 
 use super::expect;
 use crate::scenario::entries::{self, of_form};
-use crate::scenario::{LEAVES, Models, present_name};
+use crate::scenario::{LEAVES, Models, present_name, profiles};
 use crate::{incident, workload};
 
 /// The device models, profiles and parameters that exist.
@@ -55,11 +55,6 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
         profiles: profiles().map(profile).collect(),
         parameters,
     }
-}
-
-/// All built-in profiles.
-fn profiles() -> impl Iterator<Item = &'static link::Profile> {
-    link::profiles().iter().chain(fabric::host_profiles())
 }
 
 /// All sections of a scenario.

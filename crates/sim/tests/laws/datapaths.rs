@@ -68,3 +68,23 @@ fn the_beats_of_a_completion_are_part_of_the_latency_of_its_read() {
     // 76 bytes are 10 beats of 8 bytes.
     close(slow - free, 40.0, 1e-6);
 }
+
+#[test]
+fn the_engine_writes_packets_of_its_own_size_below_the_max_payload_size() {
+    let machine = |device: &str, payload: &str| {
+        format!(
+            "[links]\ngeneration = 3\nlanes = 8\n{HOST}max_payload_supported = \"{payload}\"\n[devices.a]\nupstream = \"h0\"\nmax_payload_supported = \"{payload}\"\n{device}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\nsize = \"512 KiB\"\n"
+        )
+    };
+    let packets = |device: &str| {
+        let result = run(&machine(device, "256 B")).all_intact();
+        result.link("h0-a", "up").tlps
+    };
+    for model in ["model = \"dma\"", "model = \"sg-dma\""] {
+        let own = format!("{model}\nwrite_payload = \"128 B\"");
+        assert_eq!(packets(&own), packets(model) + 512 * 4, "{model}");
+        // The max payload size stays the limit.
+        let larger = format!("{model}\nwrite_payload = \"512 B\"");
+        assert_eq!(packets(&larger), packets(model), "{model}");
+    }
+}

@@ -80,6 +80,25 @@ fn packets_from_port_to_port_have_a_rate_of_their_own() {
     close(rate, 1e9 * 256.0 / 268.0, 0.1);
 }
 
+/// Each pair of root ports has the rate in each direction.
+#[test]
+fn packets_from_port_to_port_do_not_share_the_rate_of_other_pairs_and_directions() {
+    let flow = |id: &str, from: &str, to: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nwindow = \"4 KiB\"\nrequest_size = \"256 B\"\nduration = \"140 us\"\n"
+        )
+    };
+    let device =
+        |id: &str| format!("[devices.{id}]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\n");
+    let text = "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\npeer_bandwidth = \"1 GB/s\"\n".to_owned()
+        + &["a", "b", "c"].map(device).concat()
+        + &[("ab", "a", "b"), ("ba", "b", "a"), ("ac", "a", "c")].map(|(id, from, to)| flow(id, from, to)).concat();
+    let result = run(&text).all_intact();
+    for id in ["ab", "ba", "ac"] {
+        close(steady(result.flow(id)), 1e9 * 256.0 / 268.0, 0.1);
+    }
+}
+
 /// Class, headers and data of each initial limit that the host announces at a link of 16 lanes.
 fn announced(host: &str) -> Vec<(String, u64, u64)> {
     let text = format!(

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _BAR = 20
 """Width of the bar of a share of 1."""
 
+_WHOLE = 0.95
+"""Share of the time of a flow beside which its other waits are not worth a word."""
+
 MOST_ALIKE = 4
 """Of flows that are alike the slowest is shown, where there are more."""
 
@@ -82,6 +85,8 @@ def _flows(flows: Sequence[FlowExplanation]) -> Iterator[RenderableType]:
             table.add_row(flow.id, gigabytes(flow.bytes_per_second), share, waits)
     yield table
     yield from lines
+    if any(flow.shares[0].share < _WHOLE for flow in flows if flow.shares):
+        yield Text("the share is that of the limit alone; --all has the other waits, too", "dim")
 
 
 def _others(shown: FlowExplanation, alike: Sequence[FlowExplanation]) -> Text:

@@ -52,10 +52,12 @@ impl<C: Cpu> RootComplex<C> {
         let sent = if self.ports.may_split() && self.peers.splits(header, max_payload) {
             let parts = self
                 .peers
-                .pass_parts(packet, max_payload, passed, fx.store());
+                .pass_parts(way, packet, max_payload, passed, fx.store());
             self.ports.forward(way, charge, &parts, fx)
         } else {
-            let ready = self.peers.pass(passed, fx.store()[packet].bytes().len());
+            let ready = self
+                .peers
+                .pass(way, passed, fx.store()[packet].bytes().len());
             self.ports.forward(way, charge, &[(packet, ready)], fx)
         };
         for sent in sent {

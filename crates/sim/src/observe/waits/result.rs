@@ -109,6 +109,7 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
         Why::ReplayBuffer => ("replay-buffer", None),
         Why::Tags => ("tags", None),
         Why::Outstanding => ("outstanding", None),
+        Why::Commands => ("outstanding", Some("commands".to_owned())),
         Why::Datapath => ("datapath", None),
         Why::Interval => (
             "datapath",

@@ -1,0 +1,99 @@
+"""The outcome of a calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
+from dataclasses import dataclass
+from typing import Any
+
+from peerlane.results.document import Document, encode
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Document):
+    """A measured point beside the simulated number with the fitted values.
+
+    `left_out_percent` is the error of the point for a fit without it, by the derivatives at the
+    fit; `None` where nothing but the point determines a key, and for points that are held back,
+    which no fit has.
+    """
+
+    number: int
+    metric: str
+    settings: Mapping[str, Any]
+    measured: float
+    simulated: float
+    error_percent: float
+    left_out_percent: float | None
+    held_back: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour(Document):
+    """Another value of a key, and the misfit with the other keys fitted anew.
+
+    `alike` is whether the noise of the points may be all that makes the misfit larger.
+    """
+
+    value: Value
+    misfit_percent: float
+    alike: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(Document):
+    """A key: its value before, and the fitted one; `None` if the key is refused.
+
+    `low` and `high` are the ends of the 95 % confidence interval. A whole number, and a choice,
+    has `neighbours` instead.
+    """
+
+    key: str
+    before: Value
+    value: Value
+    low: Value = None
+    high: Value = None
+    neighbours: tuple[Neighbour, ...] = ()
+    at_end: bool = False
+    """Whether the value is at the end of the range that was searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Document):
+    """Keys that the points do not determine, and why."""
+
+    keys: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration(Document):
+    """Keys of a scenario that were fitted to measured points.
+
+    `misfit_percent` is the root mean square of the relative errors of the points that were spent,
+    and `predicted_percent` of those that were held back; without any, of each point for a fit
+    without it. `noise_percent` is the noise of a point by which intervals are judged: what the fit
+    leaves over, divided by the points beyond the number of keys; it is assumed where there are
+    none.
+    """
+
+    name: str
+    values: tuple[Fitted, ...]
+    refused: tuple[Refusal, ...]
+    points: tuple[Judged, ...]
+    misfit_percent: float
+    predicted_percent: float | None
+    noise_percent: float
+    noise_is_assumed: bool
+    simulations: int
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """The fitted values by their keys, as `Fabric.override` and `--set` take them."""
+        return {one.key: one.value for one in self.values if one.value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """The calibration as the command line writes it."""
+        return encode(self)

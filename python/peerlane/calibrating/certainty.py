@@ -1,0 +1,156 @@
+"""How sure fitted values are, and which keys the points cannot tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from peerlane.calibrating.calibration import Refusal
+from peerlane.figures.intervals import student_t
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.calibrating.fit import Fit, Search
+
+ASSUMED = 0.01
+"""The noise of a point where there are no more points than keys."""
+_LEAST_NOISE = 1e-4
+"""No noise is smaller: simulated numbers are rounded."""
+_MOVES = 0.005
+"""A key moves a point that changes by this share over the range of the key."""
+_APART = 0.03
+"""The least singular value, with columns of length 1, above which keys are distinguished."""
+_SAME = 0.01
+"""Fits whose costs differ by less than this share of the squared noise are the same."""
+_TAKES_PART = 0.3
+_DIFFERS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """The noise of the points, and for each number the half width of its 95 % interval."""
+
+    noise: float
+    is_assumed: bool
+    half_widths: tuple[float | None, ...]
+    refusals: tuple[Refusal, ...]
+    left_out: tuple[float | None, ...]
+    """The residual of each point for a fit without it."""
+    enough: float
+    """The cost from which on a fit is worse than the best one for more than noise."""
+
+    def is_alike(self, fit: Fit) -> bool:
+        """Whether a fit may be worse than the best one by noise alone."""
+        return fit.cost < self.enough
+
+
+def certainty(
+    search: Search, best: Fit, others: Sequence[Fit], around: Sequence[tuple[int, Fit]]
+) -> Certainty:
+    """Judges a fit by the derivatives there.
+
+    Args:
+        search: The keys.
+        best: The fit.
+        others: The best fits of other choices.
+        around: The fits with one whole number beside that of the best fit, by the place of its key.
+    """
+    slopes = search.slopes(best)
+    freedom = len(best.residuals) - len(search.numeric) - len(search.chosen)
+    noise = max(sqrt(best.cost / freedom), _LEAST_NOISE) if freedom > 0 else ASSUMED
+    t = student_t(freedom) if freedom > 0 else 2.0
+    refusals, moving = [], []
+    lengths = np.linalg.norm(slopes, axis=0)
+    for place, (key, reach) in enumerate(zip(search.numeric, search.reach(best), strict=True)):
+        if reach < _MOVES:
+            refusals.append(_still(key.path))
+        elif lengths[place] * (key.high - key.low) < t * noise or any(
+            of == place and fit.cost - best.cost < _SAME * noise**2 for of, fit in around
+        ):
+            refusals.append(_weak(key.path, key.written(float(best.numbers[place]))))
+        else:
+            moving.append(place)
+    _, singular, right = np.linalg.svd(slopes[:, moving] / lengths[moving], full_matrices=True)
+    singular = np.pad(singular, (0, len(moving) - len(singular)))
+    confused: set[int] = set()
+    for value, direction in zip(singular, right, strict=True):
+        part = [moving[n] for n, share in enumerate(direction) if abs(share) > _TAKES_PART]
+        if value < _APART and len(part) > 1:
+            confused |= set(part)
+            refusals.append(_apart([search.numeric[place].path for place in part]))
+    enough = best.cost + (t * noise) ** 2
+    refusals += [_alike(search, best, other) for other in others if other.cost < enough]
+    sure = [place for place in moving if place not in confused]
+    inverse = np.linalg.pinv(slopes[:, sure])
+    widths = t * noise * np.linalg.norm(inverse, axis=1)
+    half: list[float | None] = [None] * len(search.numeric)
+    for place, width in zip(sure, widths, strict=True):
+        half[place] = float(width)
+    leverage = np.einsum("ij,ji->i", slopes[:, moving], np.linalg.pinv(slopes[:, moving]))
+    left_out = tuple(
+        float(residual / (1 - share)) if share < 0.99 else None  # noqa: PLR2004 - of it alone
+        for residual, share in zip(best.residuals, leverage, strict=True)
+    )
+    return Certainty(noise, freedom <= 0, tuple(half), _merged(refusals), left_out, enough)
+
+
+def _still(path: str) -> Refusal:
+    return Refusal(
+        (path,),
+        f"{path} moves no point: measure something that it limits, or leave it out of --free",
+    )
+
+
+def _weak(path: str, value: object) -> Refusal:
+    return Refusal(
+        (path,),
+        f"{path} moves the points by less than their noise around {value}, so that any value there"
+        " fits: measure something that it limits, or leave it out of --free",
+    )
+
+
+def _apart(paths: Sequence[str]) -> Refusal:
+    named = " and ".join(paths)
+    return Refusal(
+        tuple(paths),
+        f"{named} cannot be distinguished by these points: more of one has the effect of less of"
+        " another on each; measure a point that moves with one of them alone, such as a transfer of"
+        " another size or direction or with other tags, or give one of them by --set",
+    )
+
+
+def _alike(search: Search, best: Fit, other: Fit) -> Refusal:
+    """The refusal of choices that fit as well as the best ones."""
+    chosen = [
+        (key.path, one, two)
+        for key, one, two in zip(search.chosen, best.choices, other.choices, strict=True)
+        if one != two
+    ]
+    moved = [
+        (key.path, key.written(one), key.written(two))
+        for key, one, two in zip(search.numeric, best.numbers, other.numbers, strict=True)
+        if abs(one - two) > _DIFFERS * abs(one) + 0.5 * key.is_whole
+    ]
+    paths = tuple(path for path, _, _ in (*chosen, *moved))
+    named = " and ".join(paths)
+    left, right = (
+        ", ".join(
+            f"{path.rpartition('.')[2]} {values[side]}" for path, *values in (*chosen, *moved)
+        )
+        for side in (0, 1)
+    )
+    cannot = "cannot be distinguished" if len(paths) > 1 else "cannot be found"
+    return Refusal(
+        paths,
+        f"{named} {cannot} by these points: {left} and {right} fit alike; measure a rate at another"
+        " size that this limits, or name fewer values in --free",
+    )
+
+
+def _merged(refusals: Sequence[Refusal]) -> tuple[Refusal, ...]:
+    """One refusal for each set of keys."""
+    return tuple({frozenset(one.keys): one for one in reversed(refusals)}.values())[::-1]

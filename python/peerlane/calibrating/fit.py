@@ -1,0 +1,250 @@
+"""The search for the values of keys at which a scenario is closest to the measured points.
+
+A coarse sample finds where to begin for each combination of choices. From there SciPy's least
+squares go on, in which the residuals between two whole numbers are interpolated. Then whole numbers
+are rounded and tried one up and one down, each time with the other numbers fitted anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import ceil, floor, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.stats import qmc
+
+from peerlane.calibrating.key import CalibrationError
+from peerlane.calibrating.model import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from peerlane.calibrating.key import Key
+    from peerlane.calibrating.model import Model
+
+    Numbers = NDArray[np.float64]
+
+_MOST_COMBINATIONS = 256
+_SAMPLE = 64
+"""Points of the coarse sample, for all combinations of choices together; at least `_LEAST` each."""
+_LEAST = 8
+_BEGINNINGS = 2
+"""Points of the sample from which least squares begin, for each combination of choices."""
+_STEP = 0.05
+"""The relative step of derivatives: each value of a key moves the phases of what links send."""
+_LEAST_STEP = 0.01
+"""The least step, as a share of a key's range."""
+_WIDE = 4.0
+"""The factor of the steps by which a fit is judged."""
+_TOLERANCE = 1e-4
+_MOST_STEPS = 12
+_WORTH = 25.0
+"""A combination of choices whose squares sum up to this many times the least is tried no more."""
+_SAMPLED, _RELAXED = 0.2, 0.8
+"""The shares of the work that are done after the sample, and after least squares."""
+_NO_COST = 1e-6
+"""Squares that sum up to less are rounding."""
+_MOST_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Values of the keys: the choices, the numbers of the others, and the residuals there."""
+
+    choices: tuple[Any, ...]
+    numbers: Numbers
+    residuals: Numbers
+
+    @property
+    def cost(self) -> float:
+        """The sum of the squares of the residuals."""
+        return float(self.residuals @ self.residuals)
+
+
+class Search:
+    """The keys of a model, of which some are chosen and the others are numbers."""
+
+    def __init__(self, model: Model, keys: Sequence[Key]) -> None:
+        self.chosen = [key for key in keys if key.choices]
+        self.numeric = [key for key in keys if not key.choices]
+        self._model = model
+        self._low: Numbers = np.array([key.low for key in self.numeric])
+        self._span: Numbers = np.array([key.high - key.low for key in self.numeric])
+        count = prod(len(key.choices) for key in self.chosen)
+        if count > _MOST_COMBINATIONS:
+            raise CalibrationError(
+                f"{count} combinations of choices are more than {_MOST_COMBINATIONS}; name fewer"
+                " values, such as --free devices.d.datapath=16 B,32 B"
+            )
+
+    def values(self, choices: Sequence[Any], numbers: Sequence[float] | Numbers) -> dict[str, Any]:
+        """Values of all keys as the scenario has them."""
+        chosen = dict(zip((key.path for key in self.chosen), choices, strict=True))
+        return chosen | {
+            key.path: key.written(float(number))
+            for key, number in zip(self.numeric, numbers, strict=True)
+        }
+
+    def fits(self, progress: Callable[[float], object]) -> list[Fit]:
+        """The best fit of each combination of choices, the best one first.
+
+        Whole numbers of the worst combinations are not rounded.
+        """
+        relaxed: list[Fit] = []
+        sampled = self._sampled()
+        for done, (choices, beginnings) in enumerate(sampled, 1):
+            fit = self._refined(choices, beginnings[0], is_whole=False)
+            if fit.cost > _WORTH * min(map(_cost, relaxed), default=fit.cost) + _NO_COST:
+                fits = [self._refined(choices, one, is_whole=False) for one in beginnings[1:]]
+                fit = min([fit, *fits], key=_cost)
+            relaxed.append(fit)
+            progress(_SAMPLED + (_RELAXED - _SAMPLED) * done / len(sampled))
+        # A fit with numbers between is never worse than one with whole numbers.
+        found: list[Fit] = []
+        for fit in sorted(relaxed, key=_cost):
+            is_worth = fit.cost <= _WORTH * min(map(_cost, found), default=fit.cost) + _NO_COST
+            found.append(self._whole(fit) if is_worth else fit)
+        return sorted(found, key=_cost)
+
+    def neighbours(self, fit: Fit) -> Iterator[tuple[int, Fit]]:
+        """The fits with a whole number one less or one more, by the place of its key."""
+        for place, key in enumerate(self.numeric):
+            for step in (-1, 1) if key.is_whole else ():
+                numbers = fit.numbers.copy()
+                numbers[place] += step
+                if key.low <= numbers[place] <= key.high:
+                    yield place, self._refined(fit.choices, numbers, is_whole=True)
+
+    def slopes(self, fit: Fit) -> Numbers:
+        """The derivatives of all residuals by each number; a whole number is moved by one."""
+        return self._slopes(fit.choices, fit.numbers, _WIDE)
+
+    def reach(self, fit: Fit) -> Numbers:
+        """The most that a residual changes when one number alone is at an end of its range."""
+        ends = [
+            np.where(np.arange(len(self.numeric)) == place, end, fit.numbers)
+            for place, key in enumerate(self.numeric)
+            for end in (key.low, key.high)
+        ]
+        found = [np.abs(one - fit.residuals).max() for one in self._residuals(fit.choices, ends)]
+        return np.array([max(pair) for pair in zip(found[::2], found[1::2], strict=True)])
+
+    def _sampled(self) -> list[tuple[tuple[Any, ...], list[Numbers]]]:
+        """The numbers to begin with for each combination of choices, found by one batch of runs."""
+        combinations = list(product(*(key.choices for key in self.chosen)))
+        drawn = np.zeros((1, 0))
+        if self.numeric:
+            count = max(_SAMPLE // len(combinations), _LEAST)
+            hypercube = qmc.LatinHypercube(len(self.numeric), rng=np.random.default_rng(1))
+            # Squared, so that there are more of the small values.
+            drawn = self._floored(self._low + self._span * hypercube.random(count) ** 2)
+        tried = [(choices, numbers) for choices in combinations for numbers in drawn]
+        residuals = self._model.residuals([self.values(*one) for one in tried])
+        costs = [float(np.square(one).sum()) for one in residuals]
+        if all(FAILED in one for one in residuals):
+            self._model.check(self.values(*tried[costs.index(min(costs))]))
+        found = []
+        for place, choices in enumerate(combinations):
+            part = costs[place * len(drawn) : (place + 1) * len(drawn)]
+            best = sorted(range(len(drawn)), key=part.__getitem__)[:_BEGINNINGS]
+            found.append((choices, [drawn[number] for number in best]))
+        return found
+
+    def _whole(self, fit: Fit) -> Fit:
+        """The fit with whole numbers, from which no step of one is better."""
+        ends = [
+            sorted({floor(number), ceil(number)}) if key.is_whole else [float(number)]
+            for key, number in zip(self.numeric, fit.numbers, strict=True)
+        ]
+        around = [
+            self._refined(fit.choices, np.array(one, float), is_whole=True)
+            for one in product(*ends)
+        ]
+        best = min(around, key=lambda one: one.cost)
+        for _ in range(_MOST_ROUNDS):
+            better = min((one for _, one in self.neighbours(best)), key=_cost, default=best)
+            if better.cost >= best.cost:
+                break
+            best = better
+        return best
+
+    def _refined(self, choices: tuple[Any, ...], start: Numbers, *, is_whole: bool) -> Fit:
+        """Least squares from a start; whole numbers stay there, or are numbers between."""
+        free = np.array([not (is_whole and key.is_whole) for key in self.numeric], bool)
+        if not free.any():
+            return Fit(choices, start, self._residuals(choices, [start])[0])
+
+        def numbers(shares: Numbers) -> Numbers:
+            made = start.copy()
+            made[free] = (self._low + self._span * np.clip(_put(free, shares), 0, 1))[free]
+            return made
+
+        def slopes(shares: Numbers) -> Numbers:
+            # At the whole numbers below, where least squares have been already.
+            found: Numbers = self._slopes(choices, self._floored(numbers(shares)))
+            return (found * self._span)[:, free]
+
+        found = least_squares(
+            lambda shares: self._residuals(choices, [numbers(shares)])[0],
+            np.clip(((start - self._low) / self._span)[free], 0.0, 1.0),
+            jac=slopes,
+            bounds=(0.0, 1.0),
+            xtol=_TOLERANCE,
+            ftol=_TOLERANCE,
+            max_nfev=_MOST_STEPS,
+        )
+        return Fit(choices, numbers(found.x), found.fun)
+
+    def _slopes(self, choices: tuple[Any, ...], numbers: Numbers, wide: float = 1.0) -> Numbers:
+        """Differences to one more of a whole number, or to a little more of another; or to less."""
+        steps = []
+        for place, key in enumerate(self.numeric):
+            little = max(_STEP * abs(numbers[place]), _LEAST_STEP * self._span[place])
+            step = 1.0 if key.is_whole else wide * little
+            steps.append(step if numbers[place] + step <= key.high else -step)
+        moved = [numbers + step * np.eye(len(steps))[place] for place, step in enumerate(steps)]
+        here, *there = self._residuals(choices, [numbers, *moved])
+        columns = [(one - here) / step for one, step in zip(there, steps, strict=True)]
+        return np.array(columns).T.reshape(len(here), len(steps))
+
+    def _residuals(self, choices: tuple[Any, ...], several: Sequence[Numbers]) -> list[Numbers]:
+        """The residuals; between whole numbers they are interpolated."""
+        corners = [list(self._corners(numbers)) for numbers in several]
+        values = [self.values(choices, one) for around in corners for one, _ in around]
+        found = iter(self._model.residuals(values))
+        return [
+            np.sum([weight * np.array(next(found)) for _, weight in around], axis=0)
+            for around in corners
+        ]
+
+    def _corners(self, numbers: Numbers) -> Iterator[tuple[list[float], float]]:
+        """The points with whole numbers around a point, and the weight of each."""
+        ends = [
+            [(below := floor(number), below + 1 - number), (below + 1, number - below)]
+            if key.is_whole
+            else [(float(number), 1.0)]
+            for key, number in zip(self.numeric, numbers, strict=True)
+        ]
+        for corner in product(*ends):
+            if (weight := prod(share for _, share in corner)) > 0:
+                yield [number for number, _ in corner], weight
+
+    def _floored(self, several: Numbers) -> Numbers:
+        whole = np.array([key.is_whole for key in self.numeric], bool)
+        made: Numbers = np.where(whole, np.floor(several), several)
+        return made
+
+
+def _put(free: NDArray[np.bool_], shares: Numbers) -> Numbers:
+    made = np.zeros(len(free))
+    made[free] = shares
+    return made
+
+
+def _cost(fit: Fit) -> float:
+    return fit.cost

@@ -1,0 +1,94 @@
+"""The measured points as a function of the keys that are fitted, each value by a run."""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from peerlane.calibrating.key import CalibrationError
+from peerlane.fabric.variant import told
+from peerlane.varying.work import Point as Run
+from peerlane.varying.work import lost_point, run_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from peerlane.measured.point import Point
+    from peerlane.varying.crew import Crew
+    from peerlane.varying.work import Study, SweepPoint
+
+FAILED = 3.0
+"""The residual of a point whose run fails: it is simulated at 20 times what was measured."""
+
+
+class Model:
+    """Runs of a scenario, each of which is made once.
+
+    Args:
+        study: The scenario, and the metrics of all points.
+        points: What was measured.
+        seed: Of each run; the scenario's own, if absent.
+        workers: They run.
+        ran: Called after each run.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        points: Sequence[Point],
+        seed: int | None,
+        workers: Crew,
+        ran: Callable[[], object],
+    ) -> None:
+        self._study = study
+        self._seed = seed
+        self._workers = workers
+        self._ran = ran
+        self._runs: dict[str, SweepPoint] = {}
+        self.points = points
+
+    @property
+    def simulations(self) -> int:
+        """The runs that were made."""
+        return len(self._runs)
+
+    def simulated(self, values: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
+        """The values of all points at some values of the keys; `None` where a run fails."""
+        runs = [{**one, **point.settings} for one in values for point in self.points]
+        wanted = {told(settings): settings for settings in runs}
+        missing = [Run(one, self._seed) for name, one in wanted.items() if name not in self._runs]
+        for number, outcome in self._workers.each(run_point, self._study, missing, lost_point):
+            self._runs[told(missing[number].settings)] = outcome
+            self._ran()
+        return [[self._value(one, point) for point in self.points] for one in values]
+
+    def residuals(self, values: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+        """The logarithm of simulated over measured of all points: about the relative error."""
+        return [
+            [
+                FAILED if value is None else log(value / float(point.value))
+                for value, point in zip(one, self.points, strict=True)
+            ]
+            for one in self.simulated(values)
+        ]
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuses a point that has no value at these values of the keys.
+
+        Raises:
+            CalibrationError: There is one; the message has the reason.
+        """
+        (simulated,) = self.simulated([values])
+        for value, point in zip(simulated, self.points, strict=True):
+            if value is None:
+                run = self._runs[told({**values, **point.settings})]
+                reason = run.error or "nothing was observed"
+                raise CalibrationError(
+                    f"{point.where}: no run has its {point.metric}; with {told(values)}: {reason}"
+                )
+
+    def _value(self, values: Mapping[str, Any], point: Point) -> float | None:
+        run = self._runs[told({**values, **point.settings})]
+        value = run.metrics.get(point.metric)
+        is_number = isinstance(value, int | float) and value > 0
+        return float(value) if run.status == "ok" and is_number else None  # type: ignore[arg-type]

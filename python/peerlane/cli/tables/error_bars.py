@@ -1,0 +1,75 @@
+"""The table of error bars: each number with its range, and the defaults that cause it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from peerlane.cli.tables.sheet import Sheet
+from peerlane.figures.headings import headings
+from peerlane.formats import counted
+
+if TYPE_CHECKING:
+    from peerlane.varying.error_bars import ErrorBars
+
+MOST_ROWS = 16
+"""Numbers that are shown; JSON has all."""
+
+MOST_CHOICES = 8
+"""Defaults that are shown; JSON has all."""
+
+
+def bars(outcome: ErrorBars) -> RenderableType:
+    """A row for each number with its range, then one for each default that moves any of them."""
+    words = headings(outcome.bars)
+    numbers = Sheet("number")
+    numbers.numbers("value", "from", "to", "%")
+    numbers.add_column("most by")
+    for path, bar in list(outcome.bars.items())[:MOST_ROWS]:
+        text = words[path].text
+        down, up = (100 * (end - bar.value) / bar.value for end in (bar.low, bar.high))
+        share = f"{down:+.1f} {up:+.1f}" if bar.causes else "0"
+        most = bar.causes[0] if bar.causes else None
+        why = f"{_key(most.name)} = {most.to}" if most else ""
+        numbers.add_row(
+            words[path].head, text(bar.value), text(bar.low), text(bar.high), share, why
+        )
+    title = f"{outcome.name}: {counted(len(outcome.moved), 'default')} without a document moved"
+    parts: list[RenderableType] = [Text(f"{title}, {outcome.runs} runs", "bold"), numbers]
+    if len(outcome.bars) > MOST_ROWS:
+        parts.append(Text(f"and {len(outcome.bars) - MOST_ROWS} more numbers; JSON has all", "dim"))
+    moves_any = any(bar.causes for bar in outcome.bars.values())
+    still = Text("no such default moves any number by 0.2 %")
+    parts.append(_choices(outcome) if moves_any else still)
+    if outcome.refused:
+        parts.append(
+            Text(f"{counted(len(outcome.refused), 'value')} refused; JSON says why", "dim")
+        )
+    return Group(*parts)
+
+
+def _choices(outcome: ErrorBars) -> Sheet:
+    """The defaults that move a number, the strongest first, each with its strongest effect."""
+    strongest: dict[str, tuple[float, str]] = {}
+    values: dict[str, str] = {}
+    for path, bar in outcome.bars.items():
+        words = headings([path])[path]
+        for cause in bar.causes:
+            change = 100 * (cause.number - bar.value) / bar.value
+            values[cause.name] = cause.value
+            if abs(change) > abs(strongest.get(cause.name, (0.0, ""))[0]):
+                strongest[cause.name] = (change, f"{words.head} {change:+.1f} %")
+    sheet = Sheet("our choice")
+    sheet.numbers("is", "moved to")
+    sheet.add_column("at most")
+    for name in sorted(strongest, key=lambda name: -abs(strongest[name][0]))[:MOST_CHOICES]:
+        ends = ", ".join(outcome.moved[name])
+        sheet.add_row(_key(name), values[name], ends, strongest[name][1])
+    return sheet
+
+
+def _key(name: str) -> str:
+    """The key of a default, without the sections that share it."""
+    return name.partition(":")[2].removeprefix("*.")

@@ -1,0 +1,270 @@
+"""How far the numbers of a run may be off: defaults without a document, moved over their ranges.
+
+The defaults are screened in groups, which are moved to the lower or the upper ends of their ranges.
+A group that moves no number by more than `STILL` holds nothing that matters. Any other is halved,
+until single defaults are left. The changes of a number by these are added in quadrature, above and
+below apart, as errors that do not depend on each other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peerlane.fabric.variant import parsed, variant
+from peerlane.progress import Progress
+from peerlane.reproduction.expected import is_independent
+from peerlane.reproduction.inputs import range_of, source_of, used, value_of
+from peerlane.reproduction.steps import ends
+from peerlane.results.document import Document, encode
+from peerlane.results.workload import LISTS
+from peerlane.varying.crew import crew
+from peerlane.varying.work import Point, Study, lost_point, run_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
+
+    from peerlane._core import Scenario
+    from peerlane.figures.metrics import Scalar
+    from peerlane.varying.crew import Crew
+    from peerlane.varying.work import SweepPoint
+
+MEASURED = re.compile(
+    r"(?!links|fibres|expectations|iommus).*(\bbytes_per_second|(latency|call|time)_ns(\.mean)?)"
+)
+"""The numbers of a result that get error bars: rates and mean latencies of workloads."""
+
+STILL = 0.002
+"""Share of each number by which a group may move it and count as moving nothing."""
+
+GROUP = 8
+"""Defaults that are moved together at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Document):
+    """A default that moves a number: one end of its range, and what the number then is."""
+
+    name: str
+    value: str
+    to: str
+    number: float
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBar(Document):
+    """A number of a result and the range in which it may lie; the strongest causes come first."""
+
+    value: float
+    low: float
+    high: float
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBars(Document):
+    """The error bars of a scenario's rates and latencies.
+
+    Attributes:
+        name: The scenario.
+        bars: The bars, by the paths of the numbers.
+        moved: The defaults that were moved, by name, and the ends of their ranges.
+        refused: The ends that the scenario refuses or cannot run with, and why.
+        runs: The number of runs that it took.
+    """
+
+    name: str
+    bars: Mapping[str, ErrorBar]
+    moved: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str]
+    runs: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The error bars as the command line writes them."""
+        return encode(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A default with another value, and the keys of the scenario that stand for it."""
+
+    name: str
+    value: str
+    to: Any
+    paths: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The new value, as a scenario has it."""
+        return str(self.to)
+
+
+def error_bars(  # noqa: PLR0913 - each says one thing of the runs
+    text: str,
+    *,
+    source: str = "<text>",
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> ErrorBars:
+    """Runs a scenario with each default that has no document moved over its range.
+
+    Args:
+        text: The scenario, as TOML.
+        source: The name of the scenario in messages.
+        settings: Keys that are set in all runs.
+        seed: The seed of all runs, instead of the scenario's own.
+        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: Called after each run with the share that is done.
+
+    Raises:
+        ScenarioError: The scenario cannot be built.
+        RuntimeError: The scenario as it is written does not run to its end.
+    """
+    given = dict(settings or {})
+    scenario = parsed(text, source)
+    simulation = variant(scenario, given, seed=seed)
+    first = simulation.result()
+    scenario.update(given)
+    with crew(executor=executor) as workers:
+        study = _Study(Study(text, source, None), given, first.seed, workers, progress)
+        (nominal,) = study.run([()])
+        if nominal.status == "error":
+            raise RuntimeError(f"the scenario as it is written does not run: {nominal.error}")
+        numbers = dict(measured(nominal.metrics))
+        moves = list(_moves(scenario))
+        found, refused = study.screen(moves, numbers)
+    bars = {path: _bar(path, value, found) for path, value in numbers.items()}
+    ranges: dict[str, tuple[str, ...]] = {}
+    for move in moves:
+        ranges[move.name] = (*ranges.get(move.name, ()), move.words)
+    return ErrorBars(first.name, bars, ranges, refused, study.runs)
+
+
+def measured(metrics: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
+    """The numbers of a result that get error bars, by their paths."""
+    for path, value in metrics.items():
+        if MEASURED.fullmatch(path) and isinstance(value, int | float) and value:
+            yield path, float(value)
+
+
+def _moves(scenario: Scenario) -> Iterator[_Move]:
+    """The moves of all defaults and profiles' settings that no document has."""
+    paths: dict[str, list[str]] = {}
+    inputs = {}
+    for use in used(scenario):
+        if not is_independent(source_of(use.input.name)):
+            paths.setdefault(use.input.name, []).append(use.path)
+            inputs[use.input.name] = use.input
+    for name, one in inputs.items():
+        for to in values_of(name, value_of(one)):
+            yield _Move(name, one.value, to, tuple(paths[name]))
+
+
+def values_of(name: str, value: object) -> list[Any]:
+    """The ends of the range over which a default is moved; none for flags, choices and workloads.
+
+    What is switched on in a machine, and what a workload does, is known to whoever describes it.
+
+    Args:
+        name: The name of the default or of a profile's setting, such as "default:hosts.latency".
+        value: Its value, as TOML has it.
+    """
+    _, _, path = name.partition(":")
+    if isinstance(value, bool) or path.partition(".")[0] in {*LISTS, "buffers"}:
+        return []
+    return range_of(name) or ends(path.rpartition(".")[2], value)
+
+
+@dataclass
+class _Study:
+    """The runs of a scenario with defaults moved."""
+
+    study: Study
+    settings: Mapping[str, Any]
+    seed: int
+    workers: Crew
+    progress: Callable[[Progress], object] | None
+    runs: int = 0
+
+    def run(self, groups: Sequence[tuple[_Move, ...]]) -> list[SweepPoint]:
+        """Runs the scenario once for each group of moves."""
+        points = [
+            Point(
+                {**self.settings, **{path: move.to for move in group for path in move.paths}},
+                self.seed,
+            )
+            for group in groups
+        ]
+        done: dict[int, SweepPoint] = {}
+        for number, outcome in self.workers.each(run_point, self.study, points, lost_point):
+            done[number] = outcome
+            self.runs += 1
+            if self.progress is not None:
+                left = len(points) - len(done)
+                self.progress(Progress.of(self.runs, self.runs + left, "runs"))
+        return [done[number] for number in range(len(points))]
+
+    def screen(
+        self, moves: Sequence[_Move], numbers: Mapping[str, float]
+    ) -> tuple[dict[_Move, Mapping[str, float]], dict[str, str]]:
+        """The moves that matter with the numbers that they lead to, and those that are refused."""
+        left = list(_groups(moves))
+        found: dict[_Move, Mapping[str, float]] = {}
+        refused: dict[str, str] = {}
+        while left:
+            halves: list[tuple[_Move, ...]] = []
+            for group, outcome in zip(left, self.run(left), strict=True):
+                now = dict(measured(outcome.metrics))
+                if outcome.status != "error" and _is_still(numbers, now):
+                    continue
+                if len(group) > 1:
+                    middle = len(group) // 2
+                    halves += [group[:middle], group[middle:]]
+                elif outcome.status == "error":
+                    refused[f"{group[0].name}={group[0].words}"] = outcome.error or ""
+                else:
+                    found[group[0]] = now
+            left = halves
+        return found, refused
+
+
+def _groups(moves: Sequence[_Move]) -> Iterator[tuple[_Move, ...]]:
+    """Groups of at most `GROUP` moves, in which no default is moved twice."""
+    groups: list[list[_Move]] = []
+    for move in moves:
+        for group in groups:
+            if len(group) < GROUP and all(one.name != move.name for one in group):
+                group.append(move)
+                break
+        else:
+            groups.append([move])
+    return map(tuple, groups)
+
+
+def _is_still(numbers: Mapping[str, float], now: Mapping[str, float]) -> bool:
+    return numbers.keys() == now.keys() and all(
+        abs(now[path] - value) <= STILL * abs(value) for path, value in numbers.items()
+    )
+
+
+def _bar(path: str, value: float, found: Mapping[_Move, Mapping[str, float]]) -> ErrorBar:
+    """The error bar of a number: the strongest move of each default up and down, in quadrature."""
+    up: dict[str, float] = {}
+    down: dict[str, float] = {}
+    causes: list[Cause] = []
+    for move, numbers in found.items():
+        change = numbers.get(path, value) - value
+        if abs(change) <= STILL * abs(value):
+            continue
+        side = up if change > 0 else down
+        side[move.name] = max(side.get(move.name, 0.0), abs(change))
+        causes.append(Cause(move.name, move.value, move.words, numbers[path]))
+    causes.sort(key=lambda cause: -abs(cause.number - value))
+    low, high = (math.hypot(*side.values()) for side in (down, up))
+    return ErrorBar(value, max(value - low, 0.0), value + high, tuple(causes))

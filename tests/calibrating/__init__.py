@@ -1,0 +1,1 @@
+"""Keys that are fitted to measured numbers."""

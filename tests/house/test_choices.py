@@ -1,0 +1,55 @@
+"""The page of defaults without a document: what each is, why, and over which range it is moved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from peerlane import _core
+from peerlane._core import read_value
+from peerlane.reproduction.expected import is_independent
+from peerlane.reproduction.inputs import parameters
+from peerlane.varying.error_bars import values_of
+
+FILE = Path(__file__).parents[2] / "docs" / "reference" / "choices.md"
+
+HEAD = """\
+# Defaults that no document states
+
+`peerlane run --error-bars` moves each of these defaults over its range, where a scenario uses it
+and does not write it ([how](../recipes/error-bars.md)). A default that has a document, such as a
+chapter of the specification or a data sheet, is not moved.
+
+The range is the one that the catalogue states, from what is known of machines. Where it states
+none, a number is moved to half and to twice itself. These are not moved, and not listed here:
+
+- flags and choices, such as `iommu`: what is switched on in a machine is known;
+- keys of workloads;
+- `none`, and 0 where it stands for "no limit" or "no delay": there is nothing to double.
+
+`*` stands for hosts, switches and devices.
+
+| key | default | is moved to | why |
+|---|---|---|---|
+"""
+
+
+def made() -> str:
+    """The page."""
+    rows = {}
+    for entries in parameters().values():
+        for one in entries.values():
+            moved = values_of(one.name, read_value(one.default))
+            if moved and not is_independent(one.source):
+                to = ", ".join(str(value) for value in moved)
+                name = one.name.removeprefix("default:")
+                rows[name] = f"| `{name}` | {one.default} | {to} | {one.source} |"
+    return HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n"
+
+
+def test_every_stated_range_is_around_its_default() -> None:
+    stated = [one for one in json.loads(_core.catalogue())["parameters"] if one["range"]]
+    assert stated
+    for one in stated:
+        assert one["default"] not in one["range"], one["key"]
+        assert not is_independent(one["source"]), one["key"]

@@ -1,0 +1,1 @@
+"""Measured numbers, from the files of the tools that measure them."""
