@@ -315,8 +315,8 @@ class Host(Node, total=False):
     """Time from the last bit of a packet at a root port to its first bit at another root port.
     (ns; default 200 ns)"""
     peer_bandwidth: Rate
-    """Rate of packets between root ports, with their headers, all together. (GB/s; default
-    none)"""
+    """Rate of packets from one root port to another, with their headers; each pair of ports
+    has it in each direction. (GB/s; default none)"""
     largest_peer_payload: Size
     """Largest payload of a packet between root ports, if the max payload size of the port that
     it leaves by allows it. A larger memory write is split at addresses that are multiples
@@ -655,6 +655,9 @@ class Device(Node, Upstream, total=False):
     interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
+    write_payload: Size
+    """Largest payload of the engine's memory writes, where it is less than Max_Payload_Size;
+    none for Max_Payload_Size. (B; default none)"""
     max_read_request: Size
     """Max read request size in Device Control. (B; default 512 B)"""
     function_level_reset_time: Quantity
@@ -1007,8 +1010,8 @@ class Profile(Repeated, total=False):
     """Time from the last bit of a packet at a root port to its first bit at another root port.
     (ns; default 200 ns)"""
     peer_bandwidth: Rate
-    """Rate of packets between root ports, with their headers, all together. (GB/s; default
-    none)"""
+    """Rate of packets from one root port to another, with their headers; each pair of ports
+    has it in each direction. (GB/s; default none)"""
     largest_peer_payload: Size
     """Largest payload of a packet between root ports, if the max payload size of the port that
     it leaves by allows it. A larger memory write is split at addresses that are multiples
@@ -1302,6 +1305,9 @@ class Profile(Repeated, total=False):
     interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
+    write_payload: Size
+    """Largest payload of the engine's memory writes, where it is less than Max_Payload_Size;
+    none for Max_Payload_Size. (B; default none)"""
     function_level_reset_time: Quantity
     """Time that a function level reset takes, in which the function drops what arrives. (ns;
     default 100 us)"""
