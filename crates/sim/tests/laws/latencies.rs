@@ -325,7 +325,7 @@ fn a_small_buffer_has_no_warning_where_no_flow_can_fill_it() {
         panic!("one warning")
     };
     assert!(
-        warning.starts_with("law.toml:10: h.posted_data: 4 KiB on link h-d covers "),
+        warning.starts_with("law.toml:11: h.posted_data: 4 KiB on link h-d covers "),
         "{warning}"
     );
 }
