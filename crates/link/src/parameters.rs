@@ -14,7 +14,7 @@ kernel::parameters! {
             lifts "payload" to ["256 B", "512 B", "1024 B"], ranges ["256 B", "1024 B"], from "common among switches and FPGA cores";
         /// How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is free, where a newer one replaces one that
         /// waits; share, by ack_limit_fraction and ack_packets; limit, by the specification's limit.
-        ack_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are the limit";
+        ack_policy: DllpPolicy = DllpPolicy::Share, from "PCIe Base 3.6.3.1: the limit itself, by the number below";
         /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit, if the policy is share.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
         /// Number of packets after which an Ack is sent without further delay, if the policy is share; 0 for no such number.
@@ -22,7 +22,7 @@ kernel::parameters! {
         /// How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer; merged, as soon as the wire is free, where a
         /// newer one replaces one that waits; share, by update_fc_share, update_fc_packets and update_fc_delay; limit, by the
         /// specification's guideline. It is always sent at once if the far end has too little credit for a packet.
-        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are one for each packet, as merged";
+        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "Xilinx UG197 1.5 and PLX PEX 8532 data book 1.6: one for each packet, by the number below";
         /// An UpdateFC is sent when the freed credit reaches this share of the buffer, if the policy is share; 0 sends one for each packet, as
         /// the policy merged does.
         update_fc_share: f64 = 0.0, within 0.0..=1.0, from "Xilinx UG197 1.5, Flow Control: normally after each packet is received; PLX PEX 8532 data book 1.6, 8.4.5.3: typically one for each incoming TLP";
