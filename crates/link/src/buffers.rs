@@ -217,7 +217,7 @@ impl Loops {
         let wait = |packets: u64| self.longest_wait(packets, interval);
         // No packet goes the other way before the UpdateFC.
         let needed = whole - self.longest + wait(size / each);
-        if covers >= needed {
+        if !is_short(covers, needed) {
             return None;
         }
         let mut packets = whole.as_fs().div_ceil(interval.as_fs());
@@ -260,7 +260,7 @@ impl Loops {
         }
         let needed = self.replay - self.ack_limit - self.longest + wait;
         let covers = stream.interval * (size / each);
-        (covers < needed).then(|| {
+        is_short(covers, needed).then(|| {
             let packets = (needed + self.longest)
                 .as_fs()
                 .div_ceil(stream.interval.as_fs())
@@ -275,6 +275,11 @@ impl Loops {
             }
         })
     }
+}
+
+/// Whether a buffer that covers one time is too small for a loop of the other: by more than a twentieth, which costs as much of the rate.
+fn is_short(covers: Span, needed: Span) -> bool {
+    covers < needed - Span::from_fs(needed.as_fs() / 20)
 }
 
 /// The keys of the sizes for headers and for data of each class.

@@ -88,7 +88,7 @@ class Port(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -130,16 +130,12 @@ class Port(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
-    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
-    in devices. (default none)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
-    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
-    hosts and in devices. (default none)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -728,8 +724,8 @@ class Device(Node, Upstream, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
-    pipeline: it does not limit the rate. (ns; default 0 ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
+    ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -737,10 +733,11 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops, besides those
-    in the send path, which holds what passes it within `send_latency`. Completions do not
-    count. While completions wait, the limit is at most 8, or the number of completions if
-    that is larger. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops: requests that
+    have left the send path, or, if the datapath has no limit, all in the send path.
+    Completions do not count. While completions wait, the limit is at most 8, or the number
+    of completions if that is larger; with `send_latency` and a datapath without a limit it
+    stays as it is. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -793,7 +790,7 @@ class Profile(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -835,16 +832,12 @@ class Profile(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
-    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
-    in devices. (default none)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
-    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
-    hosts and in devices. (default none)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -1363,8 +1356,8 @@ class Profile(Repeated, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
-    pipeline: it does not limit the rate. (ns; default 0 ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
+    ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -1372,10 +1365,11 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops, besides those
-    in the send path, which holds what passes it within `send_latency`. Completions do not
-    count. While completions wait, the limit is at most 8, or the number of completions if
-    that is larger. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops: requests that
+    have left the send path, or, if the datapath has no limit, all in the send path.
+    Completions do not count. While completions wait, the limit is at most 8, or the number
+    of completions if that is larger; with `send_latency` and a datapath without a limit it
+    stays as it is. (default 8)"""
 
 
 class Controller(Repeated, total=False):
@@ -1427,7 +1421,7 @@ class Controller(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
+    policy is share; 0 is the policy merged. (default 0.25)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -1469,16 +1463,12 @@ class Controller(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
-    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
-    in devices. (default none)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
-    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
-    hosts and in devices. (default none)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio

@@ -26,9 +26,10 @@ DEFAULT, PROFILE, CONSTANT = "default:", "profile:", "constants."
 
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
-NAMES |= {"implementation"}
+NAMES |= {"implementation", "ack_policy", "update_fc_policy"}
 """Keys of the scenario that are names, or say what is connected where, or whether a circuit takes
-the place of a model: rows of circuits are rows of their own."""
+the place of a model: rows of circuits are rows of their own. Policies of DLLPs only say which of
+the numbers count, and these are inputs."""
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
 ENDS = ("cables", "fibres")

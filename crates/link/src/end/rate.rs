@@ -44,11 +44,7 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        // The limit holds between the pins, and the pipelines take their part of it.
-        let pipelines = self.port.receive_pipeline(link.generation)
-            + self.port.transmit_pipeline(link.generation);
-        let limit = self.latency_limit(link, self.port.ack_rule().limit_fraction);
-        limit.saturating_sub(pipelines)
+        self.latency_limit(link, self.port.ack_rule().limit_fraction)
     }
 
     /// The limit for the latency of an Ack times `factor`.

@@ -1,9 +1,9 @@
 //! Parameters of optical ports, and the configuration of an optical end.
 
 use kernel::{BitRate, Bytes, Span};
-use protocol::aurora::BLOCK_BITS;
+use protocol::Envelope;
+use protocol::aurora::{BLOCK_BITS, COMPENSATION_CYCLES, cycles};
 
-use super::still_coming;
 use crate::BitErrors;
 
 kernel::choices! {
@@ -117,4 +117,16 @@ impl OpticalConfig {
             None => self.coming().saturating_mul(2).max(least),
         }
     }
+}
+
+/// The cycles that can still arrive after a receiver has paused its sender. `round_trip` is the time until the first frame arrives
+/// that was sent after the pause. The count includes frames in flight, and in each direction one frame that has started and one
+/// clock compensation.
+pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
+    let largest = cycles(
+        parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD,
+        parameters.optical_lanes,
+    );
+    let way = round_trip.as_fs().div_ceil(parameters.cycle().as_fs()) + 2 + COMPENSATION_CYCLES;
+    way as u32 + 2 * largest
 }

@@ -2,18 +2,18 @@
 
 use kernel::{Span, Time};
 use protocol::Envelope;
-use protocol::aurora::{COMPENSATION_CYCLES, cycles};
+use protocol::aurora::COMPENSATION_CYCLES;
 
 use crate::alarm::{Alarm, Ring};
 use crate::{BitErrors, LinkContext, LinkTimer};
 use packet::{Frame, Observation, PacketId};
 
-use super::config::MOST_CHANNELS;
+use super::config::{MOST_CHANNELS, still_coming};
 use super::receiver::Intake;
 use super::resend::Resend;
 use super::sender::Lane;
 use super::timing::Timing;
-use super::{FlowControl, Incoming, OpticalConfig, OpticalCounters, OpticalParameters, Outgoing};
+use super::{FlowControl, Incoming, OpticalConfig, OpticalCounters, Outgoing};
 use packet::{Block, FibreFrame};
 
 /// The effect of an input on the component of an optical end.
@@ -494,16 +494,4 @@ impl OpticalEnd {
             self.send_block(block, Span::ZERO, cx);
         }
     }
-}
-
-/// The cycles that can still arrive after a receiver has paused its sender. `round_trip` is the time until the first frame arrives
-/// that was sent after the pause. The count includes frames in flight, and in each direction one frame that has started and one
-/// clock compensation.
-pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
-    let largest = cycles(
-        parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD,
-        parameters.optical_lanes,
-    );
-    let way = round_trip.as_fs().div_ceil(parameters.cycle().as_fs()) + 2 + COMPENSATION_CYCLES;
-    way as u32 + 2 * largest
 }

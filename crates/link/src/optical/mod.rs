@@ -11,7 +11,7 @@ mod resend;
 mod sender;
 mod timing;
 
-pub use config::{FlowControl, MOST_CYCLES, OpticalConfig, OpticalParameters};
-pub use end::{OpticalEnd, OpticalEvent, still_coming};
+pub use config::{FlowControl, MOST_CYCLES, OpticalConfig, OpticalParameters, still_coming};
+pub use end::{OpticalEnd, OpticalEvent};
 pub use receiver::Incoming;
 pub use sender::{OpticalCounters, Outgoing};

@@ -12,7 +12,7 @@ kernel::parameters! {
         /// below it; "below" sets that of the node's own upstream port, which resets all that is below a switch.
         bus: ResetBus = ResetBus::Above, from "our choice: the node itself is reset";
         /// Time for which the host holds the bus in reset.
-        hold: Span = Span::from_us(2_000), from "our choice: as Linux does; PCIe Base 7.5.1.3.13 asks for 1 ms";
+        hold: Span = Span::from_us(2_000), from "our choice: as Linux does; PCIe Base 7.5.1.3.13 requires 1 ms";
         /// Whether the host then writes the registers below again that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
         /// Whether the host notifies the drivers of the devices below before and after: they leave their device alone meanwhile, set it up

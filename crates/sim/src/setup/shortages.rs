@@ -8,10 +8,8 @@ use protocol::{Class, MAX_TLP_OVERHEAD};
 
 use crate::build::config_of_end;
 use crate::plan::FabricPlan;
-use crate::scenario::{FabricScenario, Models, NodeKind};
+use crate::scenario::{FabricScenario, NodeKind};
 use crate::workload::flow::{FlowPlan, Mover};
-
-use super::{Plan, Scenario};
 
 /// One direction of a link: its number, and whether packets go up.
 type Way = (usize, bool);
@@ -245,19 +243,4 @@ pub(super) fn warnings(
         node.error(scenario, wrong).to_string()
     };
     found.iter().map(warn).collect()
-}
-
-/// The keys of the node in the table at `path` whose buffers do not cover their loops, each with the size that does; none if the scenario
-/// cannot be planned without models from outside.
-pub fn sizes_that_do(written: &::scenario::Scenario, path: &str) -> Vec<(&'static str, String)> {
-    let planned = Scenario::of(written, &Models::default()).and_then(|one| Plan::new(&one));
-    let Ok(plan) = planned else {
-        return Vec::new();
-    };
-    let found = shortages(&plan, plan.flows()).into_iter();
-    let here = found.filter(|one| {
-        let name = &plan.nodes[one.node].name;
-        !one.shortage.is_unscaled && written.path_of_node(name).as_deref() == Some(path)
-    });
-    here.map(|one| (one.shortage.key, one.enough())).collect()
 }

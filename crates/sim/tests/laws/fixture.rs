@@ -45,38 +45,8 @@ pub const BUSY: &str = r#"
     size = "32 KiB"
 "#;
 
-/// The first line of a scenario whose ports have the pipelines of the defaults.
-pub const DEFAULT_PIPELINES: &str = "# default pipelines\n";
-
 pub fn simulation(text: &str) -> Simulation {
-    let text = &with_plain_ports(text);
     Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-/// The scenario with ports without pipelines, so that times are sums which can be made by hand; except where it writes pipelines itself.
-fn with_plain_ports(text: &str) -> String {
-    if text.starts_with(DEFAULT_PIPELINES) {
-        return text.to_owned();
-    }
-    let lines: Vec<&str> = text.lines().collect();
-    let mut plain = String::new();
-    for (at, line) in lines.iter().enumerate() {
-        plain.push_str(line);
-        plain.push('\n');
-        let header = line.trim();
-        let is_node = header.starts_with("[hosts.") || header.starts_with("[devices.");
-        if !is_node || header.matches('.').count() > 1 {
-            continue;
-        }
-        for key in ["receive_pipeline_symbols", "transmit_pipeline_symbols"] {
-            let table = lines[at + 1..].iter().map(|line| line.trim());
-            let mut table = table.take_while(|line| !line.starts_with('['));
-            if !table.any(|line| line.starts_with(key)) {
-                plain.push_str(&format!("{key} = 0\n"));
-            }
-        }
-    }
-    plain
 }
 
 pub fn run(text: &str) -> RunResult {
