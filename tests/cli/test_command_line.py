@@ -274,7 +274,7 @@ def test_show_as_json_has_every_node(peerlane: Run, scenario: Write) -> None:
         assert node.keys() == keys
 
 
-TYPED = {"sections", "model", "what", "kind", "choices", "lifts"}
+TYPED = {"sections", "model", "what", "kind", "choices", "lifts", "range"}
 
 
 def test_list_describes_every_parameter(peerlane: Run) -> None:

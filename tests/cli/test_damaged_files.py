@@ -64,6 +64,9 @@ KINDS = (
     Kind("fabric.json", (COMPARE,)),
     Kind("video.json", (COMPARE,)),
     Kind("comparison.json", (COMPARE,)),
+    Kind("measured.json", (COMPARE,)),
+    Kind("calibration.json", (COMPARE,)),
+    Kind("error-bars.json", (COMPARE,)),
     Kind("shapes.json", (COMPARE, "bench shapes endpoint --quick --repeat 1 --against {}")),
     Kind(JOURNAL, ("sweep s.toml --vary seed=1,2 --out t.csv --resume",)),
     Kind("pages/contents.json", ("run s.toml --report pages",)),
@@ -80,6 +83,9 @@ WRITERS = (
     "show s.toml --json fabric.json",
     "plan video s.toml --json video.json",
     "compare result.json result.json --json comparison.json",
+    "compare result.json --measured m.csv --json measured.json",
+    "calibrate s.toml --measured m.csv --free hosts.h.latency --json calibration.json",
+    "run s.toml --error-bars --json error-bars.json",
     "bench shapes endpoint --quick --repeat 1 --save shapes.json",
     "run s.toml --report pages",
     "sweep s.toml --vary seed=1,2 --out t.csv",
@@ -123,6 +129,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a file of each kind, as commands write them."""
     folder = tmp_path_factory.mktemp("written")
     (folder / "s.toml").write_text(SCENARIO)
+    (folder / "m.csv").write_text("f mean\n500 ns\n")
     # A journal as an interruption leaves it: with one of the two points.
     script = f"""
 from peerlane.varying import journal

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEPT = {
     "run": (
         *("--set", "--seed", "--rtl", "--repeat", "--interval"),
-        *("--check-coherence", "--explain", "--steady"),
+        *("--check-coherence", "--explain", "--steady", "--error-bars"),
     ),
     "explain": ("--set", "--seed", "--flow", "--what-if"),
     "sweep": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 RECIPES: tuple[tuple[str, str, str], ...] = (
     ("uplink", "Is the uplink the bottleneck?", "peerlane explain FILE"),
     ("steady", "What rates does a mixed fabric settle at?", "peerlane run FILE --steady"),
+    ("error-bars", "How sure is this rate?", "peerlane run FILE --error-bars"),
     (
         "peers",
         "Does it matter that two cards are behind one switch?",
@@ -36,6 +37,11 @@ RECIPES: tuple[tuple[str, str, str], ...] = (
         "cable",
         "What does a faulty cable cost?",
         "peerlane sweep FILE --vary links.LINK.bit_error_rate=1e-7,1e-6,1e-5",
+    ),
+    (
+        "calibrate",
+        "Which values make a scenario match my measurements?",
+        "peerlane calibrate FILE --measured MEASURED --free KEY",
     ),
     (
         "paper",

@@ -133,9 +133,8 @@ class RunRequest:
         bool,
         typer.Option(
             "--error-bars",
-            help="Print the range in which each rate and mean latency may lie, because defaults "
-            "that no document states may be otherwise: each is moved over its range, in some "
-            "dozens of runs.",
+            help="Move each default that no document states over its range, in some dozens of "
+            "runs, and print how far rates and latencies may be off.",
         ),
     ] = False
     steady: Annotated[

@@ -724,8 +724,8 @@ class Device(Node, Upstream, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
-    ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
+    pipeline: it does not limit the rate. (ns; default 0 ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -733,11 +733,10 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops: requests that
-    have left the send path, or, if the datapath has no limit, all in the send path.
-    Completions do not count. While completions wait, the limit is at most 8, or the number
-    of completions if that is larger; with `send_latency` and a datapath without a limit it
-    stays as it is. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops, besides those
+    in the send path, which holds what passes it within `send_latency`. Completions do not
+    count. While completions wait, the limit is at most 8, or the number of completions if
+    that is larger. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -1356,8 +1355,8 @@ class Profile(Repeated, total=False):
     """Distance of the places in a beat at which a packet for the engine may begin, as
     `straddling` is for sending. (B; default 0 B)"""
     send_latency: Quantity
-    """Time from the engine's transfer of a packet to its first bit on the wire. (ns; default 0
-    ns)"""
+    """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
+    pipeline: it does not limit the rate. (ns; default 0 ns)"""
     receive_latency: Quantity
     """Time from a packet's last bit on the wire to its arrival at the engine, besides its
     beats on the receive datapath. (ns; default 0 ns)"""
@@ -1365,11 +1364,10 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops: requests that
-    have left the send path, or, if the datapath has no limit, all in the send path.
-    Completions do not count. While completions wait, the limit is at most 8, or the number
-    of completions if that is larger; with `send_latency` and a datapath without a limit it
-    stays as it is. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops, besides those
+    in the send path, which holds what passes it within `send_latency`. Completions do not
+    count. While completions wait, the limit is at most 8, or the number of completions if
+    that is larger. (default 8)"""
 
 
 class Controller(Repeated, total=False):
