@@ -192,7 +192,9 @@ impl Loops {
             .filter_map(|(key, is_written, size, most, each)| {
                 let is_unscaled = size > most && !is_scaled;
                 let size = size.min(most);
-                if size == 0 || each == 0 || !is_written && !is_unscaled {
+                // Tags limit requests to fewer than a link without scaled flow control announces.
+                let is_limit = is_written || is_unscaled && class != Class::NonPosted;
+                if size == 0 || each == 0 || !is_limit {
                     return None;
                 }
                 let short = self.shortage(key, size, each, stream.interval, self.receive[class])?;

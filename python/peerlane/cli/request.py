@@ -133,8 +133,8 @@ class RunRequest:
         bool,
         typer.Option(
             "--error-bars",
-            help="Move each default that no document states over its range, in some dozens of "
-            "runs, and print how far rates and latencies may be off.",
+            help="Print how far rates and latencies may be off: each default that no document "
+            "states is moved over its range, in some dozens of runs.",
         ),
     ] = False
     steady: Annotated[
