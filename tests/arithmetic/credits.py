@@ -22,7 +22,7 @@ DEFAULT = {
     Class.NON_POSTED: ((784, 64), (392, 64)),
     Class.COMPLETION: ((1024, 64), (4096, 1024)),
 }
-"""Headers and data credits at 32 GT/s x16, in proportion to the link's rate, and the least."""
+"""Headers and data credits at 32 GT/s x16, in proportion to the fastest link, and the least."""
 
 
 @dataclass
@@ -108,14 +108,19 @@ def buffers(configuration: Configuration, rate: Rate, port: Port, *, counts: boo
     ]
 
 
+def sizes(configuration: Configuration, kind: Class) -> tuple[int, int]:
+    """The headers and data credits that each port has for a class, unless it has others."""
+    fastest = min(link.rate.time(16) for link in configuration.links.values())
+    share = Rate(5, 16).time(16) / fastest
+    (most_headers, least_headers), (most_data, least_data) = DEFAULT[kind]
+    headers = max(math.ceil(most_headers * share), least_headers)
+    return headers, max(math.ceil(most_data * share), least_data)
+
+
 def _stores(
     configuration: Configuration, rate: Rate, port: Port, kind: Class
 ) -> tuple[Store, Store]:
-    whole = Rate(5, 16)
-    share = whole.time(16) / rate.time(16)
-    (most_headers, least_headers), (most_data, least_data) = DEFAULT[kind]
-    headers = max(math.ceil(most_headers * share), least_headers)
-    data = max(math.ceil(most_data * share), least_data)
+    headers, data = sizes(configuration, kind)
     if kind != Class.COMPLETION:
         headers = port.headers[kind] or headers
         given = port.data[kind]

@@ -6,7 +6,8 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from arithmetic.configuration import Configuration, Device, Flow, Host, Link, Port, Switch
+from arithmetic.configuration import Class, Configuration, Device, Flow, Host, Link, Port, Switch
+from arithmetic.credits import sizes
 from arithmetic.wire import Rate
 
 if TYPE_CHECKING:
@@ -244,8 +245,9 @@ def _port(configuration: Configuration, node: str) -> Iterator[str]:
         yield f'update_fc_delay = "{port.update_fc_delay_ns} ns"'
     if port.scaled_flow_control is not None:
         yield f"scaled_flow_control = {str(port.scaled_flow_control).lower()}"
-    for name, headers, data in zip(("posted", "nonposted"), port.headers, port.data, strict=True):
-        if headers is not None:
-            yield f"{name}_headers = {headers}"
-        if data is not None:
-            yield f'{name}_data = "{data} B"'
+    own = [*zip(port.headers, port.data, strict=True), (None, None)]
+    for kind, (headers, data) in zip(Class, own, strict=True):
+        usual_headers, usual_data = sizes(configuration, kind)
+        name = kind.name.lower().replace("non_", "non")
+        yield f"{name}_headers = {headers or usual_headers}"
+        yield f'{name}_data = "{data or usual_data * 16} B"'

@@ -13,7 +13,7 @@ kernel::parameters! {
         queue_entries: u32 = 64, within 2..=65536, lifts "outstanding commands" to ["64", "256", "1024"], from "our choice; NVM Express 1.4, 3.1.1: 2 to 65536";
         /// Most I/O submission queues, and most I/O completion queues. The driver of flows uses one of each, with the interrupt of the admin
         /// queues; with more, each has an interrupt of its own.
-        io_queues: u32 = 1, within 1..=64, from "our choice: those of the driver of flows";
+        io_queues: u32 = 1, within 1..=64, from "our choice: as many as the driver of flows uses";
         /// Most I/O commands in progress; fewer if their data could be more than 128 MiB.
         commands: u32 = 32, within 1..=4096, lifts "outstanding commands" to ["64", "256", "1024"], from "our choice";
         /// Largest transfer of a command (MDTS).
