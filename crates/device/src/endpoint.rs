@@ -552,7 +552,7 @@ impl Endpoint {
     /// Counts a packet as the newest one in the send path.
     fn enter_send_path(&mut self, packet: &Packet) {
         if let Some(path) = &mut self.send_path {
-            let mut time = self.link.timing().length(packet.wire_len().into());
+            let mut time = self.link.timing().length(packet.wire_len());
             if !self.sending.is_unlimited() {
                 time = time.max(self.sending.time_of(packet.bytes().len() as u64));
             }

@@ -356,9 +356,10 @@ impl ClassBuffers {
 
     /// Counts an UpdateFC as sent. Returns whether another one is owed.
     pub(crate) fn pay_update(&mut self, rule: UpdateRule) -> bool {
-        self.owed = match rule.is_each {
-            true => self.owed.saturating_sub(1),
-            false => 0,
+        self.owed = if rule.is_each {
+            self.owed.saturating_sub(1)
+        } else {
+            0
         };
         self.owed > 0
     }

@@ -157,6 +157,7 @@ impl RootComplexParameters {
     }
 
     /// The parameters with latencies that begin and end at the receive buffers instead of the pins.
+    #[must_use]
     pub fn behind_ports(self) -> Self {
         let port = self.port_latency();
         RootComplexParameters {

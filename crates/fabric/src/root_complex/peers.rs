@@ -220,6 +220,9 @@ mod tests {
         packet
     }
 
+    /// From the first root port to the second.
+    const WAY: (Port, Port) = (Port(0), Port(1));
+
     fn path(largest: u64, boundary: u64) -> PeerPath {
         PeerPath::new(&RootComplexParameters {
             largest_peer_payload: kernel::Bytes(largest),
@@ -265,7 +268,7 @@ mod tests {
             if is_damaged {
                 packets[whole].damage(700);
             }
-            let parts = path(64, 64).pass_parts(whole, 4096, Time::ZERO, &mut packets);
+            let parts = path(64, 64).pass_parts(WAY, whole, 4096, Time::ZERO, &mut packets);
             assert_eq!(parts.len(), 4);
             for (part, _) in parts {
                 let error = packets[part].digest_error();
@@ -308,7 +311,7 @@ mod tests {
         let header = Header::memory_write(REQUESTER, 0x1000, 128).expect("a legal write");
         let whole = packet(&mut packets, header, Stamp::default());
         let mut path = path(64, 64);
-        let parts = path.pass_parts(whole, 4096, Time::ZERO, &mut packets);
+        let parts = path.pass_parts(WAY, whole, 4096, Time::ZERO, &mut packets);
         let times: Vec<Time> = parts.iter().map(|(_, time)| *time).collect();
         // Twelve bytes of header and 64 of payload take 76 ns at 1 GB/s.
         let [first, second] = [200, 276].map(|ns| Time::ZERO + Span::from_ns(ns));
@@ -339,7 +342,7 @@ mod tests {
             let whole = packet(&mut packets, header, stamp);
             let payload = packets[whole].payload().to_vec();
             prop_assume!(path(largest, 64).splits(&header, 4096));
-            let parts = path(largest, 64).pass_parts(whole, 4096, Time::ZERO, &mut packets);
+            let parts = path(largest, 64).pass_parts(WAY, whole, 4096, Time::ZERO, &mut packets);
             prop_assert!(parts.len() > 1);
             prop_assert_eq!(packets.in_use(), parts.len());
             let (mut next, mut carried) = (address, Vec::new());
@@ -377,7 +380,7 @@ mod tests {
             let mut packets = Packets::default();
             let whole = packet(&mut packets, header, Stamp::default());
             let payload = packets[whole].payload().to_vec();
-            let parts = path(largest, boundary).pass_parts(whole, 4096, Time::ZERO, &mut packets);
+            let parts = path(largest, boundary).pass_parts(WAY, whole, 4096, Time::ZERO, &mut packets);
             prop_assert!(parts.len() > 1);
             let (mut left, mut carried) = (share, Vec::new());
             for (part, _) in &parts {

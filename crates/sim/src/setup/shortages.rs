@@ -45,9 +45,10 @@ impl PlannedShortage {
             is_unscaled,
             ..
         } = self.shortage;
-        let written = match key.ends_with("headers") {
-            true => size.to_string(),
-            false => Bytes(size).show(),
+        let written = if key.ends_with("headers") {
+            size.to_string()
+        } else {
+            Bytes(size).show()
         };
         let most = if is_unscaled { " at most" } else { "" };
         let link = &plan.links[self.link];
