@@ -542,11 +542,12 @@ def test_reproduce_refuses_predictions_of_a_stale_record(
     """The rows are shown; what `--set` changes is not what the record is of."""
     latency = ("reproduce", "rosta", "--figure", "latency")
     whole = peerlane(*latency)
-    assert (whole.status, whole.err) == (0, "")
+    assert whole.status == 0
+    assert "error" not in whole.err
     monkeypatch.setattr(record, "scenario_digest", lambda _: "another")
     refused = peerlane(*latency)
     assert refused.status == 1
     assert refused.out == whole.out
-    assert refused.err.startswith("error: rosta/sensitivity.toml is of an older scenario.toml")
+    assert "error: rosta/sensitivity.toml is of an older scenario.toml" in refused.err
     assert "peerlane reproduce rosta --sensitivity --save" in refused.err
-    assert peerlane(*latency, "--set", "links.lanes=8").err == ""
+    assert "error" not in peerlane(*latency, "--set", "links.lanes=8").err
