@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from peerlane.results.bottleneck import Value, WhatIf
     from peerlane.results.explanation import Explanation, FlowExplanation
 
+# Many of these fabrics have small buffers on purpose; the laws of latencies judge the warnings.
+pytestmark = pytest.mark.filterwarnings("ignore:.* until the buffer is free again")
+
 Settings = dict[str, Any]
 
 SUPERNODE = Path(__file__).parents[2] / "scenarios" / "supernode.toml"

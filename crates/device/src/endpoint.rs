@@ -69,8 +69,8 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// What the send path holds: requests of the engine, and all packets of a circuit. None for a path without latency; boxed, because
-    /// few endpoints have one.
+    /// The packets in the send path: requests of the engine, and all packets of a circuit. None if the path has no latency; boxed, since
+    /// few endpoints have a latency there.
     send_path: Option<Box<SendPath>>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,

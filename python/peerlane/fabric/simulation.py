@@ -44,17 +44,21 @@ LONGEST_NS = 1e13
 """The longest sleep of a program."""
 
 
-_warns: ContextVar[bool] = ContextVar("warns", default=True)
+_known: ContextVar[str | None] = ContextVar("known", default=None)
 
 
 @contextmanager
-def already_warned() -> Iterator[None]:
-    """Suppresses the warnings of all simulations that are made in this context."""
-    token = _warns.set(False)
+def already_warned(about: str = "") -> Iterator[None]:
+    """Suppresses warnings of all simulations that are made in this context.
+
+    Args:
+        about: Only warnings that contain this text; without it, all.
+    """
+    token = _known.set(about)
     try:
         yield
     finally:
-        _warns.reset(token)
+        _known.reset(token)
 
 
 class Simulation:
@@ -104,8 +108,10 @@ class Simulation:
                     rows, self.result(), lambda line: self._source + f":{line}" * (line > 0) + with_
                 )
             )
-        for warning in self._core.warnings() if _warns.get() else ():
-            warnings.warn(ScenarioWarning(warning), stacklevel=2)
+        known = _known.get()
+        for warning in self._core.warnings():
+            if known is None or known not in warning:
+                warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     def _attach(self, models: Mapping[str, Source]) -> None:
         """Connects the devices that are programs outside with this simulation."""

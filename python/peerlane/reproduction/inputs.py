@@ -127,8 +127,7 @@ def profiles() -> dict[str, dict[str, tuple[str, str]]]:
 
 def everywhere() -> set[str]:
     """The names of all defaults and of all settings of the simulator's profiles."""
-    defaults = {one.name for entries in parameters().values() for one in entries.values()}
-    return defaults | {
+    return _defaults().keys() | {
         f"{PROFILE}{name}.{key}" for name, settings in profiles().items() for key in settings
     }
 
@@ -141,20 +140,20 @@ def source_of(name: str) -> str:
     if name.startswith(PROFILE):
         profile, _, key = name.removeprefix(PROFILE).rpartition(".")
         return profiles()[profile][key][1] if key in profiles().get(profile, {}) else ""
-    for entries in parameters().values():
-        for one in entries.values():
-            if one.name == name:
-                return one.source
-    return ""
+    found = _defaults().get(name)
+    return found.source if found else ""
 
 
 def range_of(name: str) -> list[object]:
     """The ends of the range that the catalogue states for a default, if it states one."""
-    for entries in parameters().values():
-        for one in entries.values():
-            if one.name == name:
-                return [read_value(end) for end in one.range]
-    return []
+    found = _defaults().get(name)
+    return [read_value(end) for end in found.range] if found else []
+
+
+@cache
+def _defaults() -> dict[str, Parameter]:
+    """The parameters by the names of their defaults."""
+    return {one.name: one for entries in parameters().values() for one in entries.values()}
 
 
 def used(scenario: Scenario) -> Iterator[Use]:
