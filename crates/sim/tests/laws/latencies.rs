@@ -331,3 +331,22 @@ fn a_small_buffer_has_no_warning_where_no_flow_can_fill_it() {
         "{warning}"
     );
 }
+
+#[test]
+fn of_several_flows_the_one_with_the_most_packets_decides_what_is_too_small() {
+    let of = |sizes: &[u32]| {
+        let flow = |size: &u32| {
+            format!(
+                "[[flows]]\nfrom = \"d\"\nto = \"h\"\nrequest_size = \"{size} B\"\ncount = 64\n"
+            )
+        };
+        let flows: String = sizes.iter().map(flow).collect();
+        warnings(&format!(
+            "[links]\ngeneration = 4\nlanes = 8\n[hosts.h]\nposted_headers = 4\n[devices.d]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\n{flows}"
+        ))
+    };
+    let [small, large] = [of(&[64]), of(&[256])];
+    assert_eq!((small.len(), large.len()), (1, 1));
+    assert_ne!(small, large);
+    assert_eq!([of(&[64, 256]), of(&[256, 64])], [small.clone(), small]);
+}
