@@ -104,19 +104,27 @@ class Queue:
     def __init__(self) -> None:
         self.by_class: list[deque[Waiting]] = [deque() for _ in Class]
 
-    def choose(self, end: End, now: int) -> tuple[Waiting | None, float]:
-        """The packet that may leave now, or the time at which one is ready."""
+    def choose(self, end: End, name: str, now: int) -> tuple[Waiting | None, float]:
+        """The packet that may leave now, or the time at which one is ready.
+
+        A packet that lacks credit blocks the class for the packets of other ingresses (2.6.1).
+        """
         heads = [queue[0] for queue in self.by_class if queue]
         if len(heads) > 1:
             heads.sort(key=lambda one: one.number)
         soonest = NEVER
         for index, head in enumerate(heads):
+            kind = head.tlp.kind
             if head.ready > now:
                 soonest = min(soonest, head.ready)
-            elif end.has_credit(head.tlp) and all(
-                (head.tlp.kind, older.tlp.kind) in PASSES for older in heads[:index]
-            ):
-                return head, now
+            elif all((kind, older.tlp.kind) in PASSES for older in heads[:index]):
+                if end.blocked_by.get(kind, name) != name:
+                    continue
+                if end.has_credit(head.tlp):
+                    end.blocked_by.pop(kind, None)
+                    return head, now
+                if end.has_several():
+                    end.blocked_by[kind] = name
         return None, soonest
 
 
@@ -140,6 +148,7 @@ class End:
         nodes = [*configuration.switches, *configuration.devices]
         self.places = {node: place for place, node in enumerate(nodes, start=1)}
         self.turn = 0
+        self.blocked_by: dict[Class, str] = {}
         self.numbers = count()
         self.free = 0
         self.flight = 0
@@ -198,6 +207,10 @@ class End:
         limit, spent = self.limit[tlp.kind], self.spent[tlp.kind]
         return spent[0] + 1 <= limit[0] and spent[1] + tlp.data <= limit[1]
 
+    def has_several(self) -> bool:
+        """Whether packets from several ingresses wait."""
+        return sum(any(queue.by_class) for queue in self.queues.values()) > 1
+
     def use_wire(self) -> None:
         """Sends what is due: ordered sets, Ack, UpdateFC, and a TLP (3.6.3.1)."""
         now = self.clock.now
@@ -243,7 +256,7 @@ class End:
         for step in range(len(names)):
             index = (self.turn + step) % len(names)
             queue = self.queues[names[index]]
-            chosen, when = queue.choose(self, at)
+            chosen, when = queue.choose(self, names[index], at)
             if chosen is None:
                 soonest = min(soonest, when)
                 continue

@@ -44,6 +44,8 @@ def test_the_shares_of_each_wire_are_all_of_the_time(name: str) -> None:
     check_shares(Fabric.load(path).run())
 
 
+# Without scaled flow control no buffer covers the loop of the smallest packets.
+@pytest.mark.filterwarnings("ignore::peerlane.ScenarioWarning")
 @given(
     generation=st.integers(1, 5),
     lanes=st.sampled_from([1, 2, 4, 8, 16]),
