@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from peerlane.calibrating.error_bars import ErrorBar, ErrorBars, _bar, _Move, error_bars
+from peerlane.calibrating.error_bars import error_bars
+from peerlane.charts import vega
+from peerlane.cli import error_bars as cli
 from peerlane.cli.application import run_command_line
+from peerlane.results.error_bar import ErrorBar, ErrorBars, MovedDefault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,14 +72,35 @@ def test_what_the_scenario_refuses_is_named_and_moves_nothing(found: ErrorBars) 
     assert "16" not in {cause.to for cause in rate(found).causes}
 
 
+def moves(**numbers: float) -> list[MovedDefault]:
+    """The moves of defaults, such as b3 of b to 3, and the number that each leads to."""
+    return [MovedDefault(f"default:*.{to[0]}", "1", to[1:], now) for to, now in numbers.items()]
+
+
 def test_changes_of_different_defaults_are_added_in_quadrature() -> None:
-    moves = [_Move(name, "1", to, ("x",)) for name in ("a", "b") for to in ("2", "3")]
-    numbers = [97.0, 103.0, 104.0, 96.5]
-    found = {move: {"n": number} for move, number in zip(moves, numbers, strict=True)}
-    bar = _bar("n", 100.0, found)
+    bar = ErrorBar.of(100.0, moves(a2=97.0, a3=103.0, b2=104.0, b3=96.5, c2=100.1))
     assert bar.high == pytest.approx(100 + 5)
     assert bar.low == pytest.approx(100 - (3**2 + 3.5**2) ** 0.5)
-    assert [cause.name for cause in bar.causes] == ["b", "b", "a", "a"]
+    assert [cause.key for cause in bar.causes] == ["b", "b", "a", "a"]
+
+
+def test_the_bar_of_several_flows_adds_what_one_move_does_to_each() -> None:
+    first = ErrorBar.of(10.0, moves(a2=9.0, a3=11.0))
+    second = ErrorBar.of(20.0, moves(a2=18.0, b2=24.0))
+    bars = {
+        f"flows.{name}.bytes_per_second": bar
+        for name, bar in zip("fg", (first, second), strict=True)
+    }
+    both = ErrorBars("x", bars, {}, {}, 1).of_flows(["f", "g", "too-short"])
+    assert both is not None
+    assert (both.value, both.low) == (30.0, 27.0)
+    assert both.high == pytest.approx(30 + (1 + 4**2) ** 0.5)
+    assert both.said(str).endswith(": `b` is our choice")
+    assert ErrorBars("x", bars, {}, {}, 1).of_flows(["too-short"]) is None
+
+
+def test_a_number_that_no_default_moves_is_said_to_be_so() -> None:
+    assert ErrorBar.of(1.0, []).said(str) == "no default of ours moves it by 0.2 %"
 
 
 def test_run_prints_the_range_and_its_cause(
@@ -89,3 +113,25 @@ def test_run_prints_the_range_and_its_cause(
     assert bar["low"] < bar["value"] < bar["high"]
     assert run_command_line(["run", str(file), "--error-bars", "--repeat", "3"]) == 2
     assert "leave out --error-bars" in capsys.readouterr().err
+
+
+def test_explain_and_the_page_of_a_run_have_the_range_and_its_cause(
+    found: ErrorBars,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cli, "error_bars", lambda *_, **__: found)
+    monkeypatch.setattr(vega, "svg", lambda _: "")
+    monkeypatch.setattr(vega, "png", lambda _: b"")
+    file = tmp_path / "reader.toml"
+    file.write_text(READER, encoding="utf-8")
+    assert run_command_line(["explain", str(file), "--error-bars", "--json", "-"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["bottlenecks"]
+    low, high = (f"{place['error_bar'][end] / 1e9:.3g}" for end in ("low", "high"))
+    report = tmp_path / "report"
+    assert run_command_line(["run", str(file), "--error-bars", "--report", str(report)]) == 0
+    page = (report / "reader.html").read_text(encoding="utf-8")
+    assert f"({low} to {high}: hosts.latency is our choice)" in page
+    row = page[page.index(">error bar</th>") :]
+    assert ": hosts.latency is our choice" in row[: row.index("</table>")]

@@ -2,15 +2,12 @@
 
 The defaults are screened in groups, which are moved to the lower or the upper ends of their ranges.
 A group that moves no number by more than `STILL` holds nothing that matters. Any other is halved,
-until single defaults are left. The changes of a number by these are added in quadrature, above and
-below apart, as errors that do not depend on each other.
+until single defaults are left.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +16,13 @@ from peerlane.progress import Progress
 from peerlane.reproduction.expected import is_independent
 from peerlane.reproduction.inputs import range_of, source_of, used, value_of
 from peerlane.reproduction.steps import ends
-from peerlane.results.document import Document, encode
+from peerlane.results.error_bar import STILL, ErrorBar, ErrorBars, MovedDefault
 from peerlane.results.workload import LISTS
 from peerlane.varying.crew import crew
 from peerlane.varying.work import Point, Study, lost_point, run_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from peerlane._core import Scenario
@@ -38,54 +35,8 @@ MEASURED = re.compile(
 )
 """The numbers of a result that get error bars: rates and mean latencies of workloads."""
 
-STILL = 0.002
-"""Share of each number by which a group may move it and count as moving nothing."""
-
 GROUP = 8
 """Defaults that are moved together at first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause(Document):
-    """A default that moves a number: one end of its range, and what the number then is."""
-
-    name: str
-    value: str
-    to: str
-    number: float
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBar(Document):
-    """A number of a result and the range in which it may lie; the strongest causes come first."""
-
-    value: float
-    low: float
-    high: float
-    causes: tuple[Cause, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBars(Document):
-    """The error bars of a scenario's rates and latencies.
-
-    Attributes:
-        name: The scenario.
-        bars: The bars, by the paths of the numbers.
-        moved: The defaults that were moved, by name, and the ends of their ranges.
-        refused: The ends that the scenario refuses or cannot run with, and why.
-        runs: The number of runs that it took.
-    """
-
-    name: str
-    bars: Mapping[str, ErrorBar]
-    moved: Mapping[str, tuple[str, ...]]
-    refused: Mapping[str, str]
-    runs: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The error bars as the command line writes them."""
-        return encode(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,17 +205,12 @@ def _is_still(numbers: Mapping[str, float], now: Mapping[str, float]) -> bool:
 
 
 def _bar(path: str, value: float, found: Mapping[_Move, Mapping[str, float]]) -> ErrorBar:
-    """The error bar of a number: the strongest move of each default up and down, in quadrature."""
-    up: dict[str, float] = {}
-    down: dict[str, float] = {}
-    causes: list[Cause] = []
-    for move, numbers in found.items():
-        change = numbers.get(path, value) - value
-        if abs(change) <= STILL * abs(value):
-            continue
-        side = up if change > 0 else down
-        side[move.name] = max(side.get(move.name, 0.0), abs(change))
-        causes.append(Cause(move.name, move.value, move.words, numbers[path]))
-    causes.sort(key=lambda cause: -abs(cause.number - value))
-    low, high = (math.hypot(*side.values()) for side in (down, up))
-    return ErrorBar(value, max(value - low, 0.0), value + high, tuple(causes))
+    """The error bar of a number from what it is with each move that matters."""
+    return ErrorBar.of(
+        value,
+        (
+            MovedDefault(move.name, move.value, move.words, numbers[path])
+            for move, numbers in found.items()
+            if path in numbers
+        ),
+    )

@@ -1,4 +1,4 @@
-"""`peerlane run --error-bars`: how far the numbers of a run may be off, and why."""
+"""`--error-bars`: how far the numbers of a run may be off, and why."""
 
 from __future__ import annotations
 
@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING
 from peerlane.calibrating.error_bars import error_bars
 from peerlane.cli.console import InterruptedWorkError, emit, progress
 from peerlane.cli.head import head
-from peerlane.cli.scenarios import scenario_text
 from peerlane.cli.tables.error_bars import bars as table
 from peerlane.fabric.simulation import digest_of
 
 if TYPE_CHECKING:
-    from peerlane.cli.request import RunRequest
+    from peerlane.cli.request import RunRequest, ScenarioRequest
+    from peerlane.results.error_bar import ErrorBars
 
 
-def run_with_error_bars(request: RunRequest) -> None:
+def run_with_error_bars(request: RunRequest, read: tuple[str, str]) -> ErrorBars:
     """Runs a scenario with its unsourced defaults moved, and prints the range of each number."""
-    scenario = request.scenario
-    text, source = scenario_text(scenario.file)
+    outcome = found(request.scenario, read)
+    document = head("error-bars", scenario_digest=digest_of(read[0])) | outcome.to_json()
+    emit(document, table(outcome), request.outputs.json_to)
+    return outcome
+
+
+def found(scenario: ScenarioRequest, read: tuple[str, str]) -> ErrorBars:
+    """The error bars of a scenario.
+
+    Args:
+        scenario: The scenario with its settings.
+        read: Its text, and its name in messages.
+    """
+    text, source = read
     try:
         with progress("moving defaults") as bar:
-            outcome = error_bars(
+            return error_bars(
                 text, source=source, settings=scenario.changed, seed=scenario.seed, progress=bar
             )
     except KeyboardInterrupt:
         done = bar.now if bar.share else "the first run"
         raise InterruptedWorkError(f"interrupted in {done}") from None
-    document = head("error-bars", scenario_digest=digest_of(text)) | outcome.to_json()
-    emit(document, table(outcome), request.outputs.json_to)

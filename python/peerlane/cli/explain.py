@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import JsonTo, ShowAll
+from peerlane.cli.options import JsonTo, ShowAll, WithErrorBars
 from peerlane.cli.request import ScenarioRequest
 
 
-def explain(
+def explain(  # noqa: PLR0913 - each is an option
     scenario: ScenarioRequest,
     *,
     flow: Annotated[
@@ -25,6 +25,7 @@ def explain(
             help="Run again with each limit lifted, to find what helps and what limits then.",
         ),
     ] = True,
+    error_bars: WithErrorBars = False,
     every: ShowAll = False,
     json_to: JsonTo = None,
 ) -> None:
@@ -59,6 +60,9 @@ def explain(
     even if it is the smaller part of its time. docs/reference/waits.md has more, and the keys that
     lift each.
 
+    With --error-bars, the sentence of each place has the range in which its rate may lie, and the
+    default on which the range depends most.
+
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
     numbers in names, the slowest is shown. --all shows each flow with all its shares, and --flow
     one flow. Of more than 8 places the first 8 are lifted, unless --all or --json is given.
@@ -84,6 +88,10 @@ def explain(
             each=every or json_to is not None,
             progress=bar,
         )
+    if error_bars:
+        from peerlane.cli.error_bars import found as error_bars_of
+
+        found = found.with_error_bars(error_bars_of(scenario, (text, source)))
     document = head("explanation", scenario_digest=digest_of(text)) | found.to_json()
     emit(document, tables(found, each=every, shares=flow is not None), json_to)
     judge_failures(found.failures)

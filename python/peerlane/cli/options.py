@@ -200,6 +200,15 @@ ShowAll = Annotated[
     bool, typer.Option("--all", help="Show each of many that are alike; JSON always has all.")
 ]
 
+WithErrorBars = Annotated[
+    bool,
+    typer.Option(
+        "--error-bars",
+        help="Print how far rates and latencies may be off: each default that no document states "
+        "is moved over its range, in some dozens of runs.",
+    ),
+]
+
 Seed = Annotated[
     int | None,
     typer.Option(

@@ -21,6 +21,7 @@ from peerlane.cli.options import (
     Scenario,
     Seed,
     Settings,
+    WithErrorBars,
     writable,
 )
 from peerlane.cli.spread import given
@@ -129,14 +130,7 @@ class RunRequest:
             "intervals have 95 % confidence.",
         ),
     ] = None
-    error_bars: Annotated[
-        bool,
-        typer.Option(
-            "--error-bars",
-            help="Print how far rates and latencies may be off: each default that no document "
-            "states is moved over its range, in some dozens of runs.",
-        ),
-    ] = False
+    error_bars: WithErrorBars = False
     steady: Annotated[
         bool,
         typer.Option(
@@ -194,8 +188,9 @@ class RunRequest:
         keep_apart([self.scenario.file], files)
         keep_from_tables({"FILE": self.scenario.file, **files}, self.outputs.parquet_to)
         many = "--error-bars" if self.error_bars else "--repeat"
+        allowed = {*_OF_MANY, many, *(["--report"] if self.error_bars else [])}
         for option in given(self) if self.error_bars or self.repeat is not None else ():
-            if option not in {*_OF_MANY, many} and (option != "--threads" or self.threads != 1):
+            if option not in allowed and (option != "--threads" or self.threads != 1):
                 raise typer.BadParameter(f"{option} is for a single run; leave out {many}")
         if self.interval is not None and not any(given(self.outputs)):
             raise typer.BadParameter(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from peerlane.cli.options import wrong_use
+from peerlane.cli.options import FAILED, wrong_use
 from peerlane.cli.request import RunRequest
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from peerlane import Simulation
     from peerlane.report.page import Page
+    from peerlane.results.error_bar import ErrorBars
     from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
 
@@ -92,6 +93,9 @@ def run(request: RunRequest) -> None:
     With --report, the page has the topology, latencies, what flows waited for, and rates and queue
     lengths over time, sampled as --interval says or else as finely as there is room.
 
+    With --error-bars, the range of each rate and latency is printed instead; a page of --report
+    has the range beside the rate of each flow, too.
+
     docs/reference/results.md describes the JSON, and the tables of --parquet. Of more than 64 flows
     the slowest 16 are shown, with a line for all of them.
 
@@ -99,9 +103,7 @@ def run(request: RunRequest) -> None:
     that of the whole.
     """
     if request.error_bars:
-        from peerlane.cli.error_bars import run_with_error_bars
-
-        run_with_error_bars(request)
+        _run_with_error_bars(request)
         return
     if request.repeat is not None:
         from peerlane.cli.repeat import run_repeated
@@ -132,6 +134,31 @@ def run(request: RunRequest) -> None:
         return is_written
 
     conclude(simulation, outcome, request, lines, write_more)
+
+
+def _run_with_error_bars(request: RunRequest) -> None:
+    """Prints error bars; with --report, the page of one more run has them."""
+    from peerlane.cli.error_bars import run_with_error_bars
+    from peerlane.cli.outcome import judge_failures, simulate
+    from peerlane.cli.report import open_folder, write_pages
+
+    folder = open_folder(request.outputs.report_to)
+    text = request.scenario.text()
+    bars = run_with_error_bars(request, text)
+    if folder is None:
+        return
+    simulation = request.scenario.simulation(text=text)
+    _watch(simulation, request)
+    _sample(simulation, request)
+    outcome = simulate(simulation, request)
+    is_written = write_pages(
+        folder, lambda: [_page(simulation, outcome.result, request, text, bars)]
+    )
+    if outcome.broken_off is not None:
+        raise outcome.broken_off
+    judge_failures(outcome.result.failures)
+    if not is_written:
+        raise typer.Exit(FAILED)
 
 
 def _watch(simulation: Simulation, request: RunRequest) -> None:
@@ -179,7 +206,11 @@ def _explained(
 
 
 def _page(
-    simulation: Simulation, result: RunResult, request: RunRequest, read: tuple[str, str]
+    simulation: Simulation,
+    result: RunResult,
+    request: RunRequest,
+    read: tuple[str, str],
+    bars: ErrorBars | None = None,
 ) -> Page:
     from peerlane.cli.console import progress
     from peerlane.cli.report import origin
@@ -189,8 +220,10 @@ def _page(
     if request.explain and result.waits and not result.partial:
         with progress(f"explaining {Path(request.scenario.file).name}") as bar:
             explanation = _explained(simulation, result, request, read, progress=bar)
+        if bars is not None:
+            explanation = explanation.with_error_bars(bars)
     made = origin(str(result.seed), simulation.scenario_digest, request.scenario.file, result.name)
-    page = run_page(simulation, result, made, explanation)
+    page = run_page(simulation, result, made, explanation, bars)
     return page.with_settings(request.scenario.changed)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from peerlane import Simulation
     from peerlane.report.page import Origin
     from peerlane.results.bottleneck import Bottleneck
+    from peerlane.results.error_bar import ErrorBars
     from peerlane.results.explanation import Explanation
     from peerlane.results.run import RunResult
     from peerlane.results.waits import FlowWaits, Share
@@ -63,6 +64,7 @@ def run_page(
     result: RunResult,
     origin: Origin,
     explanation: Explanation | None = None,
+    bars: ErrorBars | None = None,
 ) -> Page:
     """The page of a run.
 
@@ -71,12 +73,13 @@ def run_page(
         result: What it measured; with samples, it has charts over time.
         origin: What made it.
         explanation: What limits its flows, and what would help.
+        bars: The error bars of its rates.
     """
     name = origin.page_name(result.name)
     sections = [
         *_limits(explanation),
         topology(name, _FABRIC, simulation, result),
-        *workloads(name, result),
+        *workloads(name, result, bars),
         *_waits(name, result),
         *_time(name, result),
         *_links(name, result),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.formats import shortened, size
+from peerlane.formats import gigabytes, shortened, size
 from peerlane.report.charts.latencies import latencies
 from peerlane.report.charts.rates import rates
 from peerlane.report.page import Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, cells, columns, heads
-from peerlane.report.words import duration, rate
+from peerlane.report.words import NONE, duration, rate
 from peerlane.results.flows import uncertainty
 from peerlane.results.workload import LISTS
 
@@ -19,23 +19,25 @@ MOST_REMARKS = 8
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from peerlane.results.error_bar import ErrorBars
     from peerlane.results.flows import FlowResult
     from peerlane.results.latency import Latency
     from peerlane.results.run import RunResult
     from peerlane.results.workload import WorkloadResult
 
 
-def workloads(name: str, result: RunResult) -> Iterator[Section]:
+def workloads(name: str, result: RunResult, bars: ErrorBars | None = None) -> Iterator[Section]:
     """The section, if there is any workload.
 
     Args:
         name: That of the page.
         result: What the run measured.
+        bars: The error bars of the rates of its flows.
     """
     every = [one for rows in result.workloads.values() for one in rows]
     known = {one.id: one.latency for one in every if one.latency}
     others = ((name, rows) for name, rows in result.workloads.items() if rows and name != "flows")
-    tables = [*_flows(result), *(_table(name, rows) for name, rows in others)]
+    tables = [*_flows(result, bars), *(_table(name, rows) for name, rows in others)]
     charts = (rates(f"{name}-rates", every), latencies(f"{name}-latencies", known))
     shown = tuple(chart for chart in charts if chart is not None)
     if tables or shown:
@@ -43,14 +45,26 @@ def workloads(name: str, result: RunResult) -> Iterator[Section]:
         yield Section("Workloads", remarks, charts=shown, tables=tuple(tables))
 
 
-def _flows(result: RunResult) -> Iterator[Table]:
+def _flows(result: RunResult, bars: ErrorBars | None) -> Iterator[Table]:
     if result.flows:
-        titles = ("flow", "way", "direction", "bytes", "rate", "steady", "p50", "p99", "max")
-        lines = tuple(map(_flow, result.flows[:MOST_LINES]))
-        yield Table((*columns(*titles, numbers=titles[3:]), Column("data", "name")), lines)
+        ranges = ("error bar",) if bars else ()
+        titles = (
+            "flow",
+            "way",
+            "direction",
+            "bytes",
+            "rate",
+            *ranges,
+            "steady",
+            "p50",
+            "p99",
+            "max",
+        )
+        heads = (*columns(*titles, numbers=titles[3:]), Column("data", "name"))
+        yield Table(heads, tuple(_flow(flow, bars) for flow in result.flows[:MOST_LINES]))
 
 
-def _flow(flow: FlowResult) -> Line:
+def _flow(flow: FlowResult, bars: ErrorBars | None) -> Line:
     data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
     if flow.intact and not flow.compared:
         data = "not compared"
@@ -61,11 +75,18 @@ def _flow(flow: FlowResult) -> Line:
         flow.direction,
         size(flow.bytes),
         rate(flow.bytes_per_second) + ("" if share is None else f" ±{100 * share:.2g} %"),
+        *((_range(flow, bars),) if bars else ()),
         rate(flow.steady_bytes_per_second),
         *_quantiles(flow.latency_ns),
         data,
     )
     return Line(cells, wrong=not flow.intact)
+
+
+def _range(flow: FlowResult, bars: ErrorBars) -> str:
+    """The range in which the rate of a flow may lie, and the default on which it depends most."""
+    bar = bars.of_flows([flow.id])
+    return NONE if bar is None else bar.said(gigabytes).replace("`", "")
 
 
 def _table(name: str, rows: Sequence[WorkloadResult]) -> Table:

@@ -11,6 +11,7 @@ from peerlane.dotted import split_path
 from peerlane.formats import NONE
 from peerlane.results import markup
 from peerlane.results.document import Document, renamed
+from peerlane.results.error_bar import ErrorBar
 from peerlane.results.waits import Cause, Kind
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ class Bottleneck(Document):
     the `steps` keeps the changes of the steps before it, until the limit is at another place; they
     begin with the change that helps most, of those that need no other part. `instead` are other
     changes, each by itself. `alone`, without changes, has flows that were run without all others. A
-    change that gains less than 1 % is in `not_lifted`, with the reason.
+    change that gains less than 1 % is in `not_lifted`, with the reason. The `error_bar` of the rate
+    of all flows together is there if it was asked for.
     """
 
     kind: Kind
@@ -154,6 +156,7 @@ class Bottleneck(Document):
     instead: tuple[WhatIf, ...] = ()
     alone: WhatIf | None = None
     not_lifted: tuple[str, ...] = ()
+    error_bar: ErrorBar | None = None
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -165,12 +168,14 @@ class Bottleneck(Document):
     def sentence(self) -> str:
         """The limit, what its flows do, and what they would do with each step."""
         flows = len(self.flows)
-        total = _gigabytes(self.rates.total)
+        total = f"{_gigabytes(self.rates.total)} GB/s"
+        if self.error_bar is not None:
+            total += f" ({self.error_bar.said(_gigabytes)})"
         if flows == 1:
-            moved = f"{self.flows[0]} moves {total} GB/s"
+            moved = f"{self.flows[0]} moves {total}"
         else:
             verb = "share" if len(self.where) == 1 else "move"
-            moved = f"{flows} flows {verb} {total} GB/s, {self.rates.each} each"
+            moved = f"{flows} flows {verb} {total}, {self.rates.each} each"
         parts = [f"{self.state[:1].upper()}{self.state[1:]}: {moved}."]
         parts += [self._step(number) for number in range(len(self.steps))]
         if not self.steps and self.not_lifted:

@@ -21,6 +21,8 @@ from peerlane.results.waits import Cause, Share, told
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
+    from peerlane.results.error_bar import ErrorBars
+
 _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
 
@@ -107,6 +109,11 @@ class Explanation(Document):
         if self.bottlenecks:
             return self.bottlenecks[0].sentence
         return "All flows were too short to see what limits them."
+
+    def with_error_bars(self, found: ErrorBars) -> Explanation:
+        """The explanation with the error bar of the rate at each bottleneck."""
+        barred = (replace(one, error_bar=found.of_flows(one.flows)) for one in self.bottlenecks)
+        return replace(self, bottlenecks=Collection(barred, key="where"))
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as the command line writes it."""

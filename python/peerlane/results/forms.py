@@ -38,7 +38,7 @@ FORMS = {
     "comparison": Form("peerlane compare", "peerlane.varying.comparison:Comparison"),
     "measured": Form("peerlane compare --measured", "peerlane.measured.beside:Beside"),
     "calibration": Form("peerlane calibrate", "peerlane.calibrating.calibration:Calibration"),
-    "error-bars": Form("peerlane run --error-bars", "peerlane.calibrating.error_bars:ErrorBars"),
+    "error-bars": Form("peerlane run --error-bars", "peerlane.results.error_bar:ErrorBars"),
     "shapes": Form(
         "peerlane bench shapes", "peerlane.benchmark.shapes.baseline:Shapes", option="--save"
     ),

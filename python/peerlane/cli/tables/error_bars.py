@@ -10,9 +10,10 @@ from rich.text import Text
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.figures.headings import headings
 from peerlane.formats import counted
+from peerlane.results.error_bar import key_of
 
 if TYPE_CHECKING:
-    from peerlane.calibrating.error_bars import ErrorBars
+    from peerlane.results.error_bar import ErrorBars
 
 MOST_ROWS = 16
 """Numbers that are shown; JSON has all."""
@@ -32,7 +33,7 @@ def bars(outcome: ErrorBars) -> RenderableType:
         down, up = (100 * (end - bar.value) / bar.value for end in (bar.low, bar.high))
         share = f"{down:+.1f} {up:+.1f}" if bar.causes else "0"
         most = bar.causes[0] if bar.causes else None
-        why = f"{_key(most.name)} = {most.to}" if most else ""
+        why = f"{most.key} = {most.to}" if most else ""
         numbers.add_row(
             words[path].head, text(bar.value), text(bar.low), text(bar.high), share, why
         )
@@ -66,10 +67,5 @@ def _choices(outcome: ErrorBars) -> Sheet:
     sheet.add_column("at most")
     for name in sorted(strongest, key=lambda name: -abs(strongest[name][0]))[:MOST_CHOICES]:
         ends = ", ".join(outcome.moved[name])
-        sheet.add_row(_key(name), values[name], ends, strongest[name][1])
+        sheet.add_row(key_of(name), values[name], ends, strongest[name][1])
     return sheet
-
-
-def _key(name: str) -> str:
-    """The key of a default, without the sections that share it."""
-    return name.partition(":")[2].removeprefix("*.")

@@ -1,0 +1,111 @@
+"""Error bars: the range in which each number may lie, and the defaults that cause the range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peerlane.dotted import join_path
+from peerlane.results.document import Document, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+STILL = 0.002
+"""Share of a number by which a default may move it and count as moving nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedDefault(Document):
+    """A default that moves a number: one end of its range, and what the number then is."""
+
+    name: str
+    value: str
+    to: str
+    number: float
+
+    @property
+    def key(self) -> str:
+        """The key of the default, without the sections that share it."""
+        return key_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBar(Document):
+    """A number of a result and the range in which it may lie; the strongest causes come first."""
+
+    value: float
+    low: float
+    high: float
+    causes: tuple[MovedDefault, ...]
+
+    @classmethod
+    def of(cls, value: float, moved: Iterable[MovedDefault]) -> ErrorBar:
+        """The error bar of a number from the moves of defaults.
+
+        The strongest move of each default up and down is added in quadrature, above and below
+        apart, as errors that do not depend on each other.
+        """
+        up: dict[str, float] = {}
+        down: dict[str, float] = {}
+        causes = [one for one in moved if abs(one.number - value) > STILL * abs(value)]
+        for one in causes:
+            side = up if one.number > value else down
+            side[one.name] = max(side.get(one.name, 0.0), abs(one.number - value))
+        causes.sort(key=lambda cause: -abs(cause.number - value))
+        low, high = (math.hypot(*side.values()) for side in (down, up))
+        return cls(value, max(value - low, 0.0), value + high, tuple(causes))
+
+    def said(self, text: Callable[[float], str]) -> str:
+        """The range, and the default on which it depends most, in words.
+
+        Args:
+            text: The number in words, without its unit.
+        """
+        if not self.causes:
+            return f"no default of ours moves it by {100 * STILL:.1g} %"
+        return f"{text(self.low)} to {text(self.high)}: `{self.causes[0].key}` is our choice"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBars(Document):
+    """The error bars of a scenario's rates and latencies.
+
+    Attributes:
+        name: The scenario.
+        bars: The bars, by the paths of the numbers.
+        moved: The defaults that were moved, by name, and the ends of their ranges.
+        refused: The ends that the scenario refuses or cannot run with, and why.
+        runs: The number of runs that it took.
+    """
+
+    name: str
+    bars: Mapping[str, ErrorBar]
+    moved: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str]
+    runs: int
+
+    def of_flows(self, ids: Iterable[str]) -> ErrorBar | None:
+        """The error bar of the rate of some flows together; none if no flow has a rate."""
+        paths = (join_path(("flows", flow, "bytes_per_second")) for flow in ids)
+        bars = [self.bars[path] for path in paths if path in self.bars]
+        if not bars:
+            return None
+        total = sum(bar.value for bar in bars)
+        moved: dict[tuple[str, str, str], float] = {}
+        for bar in bars:
+            for one in bar.causes:
+                move = one.name, one.value, one.to
+                moved[move] = moved.get(move, total) + one.number - bar.value
+        return ErrorBar.of(total, (MovedDefault(*move, now) for move, now in moved.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """The error bars as the command line writes them."""
+        return encode(self)
+
+
+def key_of(name: str) -> str:
+    """The key of a default by its name, without the sections that share it."""
+    return name.partition(":")[2].removeprefix("*.")
