@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.calibrating.error_bars import values_of
+from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.expected import is_independent
 from peerlane.reproduction.inputs import parameters
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "choices.md"
 
@@ -20,8 +25,9 @@ HEAD = """\
 and does not write it ([how](../recipes/error-bars.md)). A default that has a document, such as a
 chapter of the specification or a data sheet, is not moved.
 
-The range is the one that the catalogue states, from what is known of machines. Where it states
-none, a number is moved to half and to twice itself. These are not moved, and not listed here:
+The range is the one that the catalogue states, from what is known of machines; the last column has
+the reason. A default that is itself an end is moved to the other one. Where no range is stated, a
+number is moved to half and to twice itself. These are not moved, and not listed here:
 
 - flags and choices, such as `iommu`: what is switched on in a machine is known;
 - keys of workloads;
@@ -47,9 +53,22 @@ def made() -> str:
     return HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n"
 
 
-def test_every_stated_range_is_around_its_default() -> None:
+def test_every_default_lies_in_its_stated_range() -> None:
     stated = [one for one in json.loads(_core.catalogue())["parameters"] if one["range"]]
     assert stated
     for one in stated:
-        assert one["default"] not in one["range"], one["key"]
+        low, default, high = map(amount, (one["range"][0], one["default"], one["range"][-1]))
+        assert low <= default <= high, one["key"]
+        assert low < high, one["key"]
         assert not is_independent(one["source"]), one["key"]
+
+
+def amount(text: str) -> Fraction:
+    quantity = Quantity.read(text)
+    assert quantity is not None, text
+    return quantity.amount
+
+
+def test_a_default_at_the_end_of_its_range_is_moved_to_the_other_end_alone() -> None:
+    assert values_of("default:hosts.memory_address_bits", 32) == [64]
+    assert values_of("default:hosts.memory_address_bits", 64) == [32]

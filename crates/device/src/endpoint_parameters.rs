@@ -71,7 +71,7 @@ kernel::parameters! {
         /// such as "10 us..12 us"; with implementation = "rtl" only.
         waves: Option<Window> = None, from "our choice: slow, and large";
         /// Clock of the datapath between engine and core.
-        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA cores";
+        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", ranges ["250 MHz", "500 MHz"], from "common for FPGA cores at the full rate of their link: 250 MHz in AMD PG213, up to 500 MHz in Intel 683501 (R-Tile)";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
         datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets of the engine.

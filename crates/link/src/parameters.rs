@@ -11,7 +11,7 @@ kernel::parameters! {
         /// Largest payload that the function supports (Device Capabilities, Max_Payload_Size Supported).
         max_payload_supported: Bytes = Bytes(512),
             among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
-            lifts "payload" to ["256 B", "512 B", "1024 B"], ranges ["256 B", "1024 B"], from "common among switches and FPGA cores";
+            lifts "payload" to ["256 B", "512 B", "1024 B"], ranges ["256 B", "512 B"], from "common among switches and FPGA cores; root ports of servers support 256 or 512 B, and a path has the least of its ports";
         /// How soon an Ack is sent: at-once, one for each packet; merged, as soon as the wire is free, where a newer one replaces one that
         /// waits; share, by ack_limit_fraction and ack_packets; limit, by the specification's limit.
         ack_policy: DllpPolicy = DllpPolicy::Share, from "PCIe Base 3.6.3.1: the limit itself, by the number below";

@@ -129,7 +129,8 @@ def values_of(name: str, value: object) -> list[Any]:
     _, _, path = name.partition(":")
     if isinstance(value, bool) or path.partition(".")[0] in {*LISTS, "buffers"}:
         return []
-    return range_of(name) or ends(path.rpartition(".")[2], value)
+    stated = range_of(name)
+    return [end for end in stated if end != value] or ends(path.rpartition(".")[2], value)
 
 
 @dataclass

@@ -20,10 +20,10 @@ kernel::parameters! {
         /// Size of the memory. In order of addresses, each socket has an equal share, in whole pages of 4 KiB.
         memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
         /// Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which requests need 16-byte headers.
-        memory_address_bits: u32 = 32, among [32, 64], from "our choice: 12-byte headers";
+        memory_address_bits: u32 = 32, among [32, 64], ranges ["32", "64"], from "our choice: 12-byte headers; an operating system maps buffers below and above 4 GiB";
         /// Time from the last bit of a packet at a root port to the memory controller, and from the memory controller to a root
         /// port.
-        latency: Span = Span::from_ns(100), ranges ["50 ns", "250 ns"], from "our choice: half of the rest of common round trips";
+        latency: Span = Span::from_ns(100), ranges ["50 ns", "200 ns"], from "our choice: half of the rest of common round trips; the ends leave 180 and 480 ns for a read at the port, of some 550 ns that a whole read of 64 B by an adapter takes below a Xeon E5 (Neugebauer et al., SIGCOMM 2018)";
         /// Part of the latency in the PHY and the pipeline of a root port; a packet holds its receive buffer during the rest. DLLPs
         /// pass the port, too. None in a coherent host: the latencies of its home agent begin and end at the pins.
         port_latency: Option<Span> = None, from "our choice: half of the latency";
@@ -46,7 +46,7 @@ kernel::parameters! {
         /// again.
         ownership_time: Option<Span> = None, within None..=Some(Span::from_us(1_000)), from "our choice: the way from the receive buffer of a root port to the memory controller and back";
         /// Latency of a read in the memory, after its lines are served.
-        memory_read_latency: Span = Span::from_ns(80), ranges ["60 ns", "130 ns"], from "common for DDR3 and DDR4";
+        memory_read_latency: Span = Span::from_ns(80), ranges ["60 ns", "130 ns"], from "common for DDR3 and DDR4, from one die to chiplets";
         /// Largest random addition to the latency of a read, uniformly distributed.
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
         /// Bandwidth of each socket's memory, reads and writes together.
@@ -59,9 +59,9 @@ kernel::parameters! {
         /// Read Completion Boundary in Link Control: addresses at which a read may be divided into completions.
         read_completion_boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1: 64 B or 128 B";
         /// Largest payload of a completion, if the max payload size allows it.
-        largest_completion: Bytes = Bytes(4096), within Bytes(64)..=Bytes(4096), from "our choice: the max payload size decides";
+        largest_completion: Bytes = Bytes(4096), within Bytes(64)..=Bytes(4096), ranges ["128 B", "4 KiB"], from "our choice: the max payload size decides; PCIe Base 2.3.1.1 permits a completion for each 128 B, a read completion boundary";
         /// Time from the last bit of a packet at a root port to its first bit at another root port.
-        peer_latency: Span = Span::from_ns(200), ranges ["100 ns", "500 ns"], from "our choice: twice the latency to the memory controller";
+        peer_latency: Span = Span::from_ns(200), ranges ["100 ns", "500 ns"], from "our choice: twice the latency to the memory controller; a switch, which has no memory to order, takes 100 ns and more";
         /// Rate of packets from one root port to another, with their headers; each pair of ports has it in each direction.
         peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: the links are the limit";
         /// Largest payload of a packet between root ports, if the max payload size of the port that it leaves by allows it. A larger memory
