@@ -42,7 +42,7 @@ RUST_FAULT = $(shell command -v cargo >/dev/null || { echo cargo is missing; exi
 export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
-.PHONY: help demo optimised test check lint generate docs unit bench soak fuzz lock dist gateware benches proofs synth tools system clean
+.PHONY: help demo optimised test check lint generate published docs unit bench soak fuzz lock dist gateware benches proofs synth tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -80,6 +80,10 @@ lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, 
 generate: $(VENV)/installed $(VENV)/development ## Write all files that are made from code or runs anew; `make lint` says which are stale.
 	cargo xtask generate
 	$(BIN)/python tests/generate.py
+
+published: $(VENV)/installed $(VENV)/development ## Run every published system, and write docs/reference/published.md anew.
+	-$(BIN)/peerlane reproduce --save
+	$(BIN)/python tests/generate.py reference/published.md
 
 unit: tools
 	$(UNIT_TESTS)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from peerlane.report.overhead import flow_overheads
-from peerlane.reproduction import claims, expected
+from peerlane.reproduction import claims, expected, simulated
 from peerlane.reproduction.catalogue import folder_of
 from peerlane.reproduction.sensitivity import record
 from peerlane.results.forms import FORMS
@@ -358,6 +358,7 @@ LOADED: dict[str, Callable[[Path], object]] = {
     "expected.toml": expected.Expected.load,
     "claims.toml": claims.Claims.load,
     "sensitivity.toml": lambda folder: record.load(folder.name),
+    "simulated.toml": simulated.load,
 }
 
 

@@ -14,7 +14,7 @@ from house import gallery, guide, test_choices
 from peerlane.cli.shipped import names
 from peerlane.reproduction.machine import machine_of
 from peerlane.topology import draw
-from reproduction import test_claims
+from reproduction import test_claims, test_published_page
 from results import test_result_schema
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ MADE: dict[Path, Callable[[], str]] = {
     test_result_schema.FILE: test_result_schema.schema,
     test_claims.FILE: test_claims.schema,
     test_choices.FILE: test_choices.made,
+    test_published_page.FILE: test_published_page.made,
     ROOT / "docs" / "pictures" / "rosta.svg": drawn,
     PAGES / "README.md": test_conformance_pages.table,
     **{

@@ -419,7 +419,6 @@ def test_a_figure_that_is_not_measured_now_says_what_is_others_than_it_was(folde
 
 def test_what_save_has_no_use_for_is_refused(peerlane: Run) -> None:
     save = ("reproduce", "rosta", "--sensitivity", "--save")
-    peerlane("reproduce", "rosta", "--save").refuses("--save is for --sensitivity")
     peerlane(*save, "--json", "-").refuses("has no use for --json")
     peerlane(*save, "--set", "links.lanes=8").refuses("has no use for --json, --set")
     peerlane(*save, "--figure", "latency").refuses("rosta latency has no predicted rows", "fig4")

@@ -62,8 +62,9 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
         bool,
         typer.Option(
             "--save",
-            help="With --sensitivity: move every input of the experiments, and write what moves "
-            "predicted rows to sensitivity.toml in the system's folder. Takes minutes to hours; "
+            help="Write the simulated value of each published row to simulated.toml in the "
+            "system's folder. With --sensitivity: move every input of the experiments, and write "
+            "what moves predicted rows to sensitivity.toml. Takes minutes to hours; "
             "after Ctrl-C, and after a change, what is still right is not measured again.",
         ),
     ] = False,
@@ -108,6 +109,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     from peerlane.reproduction.catalogue import systems
     from peerlane.reproduction.circuits import implementations, require_circuits
     from peerlane.reproduction.reproduce import reproduce_all
+    from peerlane.reproduction.simulated import save as save_values
 
     if claims:
         simulating = {
@@ -122,17 +124,10 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
             raise typer.BadParameter(f"--claims runs nothing; leave out {', '.join(unused)}")
         show_claims(system, json_to, every=every)
         return
-    if settings and system is None:
-        raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
-    if implementation and system is None:
-        raise typer.BadParameter("--implementation needs the SYSTEM whose devices it changes")
-    if implementation not in (None, "rtl", "model"):
-        unknown = f"{implementation!r} is not known; write rtl or model"
-        raise typer.BadParameter(unknown, param_hint="--implementation")
+    _check_changes(system, settings, implementation, save=save and not sensitivity)
     names = [system] if system else list(systems())
-    if save:
-        others = (json_to, settings, implementation, report_to, every)
-        _no_others(sensitivity=sensitivity, others=others)
+    if save and sensitivity:
+        _no_others(json_to, settings, report_to, every)
         save_sensitivity(names, figure)
         return
     changed = dict(map(read_setting, settings or ()))
@@ -151,6 +146,9 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
             settings=changed,
             progress=bar,
         )
+    if save:
+        for report in reports:
+            save_values(report.system, report.rows)
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
     shown = Group(*tables if system else [*tables, summary(reports)])
@@ -160,6 +158,23 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
     is_founded = bool(changed) or _are_founded(reports)
     if not (is_written and is_founded and all(report.passes for report in reports)):
         raise typer.Exit(FAILED)
+
+
+def _check_changes(
+    system: str | None, settings: list[str] | None, implementation: str | None, *, save: bool
+) -> None:
+    """Refuses changes of a system where there is none to change, or where it must be as it is."""
+    if settings and system is None:
+        raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
+    if implementation and system is None:
+        raise typer.BadParameter("--implementation needs the SYSTEM whose devices it changes")
+    if implementation not in (None, "rtl", "model"):
+        unknown = f"{implementation!r} is not known; write rtl or model"
+        raise typer.BadParameter(unknown, param_hint="--implementation")
+    if save and (settings or implementation):
+        raise typer.BadParameter(
+            "--save writes the values of a system as it is; leave out --set and --implementation"
+        )
 
 
 def _are_founded(reports: Sequence[Report]) -> bool:
@@ -176,10 +191,8 @@ def _are_founded(reports: Sequence[Report]) -> bool:
     return not any(found)
 
 
-def _no_others(*, sensitivity: bool, others: tuple[object, ...]) -> None:
-    """Refuses what --save has no use for."""
-    if not sensitivity:
-        raise typer.BadParameter("--save is for --sensitivity; write both")
+def _no_others(*others: object) -> None:
+    """Refuses what --sensitivity --save has no use for."""
     if any(others):
         raise typer.BadParameter(
             "--sensitivity --save writes a file, and has no use for --json, --set, --report or"

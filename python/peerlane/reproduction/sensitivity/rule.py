@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from peerlane._core import advice as nearby
 from peerlane.reproduction.catalogue import folder_of, scenario_text
@@ -14,8 +14,9 @@ from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice, base
 from peerlane.reproduction.sensitivity.task import constants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from peerlane.reproduction.expected import Calibration, Source
     from peerlane.reproduction.sensitivity.record import Figure, Record
 
 
@@ -89,21 +90,30 @@ def unfounded(system: str) -> list[str]:
 
 
 def _unfounded(system: str, row: str, figure: Figure, expected: Expected) -> Iterator[str]:
-    named = [key for entry in expected.calibration for key in entry.where]
-    named += [key for entry in expected.sources for key in entry.where]
     for move, percent in figure.moved.get(row, {}).items():
         name = base(move)
+        if abs(percent) <= LISTED or origin_of(name, expected) != "choice":
+            continue
         own = source_of(name)
-        if abs(percent) <= LISTED or any(name == key or fnmatchcase(name, key) for key in named):
-            continue
-        if own and is_independent(own):
-            continue
         said = f', "{own}",' if own else ""
         yield (
             f"{system}: {row} is predicted, but {_moves(move, figure, percent)}, which has no"
             f" independent source{said} and is not calibrated; name a source in [[sources]], fit"
             " it in [[calibration]], or give the row another kind"
         )
+
+
+def origin_of(name: str, expected: Expected) -> Literal["fitted", "document", "choice"]:
+    """The origin of the value of an input of a system: a choice if no source says it."""
+
+    def has(entries: Iterable[Calibration | Source]) -> bool:
+        keys = (key for entry in entries for key in entry.where)
+        return any(name == key or fnmatchcase(name, key) for key in keys)
+
+    if has(expected.calibration):
+        return "fitted"
+    own = source_of(name)
+    return "document" if has(expected.sources) or (own and is_independent(own)) else "choice"
 
 
 def _moves(move: str, figure: Figure, percent: float) -> str:
