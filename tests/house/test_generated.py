@@ -40,6 +40,12 @@ def guide_file(page: Path, file: Path) -> str:
 
 PAGES = test_conformance_pages.FOLDER
 MADE: dict[Path, Callable[[], str]] = {
+    # First, because the pages that code makes as a whole are among these.
+    **{
+        file: partial(guide_file, page, file)
+        for page in guide.PAGES
+        for file in (page, *guide.pictures(page))
+    },
     test_typed_keys.FILE: test_typed_keys.made,
     test_result_schema.FILE: test_result_schema.schema,
     test_claims.FILE: test_claims.schema,
@@ -53,11 +59,6 @@ MADE: dict[Path, Callable[[], str]] = {
     },
     gallery.PAGE: gallery.made,
     **{gallery.picture(name): partial(gallery.drawn, name) for name in names()},
-    **{
-        file: partial(guide_file, page, file)
-        for page in guide.PAGES
-        for file in (page, *guide.pictures(page))
-    },
 }
 """Texts by the files that have them. Each scenario has a test of its digest, beside these."""
 

@@ -30,8 +30,8 @@ HEAD = """\
 # Published machines: simulated against measured
 
 Each number that the sources of the five systems publish and that a row holds, with the simulated
-value beside it. `make published` runs all systems and writes this page anew: the values are those
-of `simulated.toml` in the folder of each system. [Rows](rows.md) says how a row is judged.
+value beside it. `make published` runs all systems and writes this page anew from their files
+`simulated.toml`. [Rows](rows.md) says how a row is judged.
 
 | status | meaning |
 |---|---|
