@@ -33,7 +33,7 @@ kernel::parameters! {
         /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
         interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
         /// Largest payload of the engine's memory writes, where it is less than Max_Payload_Size; none for Max_Payload_Size.
-        write_payload: Option<Bytes> = None, among [None, Some(Bytes(64)), Some(Bytes(128)), Some(Bytes(256)), Some(Bytes(512)), Some(Bytes(1024)), Some(Bytes(2048))], lifts "payload" to ["none"], from "our choice: packets as large as Max_Payload_Size permits";
+        write_payload: Option<Bytes> = None, among [None, Some(Bytes(64)), Some(Bytes(128)), Some(Bytes(256)), Some(Bytes(512)), Some(Bytes(1024)), Some(Bytes(2048))], lifts "payload" to ["none"], ranges ["128 B", "none"], from "our choice: packets as large as Max_Payload_Size permits; every engine can send its least value, 128 B, and need not send more (PCIe Base 2.2.2)";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), lifts "tags" to ["4096 B"], from "PCIe Base 7.5.3.4, the default";
         /// Time that a function level reset takes, in which the function drops what arrives.
