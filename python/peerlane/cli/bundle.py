@@ -27,7 +27,7 @@ KEPT = {
         *("--set", "--seed", "--rtl", "--repeat", "--interval"),
         *("--check-coherence", "--explain", "--steady", "--error-bars"),
     ),
-    "explain": ("--set", "--seed", "--flow", "--what-if"),
+    "explain": ("--set", "--seed", "--flow", "--what-if", "--error-bars"),
     "sweep": (
         *("--set", "--seed", "--vary", "--metric", "--sample"),
         *("--loads", "--steps", "--to", "--traffic", "--repeat"),
