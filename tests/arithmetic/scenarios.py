@@ -241,6 +241,8 @@ def _port(configuration: Configuration, node: str) -> Iterator[str]:
     yield f"ack_limit_fraction = {port.ack_limit_fraction}"
     yield f"update_fc_packets = {port.update_fc_packets}"
     yield f"update_fc_share = {port.update_fc_share}"
+    yield "receive_pipeline_symbols = 0"
+    yield "transmit_pipeline_symbols = 0"
     if port.update_fc_delay_ns is not None:
         yield f'update_fc_delay = "{port.update_fc_delay_ns} ns"'
     if port.scaled_flow_control is not None:

@@ -271,7 +271,7 @@ def test_top_shows_what_moves_and_leaves_its_last_frame() -> None:
     assert status == 0
     last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).split("ended; rates of the whole run")[-1]
     assert re.search(r"^uniform +t +1\.9", last, re.MULTILINE)
-    assert re.search(r"^t-2-0-host-t-2-0 +up +\S+ +30\.", last, re.MULTILINE)
+    assert re.search(r"^t-2-0-host-t-2-0 +up +\S+ +31\.", last, re.MULTILINE)
     assert re.search(r"^t-\d-\d-t-\d-\d +t-", last, re.MULTILINE)
     assert max(map(len, last.splitlines())) <= 80
 

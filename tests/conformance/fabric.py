@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from conformance.registers import Registers
 
 
+MEAN_PERIOD = 15664 / 15625
+"""The mean period of a clock whose rate goes down by 0.5 % and up again (CEM 2.1.3), to 1e-5."""
+
+
 @dataclass(frozen=True)
 class Link:
     """A link, between the node `above` and the node `below`."""
@@ -27,9 +31,11 @@ class Link:
     """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
 
     has_separate_clocks: bool = False
+    """Whether its ends have separate reference clocks (SRIS)."""
+    is_spread: bool = True
+    """Whether spread spectrum clocking slows its reference clocks."""
     l1_exits_ns: tuple[float, float] = (0.0, 0.0)
     """L1 Exit Latency of the port above and of the one below (7.5.3.6)."""
-    """Whether its ends have separate reference clocks (SRIS)."""
 
     @property
     def is_8b10b(self) -> bool:
@@ -39,7 +45,7 @@ class Link:
     def symbol_ns(self) -> float:
         """A symbol time: a byte on one lane, with its share of the coding (4.2.1, 4.2.2)."""
         bits = 10.0 if self.is_8b10b else 8 * 130 / 128
-        return bits / self.gigatransfers
+        return bits / self.gigatransfers * (MEAN_PERIOD if self.is_spread else 1)
 
     @property
     def byte_ns(self) -> float:

@@ -125,7 +125,7 @@ def limit(change: Callable[[int], int]) -> Mutation:
     def mutation(one: Line) -> str:
         return _patched(one["raw"], 0, change(_word(one["raw"])).to_bytes(4, "big"))
 
-    return changed("raw", mutation, 5, dllp="UpdateFC", link="s0-b", direction="up")
+    return changed("raw", mutation, 6, dllp="UpdateFC", link="s0-b", direction="up")
 
 
 def _word(text: str) -> int:
@@ -137,18 +137,18 @@ def answer_before_the_question(lines: list[Line]) -> None:
 
 
 def no_refresh(lines: list[Line]) -> None:
-    """One limit of a link is never told again."""
-    for line in lines:
-        told = line.get("dllp") == "UpdateFC" and line["class"] == "non-posted"
-        if told and line["link"] == "h0-s0" and line["direction"] == "down":
-            line["raw"] = _patched(line["raw"], 0, b"\x30")
+    """One limit of a link is sent once, and never again."""
+    place = {"dllp": "UpdateFC", "class": "non-posted", "link": "h0-s0", "direction": "down"}
+    for line in [line for line in lines if line.items() >= place.items()][1:]:
+        line["raw"] = _patched(line["raw"], 0, b"\x30")
 
 
 def replay_without_reason(lines: list[Line]) -> None:
-    replay = _find(lines, replay=True)
-    wire = {"link": replay["link"], "direction": {"up": "down", "down": "up"}[replay["direction"]]}
-    sent = [line for line in lines if line.items() >= wire.items() and "dllp" in line]
-    nak = next(line for line in sent if line["dllp"] == "Nak")
+    # A Recovery is another reason to send the first two again.
+    bad = _find(lines, 2, arrival="tlp", verdict="nak")
+    back = {"link": bad["link"], "direction": {"up": "down", "down": "up"}[bad["direction"]]}
+    naks = (line for line in lines if line.items() >= back.items() and line.get("dllp") == "Nak")
+    nak = next(line for line in naks if line["ns"] > bad["ns"])
     nak["raw"] = _patched(nak["raw"], 0, b"\0")
 
 
@@ -379,10 +379,10 @@ def rest_before_the_agreement(lines: list[Line]) -> None:
 
 
 def rest_before_the_acknowledgement(lines: list[Line]) -> None:
-    last = _find(lines, dllp=_ASKS)
+    rest = _find(lines, training="EIOS", direction="down")
     for line in lines:
         is_ack = line.get("dllp") == "Ack" or line.get("arrival") == "dllp"
-        if is_ack and line["ns"] < last["ns"] and line["raw"].startswith("00"):
+        if is_ack and line["ns"] < rest["ns"] and line["raw"].startswith("00"):
             line["raw"] = _patched(line["raw"], 2, b"\x0f\xff")
 
 
@@ -472,7 +472,7 @@ MUTATIONS: Broken = {
     "credit from nowhere": ("credit_returns", limit(lambda word: word + (9 << 14))),
     "scale of its own": ("credit_returns", limit(lambda word: word | 2 << 22)),
     "no refresh": ("credit_refresh", no_refresh),
-    "across a page": ("requests", header(10, b"\x0f\xf8", 5, tlp="MRd")),
+    "across a page": ("requests", header(14, b"\x0f\xf8", 5, tlp="MRd", link="h0-s0")),
     "wrong byte count": ("completions", header(7, b"\x04", 8, **_COMPLETION)),
     "wrong lower address": ("completions", header(11, b"\x44", 8, **_COMPLETION)),
     "other attributes": ("completions", bits(2, 0x20, **_COMPLETION)),

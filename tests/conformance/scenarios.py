@@ -33,6 +33,7 @@ def scenario(number: int) -> str:
         f"lanes = {pick([1, 2, 4, 8, 16])}",
         f'delay = "{pick([0, 1, 30])} ns"',
         *(["sris = true"] if Random(f"clocks {number}").random() < 0.25 else []),
+        *(["spread_spectrum = false"] if Random(f"spread {number}").random() < 0.5 else []),
         f"bit_error_rate = {pick([0.0, 0.0, 1e-6, 3e-6, 1e-5])}",
         "[hosts.h0]",
         'memory = "1 MiB"',

@@ -69,7 +69,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     """What the judge may know of a scenario."""
     tree = simulation.tree()
     hosts = tomllib.loads(text).get("hosts", {})
-    separate = tomllib.loads(text).get("links", {}).get("sris", False)
+    links_written = tomllib.loads(text).get("links", {})
     exits = l1_exits(tomllib.loads(text))
     tops = [node.name for node in tree.nodes if node.upstream is None]
     maps = channels.of_dump(simulation.lspci(), tops)
@@ -106,7 +106,8 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 lanes=node.upstream.lanes,
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
                 channels=maps.get((root, _number(node.id))),
-                has_separate_clocks=separate,
+                has_separate_clocks=links_written.get("sris", False),
+                is_spread=links_written.get("spread_spectrum", True),
                 l1_exits_ns=(exits.get(above, 0.0), exits.get(node.name, 0.0)),
             )
     roots = [node.name for node in tree.nodes if node.upstream is None]

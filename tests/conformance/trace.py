@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from conformance.finding import TOLERANCE_NS
 from conformance.packets import Dllp, Foreign, Tlp
 
 if TYPE_CHECKING:
@@ -273,9 +274,14 @@ class _Life:
     """When the data stream of each direction may begin."""
     link: Link
     end_ns: float = float("inf")
+    next_ns: float = float("inf")
+    """When the next life begins. Until then, what was in the pipelines still arrives."""
 
     def has(self, line: Line) -> bool:
-        return bool(self.begins[line["direction"]] <= line["ns"] < self.end_ns)
+        # A sum of times in binary may be a little later than the time that a line has.
+        begin = self.begins[line["direction"]] - TOLERANCE_NS
+        is_frame = not line.keys().isdisjoint(("arrival", "tlp", "dllp"))
+        return bool(begin <= line["ns"] < (self.next_ns if is_frame else self.end_ns))
 
 
 def _lives(lines: list[Line], link: Link) -> list[_Life]:
@@ -301,6 +307,7 @@ def _lives(lines: list[Line], link: Link) -> list[_Life]:
                 channels=None,
             )
             begins = {direction: one.end_ns for direction, one in answers.items()}
+            lives[-1].next_ns = min(begins.values())
             lives.append(_Life(begins, agreed))
             answers = {}
     return lives
@@ -318,7 +325,7 @@ def _read_lives(lines: list[Line], fabric: Fabric, lives: dict[str, _Life]) -> T
         wires[name, "up"], wires[name, "down"] = up, down
     arrivals: dict[tuple[str, str], list[Line]] = defaultdict(list)
     lines = [line for line in lines if line["link"] in lives and lives[line["link"]].has(line)]
-    _read_training(lines, wires)
+    _read_training([line for line in lines if line["ns"] < lives[line["link"]].end_ns], wires)
     for line in lines:
         key = line["link"], line["direction"]
         if "arrival" in line:
@@ -333,6 +340,8 @@ def _read_lives(lines: list[Line], fabric: Fabric, lives: dict[str, _Life]) -> T
         for sent, line in zip(wire.sent, found, strict=False):
             sent.arrival = Arrival(line["ns"], line["verdict"], line.get("wrong_bits", 0))
         wire.extra_arrivals = max(0, len(found) - len(wire.sent))
+        # An end that has not seen yet that the link is down sends on.
+        wire.sent = [sent for sent in wire.sent if sent.ns < lives[key[0]].end_ns]
         wire.ordered_sets.sort()
     return Trace(fabric, wires)
 
@@ -347,10 +356,11 @@ def _read_training(lines: list[Line], wires: dict[tuple[str, str], Wire]) -> Non
                 streams[key].append(line["ns"])
         elif line["training"] == "FTS":
             wires[key].exits.append((line["ns"], line["ns"] + line["length_ns"]))
+            streams[key].append(line["ns"])
         else:
             wires[key].trainings.append(_training(line))
     for key, wire in wires.items():
-        wire.recoveries = _recoveries(wire, streams[key])
+        wire.recoveries = _recoveries(wire, sorted(streams[key]))
 
 
 def _training(line: Line) -> Training:

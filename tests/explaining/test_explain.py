@@ -40,7 +40,14 @@ WALKS: Settings = {
     "iommu": True,
     "iotlb_entries": 4,
     "walkers": 1,
+    "walk_cache_entries": 0,
     "memory_read_latency": "500 ns",
+}
+# Ports without pipelines, which send few UpdateFCs.
+PLAIN: Settings = {
+    "receive_pipeline_symbols": 0,
+    "transmit_pipeline_symbols": 0,
+    "update_fc_share": 0.25,
 }
 
 
@@ -92,8 +99,9 @@ def across(lane_rate: str) -> Fabric:
 
 def round_trips(**settings: Any) -> Fabric:
     """A host whose writes a reflector sends back on a slow link."""
-    fabric = Fabric("explained").links(generation=1, lanes=1).host("h")
-    fabric.device("r", "h", model="reflector", bar="1 MiB")
+    fabric = Fabric("explained").links(generation=1, lanes=1, spread_spectrum=False)
+    fabric.host("h", **PLAIN, memory_address_bits=32)
+    fabric.device("r", "h", model="reflector", bar="1 MiB", **PLAIN)
     ways: Settings = {"direction": "round-trip", "request_size": "48 B", "size": "14400 B"}
     return up(fabric, source="h", to="r", **ways | settings)
 
@@ -166,7 +174,7 @@ KNOWN = {
         WIRE_DOWN,
     ),
     "tags for 94 % of the wire": Known(
-        up(below_a_switch(device={"tags": 5}), **READ),
+        up(below_a_switch(device={"tags": 6, "delay": "20 ns"}), **READ),
         ("tags", "a", None, None),
         "devices.a.tags",
         WIRE_DOWN,

@@ -36,7 +36,7 @@ def test_caches_that_agree_are_not_complained_of() -> None:
 def test_memory_that_is_changed_behind_the_caches_is_told_with_its_line() -> None:
     simulation = readers()
     simulation.run_until(20_000)
-    simulation.node("h0").fill(0, bytes([1]) * 4096)
+    simulation.node("h0").fill(1 << 32, bytes([1]) * 4096)
     told = simulation.run().failures[-1]
     assert told.startswith("not coherent: after 20")
     assert "nobody has written it, and memory has other bytes" in told

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from conftest import Run
 
 
+MEMORY = 1 << 32
+"""Where the memory of a host begins."""
+
+
 def shared(*owners: str) -> Fabric:
     """Two hosts that share a controller, and an endpoint at it with a function for each owner."""
     fabric = Fabric("shared").links(generation=3, lanes=8).controller("c", ports=3)
@@ -27,11 +31,11 @@ def shared(*owners: str) -> Fabric:
 
 def test_what_a_host_stores_is_in_the_memory_of_another() -> None:
     simulation = shared("h0", "h1").simulation()
-    there = simulation.node("h0").window("h1") + 0x10_0003
+    there = simulation.node("h0").window("h1") + MEMORY + 0x10_0003
     simulation.node("h0").write(there, b"seventeen letters")
     assert simulation.node("h0").read(there, 17) == b"seventeen letters"
-    assert simulation.node("h1").memory(0x10_0003, 17) == b"seventeen letters"
-    assert simulation.node("h0").memory(0x10_0003, 17) == bytes(17)
+    assert simulation.node("h1").memory(MEMORY + 0x10_0003, 17) == b"seventeen letters"
+    assert simulation.node("h0").memory(MEMORY + 0x10_0003, 17) == bytes(17)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +96,9 @@ def test_loads_and_stores_cross_cables_which_the_tree_shows(peerlane: Run, tmp_p
         fabric.host(f"h{number}")
         fabric.device(f"n{number}", f"h{number}", model="nic", controller=f"c{number}")
     simulation = fabric.simulation()
-    simulation.node("h0").write(simulation.node("h0").window("h1") + 0x2000, b"afar")
-    assert simulation.node("h0").read(simulation.node("h0").window("n1") + 0x2000, 4) == b"afar"
+    host, place = simulation.node("h0"), MEMORY + 0x2000
+    host.write(host.window("h1") + place, b"afar")
+    assert host.read(host.window("n1") + place, 4) == b"afar"
     tree = simulation.tree()
     (cable,) = tree.cables
     assert (cable.source, cable.target, cable.generation, cable.lanes) == ("c0", "c1", 2, 4)

@@ -35,7 +35,7 @@ def test_a_write_arrives_where_it_was_sent() -> None:
 
 def test_memory_is_seen_without_simulating() -> None:
     simulation = Simulation(PAIR)
-    assert simulation.node("h0").memory(0, 16) == bytes(16)
+    assert simulation.node("h0").memory(1 << 32, 16) == bytes(16)
     assert simulation.now_ns == 0
 
 
@@ -48,8 +48,8 @@ def test_a_read_that_nobody_answers_is_an_error() -> None:
 def test_a_read_that_is_not_answered_in_time_is_told_as_that() -> None:
     slow = PAIR.split("[[flows]]")[0].replace("[hosts.h0]", '[hosts.h0]\nlatency = "60 us"')
     patient = slow.replace("[devices.a]", '[devices.a]\ncompletion_timeout = "50 us"')
-    with pytest.raises(RuntimeError, match="no answer came from 0x0 in time"):
-        Simulation(patient).node("a").read(0, 4)
+    with pytest.raises(RuntimeError, match="no answer came from 0x100000000 in time"):
+        Simulation(patient).node("a").read(1 << 32, 4)
 
 
 def test_simulations_side_by_side_are_what_they_are_alone() -> None:

@@ -98,6 +98,7 @@ ALLOWED = {
     "laws": {
         "protocol",
         "kernel",
+        "scenario",
         "plan",
         "packet",
         "link",

@@ -28,7 +28,7 @@ def test_the_python_of_the_page_on_results_runs(
         exec(block, names)  # noqa: S102
     assert names["slowest"] == names["flow"].latency.max
     assert names["used"].max() <= 1
-    assert names["headers"] == 12
+    assert names["headers"] == 16
 
 
 CASES = {

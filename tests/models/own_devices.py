@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from peerlane import Device, Simulation
 
 
+MEMORY = 1 << 32
+"""Where the memory of a host begins."""
+
+
 def fabric(model: type[Device] | Device, **settings: str | int) -> Fabric:
     begun = Fabric("own").host("h0").switch("s0", "h0")
     return begun.device("ssd", "s0", model=model, **settings)

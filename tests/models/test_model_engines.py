@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from models.own_devices import base, fabric
+from models.own_devices import MEMORY, base, fabric
 from peerlane import Device, ModelError
 from peerlane.testing import Bench
 
@@ -39,10 +39,10 @@ class Ended(Device):
             await self.sleep(1e6)
         finally:
             self.seen += [self.function, self.now_ns]
-            self.post(0x5000, b"LATE")
+            self.post(MEMORY + 0x5000, b"LATE")
             self.interrupt(0)
             self.start(self.more())
-            await self.dma_write(0x5004, b"LATE")
+            await self.dma_write(MEMORY + 0x5004, b"LATE")
             self.seen.append("after the end")
 
     async def more(self) -> None:
@@ -70,7 +70,7 @@ def test_what_an_engine_asks_for_while_a_reset_ends_it_is_dropped(function: int)
     simulation.run_until(400e6)
     reset = simulation.result().incidents[0]
     assert seen == [function, pytest.approx(reset.at_ns)]
-    assert simulation.node("h0").memory(0x5000, 8) == bytes(8)
+    assert simulation.node("h0").memory(MEMORY + 0x5000, 8) == bytes(8)
     assert simulation.node("h0").interrupts() == {}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from models.own_devices import base, express, extended, fabric
+from models.own_devices import MEMORY, base, express, extended, fabric
 from peerlane import Device, Fabric, RequestError, ScenarioError, Simulation
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_virtual_functions_of_a_device_are_told_apart() -> None:
             return self.tell()
 
         async def tell(self) -> None:
-            await self.dma_write(0x4000 + 8 * self.function, bytes([self.function]) * 8)
+            await self.dma_write(MEMORY + 0x4000 + 8 * self.function, bytes([self.function]) * 8)
 
     many = fabric(Many, virtual_functions=2)
     simulation = many.simulation()
@@ -43,7 +43,7 @@ def test_virtual_functions_of_a_device_are_told_apart() -> None:
         read = simulation.node("h0").read(place, 4)
         assert read == (number << 8 | number + 1).to_bytes(4, "little")
     simulation.run()
-    told = simulation.node("h0").memory(0x4000, 24)
+    told = simulation.node("h0").memory(MEMORY + 0x4000, 24)
     assert told == bytes([0] * 8 + [1] * 8 + [2] * 8)
     with pytest.raises(ScenarioError, match="virtual_functions"):
         fabric(Many, virtual_functions=4).simulation()
@@ -71,7 +71,7 @@ def test_virtual_functions_that_software_ends_are_reset_and_their_engines_end() 
 
         async def copy(self) -> None:
             try:
-                await self.dma_read(0x10_0000, 1 << 20)
+                await self.dma_read(MEMORY + 0x10_0000, 1 << 20)
                 self.log.append((self.function, "read"))
             finally:
                 self.log.append((self.function, "ended"))
@@ -113,7 +113,7 @@ def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
 
         async def send(self) -> None:
             own = self.function
-            at = 0x4000 + 8 * own
+            at = MEMORY + 0x4000 + 8 * own
             await self.dma_write(at, bytes([own + 1]) * 8)
             self.done.append(f"write {own}")
             await self.fetch_add(at, 1)
@@ -171,12 +171,13 @@ def test_an_atomic_without_permission_fails_and_reads_go_on() -> None:
 
         async def on_write(self, bar: int, offset: int, data: bytes) -> None:
             adding = self.start(self.add())
-            self.log.append(f"read {int.from_bytes(await self.dma_read(0x1000, 4), 'little')}")
+            read = await self.dma_read(MEMORY + 0x1000, 4)
+            self.log.append(f"read {int.from_bytes(read, 'little')}")
             await adding
 
         async def add(self) -> None:
             try:
-                self.log.append(f"added to {await self.fetch_add(0x1000, 1)}")
+                self.log.append(f"added to {await self.fetch_add(MEMORY + 0x1000, 1)}")
             except RequestError as error:
                 self.log.append(error.why)
 
@@ -209,7 +210,7 @@ def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
             return 0
 
         async def on_write(self, bar: int, offset: int, data: bytes) -> None:
-            await self.dma_read(0x10_0000, int.from_bytes(data, "little"))
+            await self.dma_read(MEMORY + 0x10_0000, int.from_bytes(data, "little"))
             self.ended.append(self.function)
 
     device = Readers()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from models.own_devices import base, express, fabric
+from models.own_devices import MEMORY, base, express, fabric
 from peerlane import (
     Device,
     Fabric,
@@ -173,8 +173,8 @@ def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
                 order.append("rung")
 
         async def on_read(self, bar: int, offset: int, length: int) -> int:
-            first = self.start(self.dma_read(0x1000, 8))
-            second = self.start(self.dma_read(0x2000, 8))
+            first = self.start(self.dma_read(MEMORY + 0x1000, 8))
+            second = self.start(self.dma_read(MEMORY + 0x2000, 8))
             await self.sleep(500)
             both = await second + await first
             self.bell.set()
@@ -182,13 +182,13 @@ def test_engines_wait_for_each_other_for_signals_and_for_failures() -> None:
                 await self.dma_read(1 << 60, 4)
             except RequestError as error:
                 order.append(str(error))
-            old = await self.fetch_add(0x1000, 5)
-            assert await self.compare_and_swap(0x1000, old + 5, 1) == old + 5
-            return sum(both) + await self.swap(0x1000, 0)
+            old = await self.fetch_add(MEMORY + 0x1000, 5)
+            assert await self.compare_and_swap(MEMORY + 0x1000, old + 5, 1) == old + 5
+            return sum(both) + await self.swap(MEMORY + 0x1000, 0)
 
     simulation = fabric(Engines()).simulation()
-    simulation.node("h0").fill(0x1000, bytes([1] * 8))
-    simulation.node("h0").fill(0x2000, bytes([2] * 8))
+    simulation.node("h0").fill(MEMORY + 0x1000, bytes([1] * 8))
+    simulation.node("h0").fill(MEMORY + 0x2000, bytes([2] * 8))
     assert simulation.node("h0").read(base(simulation), 8) == (24 + 1).to_bytes(8, "little")
     assert order == ["rung", "unsupported request: read of 4 bytes at 0x1000000000000000"]
 
@@ -420,7 +420,7 @@ def test_registers_may_be_a_bytearray_in_a_fabric_and_on_a_bench() -> None:
             return self.fetch()
 
         async def fetch(self) -> None:
-            self.read[:] = await self.dma_read(0x1000, 3)
+            self.read[:] = await self.dma_read(MEMORY + 0x1000, 3)
 
     device = Plain()
     bench = Bench(device)
@@ -475,7 +475,7 @@ def test_a_run_goes_on_until_the_models_are_quiet_and_no_longer() -> None:
 
         async def on_write(self, bar: int, offset: int, data: bytes) -> None:
             await self.sleep(400_000)
-            await self.dma_write(0x8000, data)
+            await self.dma_write(MEMORY + 0x8000, data)
             self.done = self.now_ns
             while True:
                 await self.sleep(100_000)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from models.own_devices import MEMORY
 from peerlane import (
     Access,
     BarAccess,
@@ -515,7 +516,7 @@ def test_a_reset_ends_what_the_device_had_in_flight() -> None:
     simulation, card, bar = with_card()
     simulation.node("h0").begin_read(bar, 4)
     simulation.run_until(simulation.now_ns + 2_000)
-    lost = card.begin_read(0, 1 << 20)
+    lost = card.begin_read(MEMORY, 1 << 20)
     function_level_reset(simulation, "card")
     simulation.run_until(simulation.now_ns + 2_000)
     with pytest.raises(RequestError, match="the device was reset"):

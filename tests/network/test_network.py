@@ -161,10 +161,11 @@ def test_a_way_that_is_not_known_has_no_bound() -> None:
     assert busiest_fibre(network(None), traffic("uniform")) is None
 
 
-def ring(size: int = 4, **settings: Any) -> Fabric:
+def ring(size: int = 4, address_bits: int = 32, **settings: Any) -> Fabric:
     """A ring whose links are slow: 250 MB/s on the wire."""
     fabric = Fabric("ring").links(generation=1, lanes=1)
-    fabric.network("n", shape="ring", size=size, hosts={"memory": "1 MiB"})
+    hosts: dict[str, Any] = {"memory": "1 MiB", "memory_address_bits": address_bits}
+    fabric.network("n", shape="ring", size=size, hosts=hosts)
     settings = {"load": "100 MB/s", "duration": "100 us", "pattern": "neighbour"} | settings
     return fabric.traffic("n", id="w", **settings).measure("20 us", "90 us")
 
@@ -186,6 +187,7 @@ def test_bounds_are_those_of_links_and_fibres_on_the_way() -> None:
     assert outside.ejection == pytest.approx(0.25e9 * 256 / 276)  # the memory is not
     assert outside.binding == "injection"
     assert outside.least == outside.injection
+    assert limits(ring(address_bits=64)).ejection == pytest.approx(0.25e9 * 256 / 280)
 
 
 def test_more_arrives_at_a_hot_spot() -> None:

@@ -19,6 +19,8 @@ LENGTH, START, STATUS = 0x08, 0x14, 0x18
 LISTS = {WRITE: 0x10000, READ: 0x20000}
 DONE, FAILED = 2, 3
 PATTERN = bytes(range(256)) * 16
+MEMORY = 1 << 32
+"""Where the memory of the host begins."""
 
 
 class Card:
@@ -50,23 +52,23 @@ def card() -> Card:
 
 
 def test_a_driver_waits_for_the_interrupt_and_finds_its_data(card: Card) -> None:
-    assert card.run(WRITE, [(0x4000, 4096), (0x8000, 100)]) == DONE
-    written = card.simulation.node("h0").memory(0x4000, 4096)
+    assert card.run(WRITE, [(MEMORY + 0x4000, 4096), (MEMORY + 0x8000, 100)]) == DONE
+    written = card.simulation.node("h0").memory(MEMORY + 0x4000, 4096)
     assert any(written)
-    assert any(card.simulation.node("h0").memory(0x8000, 100))
-    assert not any(card.simulation.node("h0").memory(0x8000 + 100, 100))
+    assert any(card.simulation.node("h0").memory(MEMORY + 0x8000, 100))
+    assert not any(card.simulation.node("h0").memory(MEMORY + 0x8000 + 100, 100))
 
 
 def test_what_is_put_into_memory_comes_back_by_the_fifos() -> None:
     card = Card(Simulation(MACHINE + 'user = "loopback"'))
-    card.simulation.node("h0").fill(0x4000, PATTERN)
-    assert card.run(READ, [(0x4000, 4096)]) == DONE
-    assert card.run(WRITE, [(0x8000, 4096)]) == DONE
-    assert card.simulation.node("h0").memory(0x8000, 4096) == PATTERN
+    card.simulation.node("h0").fill(MEMORY + 0x4000, PATTERN)
+    assert card.run(READ, [(MEMORY + 0x4000, 4096)]) == DONE
+    assert card.run(WRITE, [(MEMORY + 0x8000, 4096)]) == DONE
+    assert card.simulation.node("h0").memory(MEMORY + 0x8000, 4096) == PATTERN
 
 
 def test_an_error_is_seen_in_the_status(card: Card) -> None:
-    assert card.run(READ, [(0x8000_0000, 64)]) == FAILED
+    assert card.run(READ, [(MEMORY + 0x8000_0000, 64)]) == FAILED
 
 
 def test_an_interrupt_is_told_once_with_the_message_of_its_vector(card: Card) -> None:

@@ -49,7 +49,7 @@ def test_the_text_of_every_object_is_short(pair: RunResult) -> None:
     longer = PAIR.replace('16 KiB"', '1 MiB"\nwindow = "64 KiB"')
     simulation = Simulation(longer, source="pair.toml")
     tree = simulation.tree()
-    assert repr(pair).splitlines()[1:] == ["  a-to-b: 1.884 GB/s"]
+    assert repr(pair).splitlines()[1:] == ["  a-to-b: 1.86 GB/s"]
     rows = [pair.flows[0], pair.links[0], pair.flows[0].latency_ns, tree, *tree.nodes]
     sweep = both().sweep({"devices.d.tags": [1, 2]})
     objects = [*rows, pair.links, simulation, both(), sweep, sweep.points[0]]

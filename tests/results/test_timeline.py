@@ -121,8 +121,9 @@ def transmissions(lines: list[Line]) -> Iterator[tuple[str, int, int, str, Line]
             yield track, ticks(start), ticks(start + length), kind, line
 
 
-LANE = 128 / 130
-"""Bytes in a nanosecond on a lane of Gen3: 8 GT/s, in blocks of 130 bits that carry 128."""
+LANE = 128 / 130 * 15625 / 15664
+"""Bytes in a nanosecond on a lane of Gen3: 8 GT/s, in blocks of 130 bits that carry 128, and with
+the mean rate of a spread clock."""
 
 BYTES_PER_NS = {"h0-s0": 16 * LANE, "s0-a": 4 * LANE, "s0-b": 2 * LANE}
 """By the widths of the links; a DLLP has 8 bytes."""

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use protocol::{Generation, MOST_CHANNELS, PerClass};
 
-use crate::BitErrors;
+use crate::{BitErrors, Clocks};
 
 /// The configuration of a link end, fixed when the fabric is built.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ pub struct LinkConfig {
     pub round_trip: Span,
     /// The time that a packet of each class is in the receive buffer of this end if nothing delays it.
     pub held: PerClass<Span>,
-    /// Whether the ends have separate reference clocks (SRIS).
-    pub has_separate_clocks: bool,
+    /// The reference clocks of the ends.
+    pub clocks: Clocks,
     /// The time in which the far end's receiver exits L0s.
     pub far_l0s_exit: Span,
     /// The time without packets after which the far end's transmitter enters L0s.
@@ -81,7 +81,7 @@ impl LinkConfig {
             transmit_pipeline: Span::ZERO,
             round_trip: Span::ZERO,
             held: [Span::ZERO; _],
-            has_separate_clocks: false,
+            clocks: Clocks::default(),
             far_l0s_exit: Span::ZERO,
             far_l0s_entry: Span::ZERO,
             is_upstream: false,

@@ -40,4 +40,4 @@ pub use policy::DllpPolicy;
 pub use receiver::{Arrival, Delivery};
 pub use transmitter::Finished;
 pub use waiting::{Concern, Waiting};
-pub use wire::{BitErrors, WireTiming};
+pub use wire::{BitErrors, Clocks, WireTiming};

@@ -22,9 +22,10 @@ kernel::parameters! {
         /// How soon an UpdateFC is sent: at-once, one for each packet that leaves its buffer; merged, as soon as the wire is free, where a
         /// newer one replaces one that waits; share, by update_fc_share, update_fc_packets and update_fc_delay; limit, by the
         /// specification's guideline. It is always sent at once if the far end has too little credit for a packet.
-        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers";
-        /// An UpdateFC is sent when the freed credit reaches this share of the buffer, if the policy is share; 0 is the policy merged.
-        update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
+        update_fc_policy: DllpPolicy = DllpPolicy::Share, from "our choice: by the numbers, which are one for each packet, as merged";
+        /// An UpdateFC is sent when the freed credit reaches this share of the buffer, if the policy is share; 0 sends one for each packet, as
+        /// the policy merged does.
+        update_fc_share: f64 = 0.0, within 0.0..=1.0, from "Xilinx UG197 1.5, Flow Control: normally after each packet is received; PLX PEX 8532 data book 1.6, 8.4.5.3: typically one for each incoming TLP";
         /// Number of freed packets of a class after which an UpdateFC is sent, if the policy is share; 0 for no such number.
         update_fc_packets: u32 = 0, within 0..=2032, from "our choice: the share and the delay alone";
         /// Longest time from freeing credit to its UpdateFC, unless the policy is limit.
@@ -58,12 +59,14 @@ kernel::parameters! {
         /// Time from the pins to the data link layer and the receive buffer, through the PHY and the pipeline behind it. It applies
         /// to DLLPs, too.
         receive_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
-        /// Part of the receive pipeline in cycles of the link's symbol clock.
-        receive_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
+        /// Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches and coherent hosts, whose latencies begin
+        /// and end at the pins, and 46 in other hosts and in devices.
+        receive_pipeline_symbols: Option<u32> = None, within None..=Some(1000), from "46: Microchip PolarFire transceiver, data path latency with 8b/10b and 40 bits, as for PIPE: 314 unit intervals; AMD PG051, receive path of a MAC: 15 cycles of a symbol clock";
         /// Time from the data link layer to the pins, through the pipeline before the PHY and the PHY. It applies to DLLPs, too.
         transmit_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
-        /// Part of the transmit pipeline in cycles of the link's symbol clock.
-        transmit_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
+        /// Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in switches and coherent hosts, whose latencies begin
+        /// and end at the pins, and 48 in other hosts and in devices.
+        transmit_pipeline_symbols: Option<u32> = None, within None..=Some(1000), from "48: Microchip PolarFire transceiver, data path latency with 8b/10b and 40 bits, as for PIPE: 404 unit intervals; AMD PG051, transmit path of a MAC: 8 cycles of a symbol clock";
         /// The replay timer, as a multiple of the specification's limit.
         replay_timer_factor: f64 = 2.0, within 1.0..=2.0, from "PCIe Base 3.6.2.1: -0 % / +100 %";
         /// Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1 (latest).
@@ -96,6 +99,13 @@ impl PortParameters {
             .unwrap_or(generation >= Generation::Gen4)
     }
 
+    /// Gives the port the usual pipelines between the pins and the data link layer, where it has no others.
+    pub fn add_usual_pipelines(&mut self) {
+        self.receive_pipeline_symbols.get_or_insert(RECEIVE_SYMBOLS);
+        self.transmit_pipeline_symbols
+            .get_or_insert(TRANSMIT_SYMBOLS);
+    }
+
     /// The Acks of the port.
     pub(crate) fn ack_rule(&self) -> AckRule {
         self.ack_policy
@@ -122,14 +132,18 @@ impl PortParameters {
 
     /// Time from the pins to the data link layer.
     pub fn receive_pipeline(&self, generation: Generation) -> Span {
-        self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols)
+        self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols.unwrap_or(0))
     }
 
     /// Time from the data link layer to the pins.
     pub fn transmit_pipeline(&self, generation: Generation) -> Span {
-        self.transmit_pipeline + symbols(generation, self.transmit_pipeline_symbols)
+        self.transmit_pipeline + symbols(generation, self.transmit_pipeline_symbols.unwrap_or(0))
     }
 }
+
+/// The usual pipelines of a port, in cycles of the symbol clock.
+const RECEIVE_SYMBOLS: u32 = 46;
+const TRANSMIT_SYMBOLS: u32 = 48;
 
 /// The time of `count` cycles of a link's symbol clock.
 pub(crate) fn symbols(generation: Generation, count: u32) -> Span {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::config::LinkConfig;
     use crate::waiting::Waiting;
-    use crate::wire::WireTiming;
+    use crate::wire::{Clocks, WireTiming};
 
     /// Each reason holds only once those before it have gone.
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         let packet = packets.claim();
         let header = protocol::Header::memory_write(protocol::FunctionId(0), 0, 64);
         packets[packet].write(header.expect("a legal write"), packet::Stamp::default());
-        let timing = WireTiming::new(Generation::Gen3, 4, 0.5);
+        let timing = WireTiming::new(Generation::Gen3, 4, Clocks::default(), 0.5);
         let mut transmitter = Transmitter::new(timing, &LinkConfig::plain(), 0);
         let ready = Time::ZERO + kernel::Span::from_ns(2);
         transmitter.push(0, 0, Waiting::new(packet, &packets, ready));

@@ -1,7 +1,29 @@
 //! Properties of the wire: transmission times, skip ordered sets and bit errors.
 
 use kernel::{Span, Stream, Time};
-use protocol::{DLLP_BYTES, Generation, SkipOrderedSet};
+use protocol::{DLLP_BYTES, Generation};
+
+/// The reference clocks of the two ends of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// Whether each end has a clock of its own (SRIS), instead of one for both.
+    pub are_separate: bool,
+    /// Whether spread spectrum clocking slows them.
+    pub are_spread: bool,
+}
+
+/// The mean period of a spread clock, and that of a clock at its nominal rate. The frequency goes down to 0.5 % below the nominal one and up
+/// again, evenly, 30,000 to 33,000 times a second (PCIe Base 4.3.8.3, CEM 2.1.3), so that its mean is a quarter of a percent lower. The numbers
+/// make all symbols of up to 16 GT/s, and the blocks of 32 GT/s, whole femtoseconds: their ratio is 1.002496, the exact mean 1.002504.
+const SPREAD: (u64, u64) = (15_664, 15_625);
+
+impl Clocks {
+    /// The time that `fs` femtoseconds of nominal clocks, or parts of them, take.
+    pub(crate) fn stretched(self, fs: u64) -> u64 {
+        let (period, nominal) = if self.are_spread { SPREAD } else { (1, 1) };
+        fs * period / nominal
+    }
+}
 
 /// The timing of one direction of a link. Each packet needs the first field.
 #[derive(Clone, Copy, Debug)]
@@ -21,59 +43,44 @@ pub struct WireTiming {
     generation: Generation,
     lanes: u8,
     skip_token_bytes: u32,
-    /// Whether the two ends have separate reference clocks (SRIS).
-    has_separate_clocks: bool,
+    clocks: Clocks,
 }
 
 impl WireTiming {
     /// The timing of a `generation` link with `lanes` lanes. `skip_position` is the position of skip ordered sets in their
     /// permitted interval, from 0 (earliest) to 1 (latest).
-    pub fn new(generation: Generation, lanes: u8, skip_position: f64) -> Self {
-        Self::with_skips(generation, lanes, &generation.skp(), skip_position)
-    }
-
-    /// The timing of such a link whose ends have separate reference clocks (SRIS).
-    pub fn with_separate_clocks(generation: Generation, lanes: u8) -> Self {
-        let skip = generation.skp_with_separate_clocks();
-        WireTiming {
-            has_separate_clocks: true,
-            ..Self::with_skips(generation, lanes, &skip, 1.0)
-        }
-    }
-
-    fn with_skips(
-        generation: Generation,
-        lanes: u8,
-        skip: &SkipOrderedSet,
-        skip_position: f64,
-    ) -> Self {
+    pub fn new(generation: Generation, lanes: u8, clocks: Clocks, skip_position: f64) -> Self {
+        let skip = if clocks.are_separate {
+            generation.skp_with_separate_clocks()
+        } else {
+            generation.skp()
+        };
         let (first, last) = (*skip.interval_symbols.start(), *skip.interval_symbols.end());
         let alignment = generation.ordered_set_alignment();
         let choices = (last - first) / alignment;
         let interval = first + (f64::from(choices) * skip_position).round() as u32 * alignment;
         let skip_bytes = skip.symbols * u32::from(lanes) + skip.token_bytes;
-        let byte_fs_x64 = generation.lane_byte_fs_x64();
+        let byte_fs_x64 = clocks.stretched(generation.lane_byte_fs_x64());
         let symbols = |count: u32| Span::from_fs(byte_fs_x64 * u64::from(count) / 64);
+        let byte_fs_x65536 = (byte_fs_x64 * 1024 + u64::from(lanes) / 2) / u64::from(lanes);
         WireTiming {
-            byte_fs_x65536: (byte_fs_x64 * 1024 + u64::from(lanes) / 2) / u64::from(lanes),
+            byte_fs_x65536,
             symbol: symbols(1),
             skip_interval: symbols(interval),
             skip_length: symbols(skip.symbols),
-            token_length: Span::from_fs(
-                generation.transmission_fs(u64::from(skip.token_bytes), lanes),
-            ),
+            token_length: length(byte_fs_x65536, skip.token_bytes),
             skip_bytes,
             alignment: symbols(alignment),
             generation,
             lanes,
             skip_token_bytes: skip.token_bytes,
-            has_separate_clocks: false,
+            clocks,
         }
     }
 
     /// The time of `bytes` bytes over all lanes, rounded to the nearest femtosecond.
     pub fn length(&self, bytes: u32) -> Span {
-        Span::from_fs((self.byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
+        length(self.byte_fs_x65536, bytes)
     }
 
     /// The time of one skip ordered set with its token, and its bytes over all lanes.
@@ -88,21 +95,28 @@ impl WireTiming {
         end.round_up(self.alignment).since(Time::ZERO)
     }
 
+    /// The time of a bit of one lane, and the lanes, as a fraction of whole numbers.
+    fn bit(&self) -> (u128, u128) {
+        const DENOMINATOR: u64 = 1 << 10;
+        let unit = self
+            .clocks
+            .stretched(self.generation.unit_interval_fs() * DENOMINATOR);
+        (
+            unit.into(),
+            u128::from(DENOMINATOR) * u128::from(self.lanes),
+        )
+    }
+
     /// The bits of all lanes that the line carries from `from` until `until`, including the bits of the coding.
     pub fn line_bits(&self, from: Time, until: Time) -> u64 {
-        let unit = self.generation.unit_interval_fs();
-        let bits = |time: Time| {
-            (u128::from(time.as_fs()) * u128::from(self.lanes) / u128::from(unit)) as u64
-        };
+        let (unit, lanes) = self.bit();
+        let bits = |time: Time| (u128::from(time.as_fs()) * lanes / unit) as u64;
         bits(until).saturating_sub(bits(from))
     }
 
     /// The time by which the line has carried `count` bits and one more after `from`, the earliest one.
     pub(crate) fn end_of_bits(&self, from: Time, count: u64) -> Time {
-        let (unit, lanes) = (
-            u128::from(self.generation.unit_interval_fs()),
-            u128::from(self.lanes),
-        );
+        let (unit, lanes) = self.bit();
         let before = u128::from(from.as_fs()) * lanes / unit;
         let time = ((before + u128::from(count) + 1) * unit).div_ceil(lanes);
         u64::try_from(time).map_or(Time::NEVER, Time::from_fs)
@@ -132,7 +146,7 @@ impl WireTiming {
 
     /// Whether the two ends have separate reference clocks (SRIS).
     pub(crate) fn has_separate_clocks(&self) -> bool {
-        self.has_separate_clocks
+        self.clocks.are_separate
     }
 
     /// The symbols of the ordered sets before electrical idle: EIOS, which Gen2 sends twice (PCIe Base 4.2.4.2).
@@ -154,6 +168,11 @@ impl WireTiming {
     pub fn symbol(&self) -> Span {
         self.symbol
     }
+}
+
+/// The time of `bytes` bytes of which each takes so many 2^-16 fs, rounded to the nearest femtosecond.
+fn length(byte_fs_x65536: u64, bytes: u32) -> Span {
+    Span::from_fs((byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
 }
 
 /// The schedule of skip ordered sets. An idle transmitter sends them when they are due.
@@ -312,14 +331,48 @@ mod tests {
 
     #[test]
     fn gen2_x4_moves_a_byte_each_half_nanosecond() {
-        let wire = WireTiming::new(Generation::Gen2, 4, 0.0);
+        let wire = WireTiming::new(Generation::Gen2, 4, Clocks::default(), 0.0);
         assert_eq!(wire.length(148), Span::from_ns(74));
         assert_eq!(wire.symbol(), Span::from_ns(2));
     }
 
+    /// Clocks whose frequency is 0.25 % lower on average.
+    #[test]
+    fn a_spread_clock_makes_all_times_of_the_wire_longer() {
+        for generation in [Generation::Gen1, Generation::Gen3, Generation::Gen5] {
+            let wires = [false, true].map(|are_spread| {
+                let clocks = Clocks {
+                    are_spread,
+                    are_separate: false,
+                };
+                WireTiming::new(generation, 2, clocks, 0.5)
+            });
+            let times = wires.map(|wire| {
+                let bits = wire.end_of_bits(Time::ZERO, 1_000_000).since(Time::ZERO);
+                [
+                    wire.length(4096),
+                    wire.skip_interval,
+                    wire.skip_length,
+                    wire.alignment * 64,
+                    bits,
+                ]
+            });
+            for (nominal, spread) in times[0].into_iter().zip(times[1]) {
+                let ratio = spread.as_fs() as f64 / nominal.as_fs() as f64;
+                assert!(
+                    (ratio * 0.9975 - 1.0).abs() < 1e-5,
+                    "{generation:?}: {ratio}"
+                );
+            }
+            let million = Time::from_fs(1_000_000_000_000);
+            let [nominal, spread] = wires.map(|wire| wire.line_bits(Time::ZERO, million));
+            assert!((spread as f64 / nominal as f64 - 0.9975).abs() < 1e-5);
+        }
+    }
+
     #[test]
     fn skips_take_their_share_of_a_busy_wire() {
-        let wire = WireTiming::new(Generation::Gen2, 4, 0.0);
+        let wire = WireTiming::new(Generation::Gen2, 4, Clocks::default(), 0.0);
         let mut skips = Skips::new(&wire);
         let mut at = Time::ZERO;
         for _ in 0..100_000 {
@@ -338,7 +391,7 @@ mod tests {
     /// PCIe Base 3.0 4.2.2.3.1: an EDS token is in the last dword of a block, and an ordered set is a block of its own.
     #[test]
     fn a_skip_ordered_set_of_8_gt_is_a_block_after_the_block_with_its_token() {
-        let wire = WireTiming::new(Generation::Gen3, 4, 0.0);
+        let wire = WireTiming::new(Generation::Gen3, 4, Clocks::default(), 0.0);
         let block = wire.symbol() * 16;
         let due = Time::ZERO + block * 370;
         let after = |busy_until: Time| {
@@ -354,7 +407,7 @@ mod tests {
 
     #[test]
     fn an_idle_wire_has_sent_its_skips_before_the_next_packet() {
-        let wire = WireTiming::new(Generation::Gen1, 1, 0.0);
+        let wire = WireTiming::new(Generation::Gen1, 1, Clocks::default(), 0.0);
         let mut skips = Skips::new(&wire);
         let interval = Span::from_ns(4 * 1180);
         let at = Time::ZERO + interval * 3 + Span::from_ns(100);
@@ -364,7 +417,7 @@ mod tests {
     /// PCIe Base 4.2.2.1: a data stream after Recovery has its ordered sets at the beginnings of blocks, too.
     #[test]
     fn ordered_sets_of_a_stream_that_begins_late_are_blocks() {
-        let wire = WireTiming::new(Generation::Gen4, 8, 0.5);
+        let wire = WireTiming::new(Generation::Gen4, 8, Clocks::default(), 0.5);
         // A symbol of 16 GT/s is no whole number of femtoseconds, a block is.
         let block = wire.alignment;
         for ns in 1..50 {
@@ -377,7 +430,7 @@ mod tests {
 
     #[test]
     fn the_groups_of_ordered_sets_are_those_that_pass() {
-        let wire = WireTiming::new(Generation::Gen3, 4, 0.0);
+        let wire = WireTiming::new(Generation::Gen3, 4, Clocks::default(), 0.0);
         let ns = |ns| Time::ZERO + Span::from_ns(ns);
         for (busy_until, at) in [(0, 5000), (0, 50_000), (13_000, 13_000), (13_000, 30_000)] {
             let mut skips = Skips::new(&wire);
@@ -394,7 +447,7 @@ mod tests {
 
     #[test]
     fn the_token_of_an_ordered_set_follows_the_packet_that_ends_just_before_it_is_due() {
-        let wire = WireTiming::new(Generation::Gen5, 1, 0.0);
+        let wire = WireTiming::new(Generation::Gen5, 1, Clocks::default(), 0.0);
         let due = Time::ZERO + wire.skip_interval;
         for before in 0..2000 {
             let busy_until = Time::from_fs(due.as_fs() - before * 1000);

@@ -32,6 +32,10 @@ class Links(TypedDict, total=False):
     """Whether the two ends have separate reference clocks with independent spread spectrum
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
+    spread_spectrum: Flag
+    """Whether spread spectrum clocking modulates the reference clocks: the frequency goes down
+    by 0.5 % and up again, some 31,500 times a second. The link has the mean rate, a quarter
+    of a percent below the nominal one. (default true)"""
     fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that
@@ -88,7 +92,7 @@ class Port(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 is the policy merged. (default 0.25)"""
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -130,12 +134,16 @@ class Port(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -260,7 +268,7 @@ class Host(Node, total=False):
     pages of 4 KiB. (B; default 1 GiB)"""
     memory_address_bits: Count
     """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
-    requests need 16-byte headers. (default 32)"""
+    requests need 16-byte headers. (default 64)"""
     latency: Quantity
     """Time from the last bit of a packet at a root port to the memory controller, and from the
     memory controller to a root port. (ns; default 100 ns)"""
@@ -514,8 +522,11 @@ class Host(Node, total=False):
     """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
     walkers: Count
     """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
+    walk_latency: Quantity
+    """Time from the IOMMU to the memory controller, and from the memory controller to the
+    IOMMU, which each read of a descriptor takes. (ns; default none)"""
     walk_cache_entries: Count
-    """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
+    """Tables of the lower levels in the walk cache, at which walks can begin. (default 256)"""
     invalidate_after: Size
     """Bytes of translated requests of a function after which software invalidates, because it
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
@@ -789,7 +800,7 @@ class Profile(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 is the policy merged. (default 0.25)"""
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -831,12 +842,16 @@ class Profile(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -949,7 +964,7 @@ class Profile(Repeated, total=False):
     pages of 4 KiB. (B; default 1 GiB)"""
     memory_address_bits: Count
     """Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which
-    requests need 16-byte headers. (default 32)"""
+    requests need 16-byte headers. (default 64)"""
     latency: Quantity
     """Time from a packet's header at the ingress to its header at the egress, without
     contention, between links of one speed. From a slower to a faster link the header leaves
@@ -1208,8 +1223,11 @@ class Profile(Repeated, total=False):
     """Latency of a lookup in the IOTLB. Lookups are pipelined. (ns; default 3 ns)"""
     walkers: Count
     """Page walks at the same time; each reads one descriptor after the other. (default 8)"""
+    walk_latency: Quantity
+    """Time from the IOMMU to the memory controller, and from the memory controller to the
+    IOMMU, which each read of a descriptor takes. (ns; default none)"""
     walk_cache_entries: Count
-    """Tables of the lower levels in the walk cache, at which walks can begin. (default 0)"""
+    """Tables of the lower levels in the walk cache, at which walks can begin. (default 256)"""
     invalidate_after: Size
     """Bytes of translated requests of a function after which software invalidates, because it
     unmaps what the function has used: the size of a buffer (iommu.strict=1 on Linux), or of
@@ -1419,7 +1437,7 @@ class Controller(Repeated, total=False):
     (default share)"""
     update_fc_share: Ratio
     """An UpdateFC is sent when the freed credit reaches this share of the buffer, if the
-    policy is share; 0 is the policy merged. (default 0.25)"""
+    policy is share; 0 sends one for each packet, as the policy merged does. (default 0)"""
     update_fc_packets: Count
     """Number of freed packets of a class after which an UpdateFC is sent, if the policy is
     share; 0 for no such number. (default 0)"""
@@ -1461,12 +1479,16 @@ class Controller(Repeated, total=False):
     """Time from the pins to the data link layer and the receive buffer, through the PHY and
     the pipeline behind it. It applies to DLLPs, too. (ns; default 0 ns)"""
     receive_pipeline_symbols: Count
-    """Part of the receive pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the receive pipeline in cycles of the link's symbol clock. None is 0 in switches
+    and coherent hosts, whose latencies begin and end at the pins, and 46 in other hosts and
+    in devices. (default none)"""
     transmit_pipeline: Quantity
     """Time from the data link layer to the pins, through the pipeline before the PHY and the
     PHY. It applies to DLLPs, too. (ns; default 0 ns)"""
     transmit_pipeline_symbols: Count
-    """Part of the transmit pipeline in cycles of the link's symbol clock. (default 0)"""
+    """Part of the transmit pipeline in cycles of the link's symbol clock. None is 0 in
+    switches and coherent hosts, whose latencies begin and end at the pins, and 48 in other
+    hosts and in devices. (default none)"""
     replay_timer_factor: Ratio
     """The replay timer, as a multiple of the specification's limit. (default 2)"""
     skip_position: Ratio
@@ -1512,6 +1534,10 @@ class Cable(Repeated, total=False):
     """Whether the two ends have separate reference clocks with independent spread spectrum
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
+    spread_spectrum: Flag
+    """Whether spread spectrum clocking modulates the reference clocks: the frequency goes down
+    by 0.5 % and up again, some 31,500 times a second. The link has the mean rate, a quarter
+    of a percent below the nominal one. (default true)"""
     fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
     nothing and does not come up again. A switch below it is reset, and the links below that

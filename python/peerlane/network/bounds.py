@@ -1,8 +1,8 @@
 """Upper bounds of the throughput of a network, computed from its tree, without a run.
 
 Everything is payload in bytes a second for each node that sends: the load at which a link, the
-router's own port or a fibre is full. DLLPs, ordered sets, credits and memories are left out, so
-that a run comes close to a bound and not over it.
+router's own port or a fibre is full. DLLPs, ordered sets, spread clocks, credits and memories are
+left out, so that a run comes close to a bound and not over it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ kernel::parameters! {
         /// Size of the memory. In order of addresses, each socket has an equal share, in whole pages of 4 KiB.
         memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
         /// Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which requests need 16-byte headers.
-        memory_address_bits: u32 = 32, among [32, 64], ranges ["32", "64"], from "our choice: 12-byte headers; an operating system maps buffers below and above 4 GiB";
+        memory_address_bits: u32 = 64, among [32, 64], ranges ["32", "64"], from "common: the memory of a server is above 4 GiB but for its first 2 or 3 GiB, and drivers set a DMA mask of 64 bits";
         /// Time from the last bit of a packet at a root port to the memory controller, and from the memory controller to a root
         /// port.
         latency: Span = Span::from_ns(100), ranges ["50 ns", "200 ns"], from "our choice: half of the rest of common round trips; the ends leave 180 and 480 ns for a read at the port, of some 550 ns that a whole read of 64 B by an adapter takes below a Xeon E5 (Neugebauer et al., SIGCOMM 2018)";

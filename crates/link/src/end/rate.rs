@@ -1,18 +1,19 @@
 //! The times of a link end that depend on the rate and the width of its link, which training may change.
 
 use kernel::Span;
+use protocol::Generation;
 
 use super::LinkEnd;
 use crate::ltssm::Offer;
 use crate::parameters::PortParameters;
-use crate::{LinkConfig, WireTiming};
+use crate::{Clocks, LinkConfig, WireTiming};
 
 /// The parameters from which the times follow.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     max_payload: u16,
     round_trip: Span,
-    has_separate_clocks: bool,
+    clocks: Clocks,
     port: PortParameters,
 }
 
@@ -21,16 +22,14 @@ impl Rates {
         Rates {
             max_payload: config.max_payload,
             round_trip: config.round_trip,
-            has_separate_clocks: config.has_separate_clocks,
+            clocks: config.clocks,
             port: parameters.clone(),
         }
     }
 
     pub(super) fn timing(&self, link: Offer) -> WireTiming {
-        if self.has_separate_clocks {
-            return WireTiming::with_separate_clocks(link.generation, link.lanes);
-        }
-        WireTiming::new(link.generation, link.lanes, self.port.skip_position)
+        let Offer { generation, lanes } = link;
+        WireTiming::new(generation, lanes, self.clocks, self.port.skip_position)
     }
 
     /// The time of flight to the far end and back.
@@ -44,14 +43,18 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        self.latency_limit(link, self.port.ack_rule().limit_fraction)
+        // The limit holds between the pins, and the pipelines take their part of it.
+        let pipelines = self.port.receive_pipeline(link.generation)
+            + self.port.transmit_pipeline(link.generation);
+        let limit = self.latency_limit(link, self.port.ack_rule().limit_fraction);
+        limit.saturating_sub(pipelines)
     }
 
     /// The limit for the latency of an Ack times `factor`.
     fn latency_limit(&self, link: Offer, factor: f64) -> Span {
         let Offer { generation, lanes } = link;
         let limit = generation.ack_latency_limit(lanes, self.max_payload);
-        symbols(link, limit, factor)
+        self.symbols(generation, limit, factor)
     }
 
     pub(super) fn replay_limit(&self, link: Offer) -> Span {
@@ -61,7 +64,8 @@ impl Rates {
         // The specification's limit does not include the flight time of long cables and pipelines. An Ack may come out of L0s, for which
         // the timer has an adjustment.
         let own_l0s_exit = self.port.l0s_exit_latency.unwrap_or(Span::ZERO);
-        symbols(link, limit, self.port.replay_timer_factor) + self.round_trip + own_l0s_exit
+        let timer = self.symbols(link.generation, limit, self.port.replay_timer_factor);
+        timer + self.round_trip + own_l0s_exit
     }
 
     /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
@@ -70,18 +74,18 @@ impl Rates {
         let set = self.port.update_delay();
         set.unwrap_or_else(|| self.latency_limit(link, 1.0))
     }
+
+    /// The time of `count` symbols times `factor`.
+    fn symbols(&self, generation: Generation, count: u32, factor: f64) -> Span {
+        // The factor in thousandths, because times are whole numbers.
+        let thousandths = (factor * 1000.0).round() as u64;
+        let symbol_x64 = self.clocks.stretched(generation.lane_byte_fs_x64());
+        Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
+    }
 }
 
 /// The bytes of the longest TLP besides its payload: a header of four dwords, ECRC, LCRC, and the STP token.
 const LONGEST_OVERHEAD: u32 = 16 + 4 + 4 + 4;
-
-/// The time of `count` symbols times `factor`.
-fn symbols(link: Offer, count: u32, factor: f64) -> Span {
-    // The factor in thousandths, because times are whole numbers.
-    let thousandths = (factor * 1000.0).round() as u64;
-    let symbol_x64 = link.generation.lane_byte_fs_x64();
-    Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
-}
 
 impl LinkEnd {
     /// Uses another rate and width from now on. Returns whether they are new.

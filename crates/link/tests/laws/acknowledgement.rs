@@ -45,6 +45,32 @@ fn a_packet_is_acknowledged_within_the_latency_limit() {
     }
 }
 
+/// The limit holds between the pins: from the last symbol of the packet there to the first symbol of the Ack.
+#[test]
+fn the_pipelines_of_a_port_are_within_the_latency_limit() {
+    let mut setup = Setup {
+        max_payload: 512,
+        ..Setup::default()
+    };
+    let acknowledged = |setup: &Setup| {
+        let mut pair = Pair::ready(setup);
+        pair.send(Left, write(128));
+        pair.run();
+        let arrived = pair.given[Right as usize][0].complete;
+        (pair.acks(Right)[0].0.since(arrived), pair.symbol())
+    };
+    let (without, _) = acknowledged(&setup);
+    setup.parameters.receive_pipeline_symbols = Some(46);
+    setup.parameters.transmit_pipeline_symbols = Some(48);
+    let (with, symbol) = acknowledged(&setup);
+    // Each begins at a symbol boundary.
+    let earlier = without.saturating_sub(with);
+    assert!(
+        earlier >= symbol * 93 && earlier <= symbol * 95,
+        "{earlier:?}"
+    );
+}
+
 #[test]
 fn one_acknowledgement_stands_for_all_packets_up_to_its_number() {
     let mut pair = Pair::ready(&Setup {

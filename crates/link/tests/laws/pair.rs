@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
-    Arrival, BitErrors, Counters, Delivery, Finished, LinkChange, LinkCommand, LinkConfig, LinkEnd,
-    LinkState, LinkTimer, PortParameters, Waiting,
+    Arrival, BitErrors, Clocks, Counters, Delivery, Finished, LinkChange, LinkCommand, LinkConfig,
+    LinkEnd, LinkState, LinkTimer, PortParameters, Waiting,
 };
 use packet::{Charge, Frame, PacketId, Packets, Stamp};
+use proptest::prelude::*;
 use protocol::{Dllp, FunctionId, Generation, Header, Kind, Tag};
 
 use crate::between::{Context, Happening, Shared};
@@ -40,7 +41,7 @@ pub struct Setup {
     pub infinite_completions: bool,
     pub bit_error_rate: f64,
     pub fails_at: Time,
-    pub sris: bool,
+    pub clocks: Clocks,
     pub seed: u64,
     /// Whether a probe observes every frame.
     pub is_watched: bool,
@@ -65,11 +66,19 @@ impl Default for Setup {
             infinite_completions: false,
             bit_error_rate: 0.0,
             fails_at: Time::NEVER,
-            sris: false,
+            clocks: Clocks::default(),
             seed: 1,
             is_watched: true,
         }
     }
+}
+
+/// The reference clocks that links can have.
+pub fn any_clocks() -> impl Strategy<Value = Clocks> {
+    any::<(bool, bool)>().prop_map(|(are_separate, are_spread)| Clocks {
+        are_separate,
+        are_spread,
+    })
 }
 
 /// A packet that an end has delivered.
@@ -121,7 +130,7 @@ impl Setup {
             transmit_pipeline: Span::ZERO,
             round_trip: self.delay * 2,
             held: [Span::ZERO; _],
-            has_separate_clocks: self.sris,
+            clocks: self.clocks,
             far_l0s_exit: self.parameters.l0s_exit_latency.unwrap_or_default(),
             far_l0s_entry: self.parameters.l0s_entry_time,
             is_upstream: name == "right",

@@ -150,10 +150,10 @@ proptest! {
     fn a_packet_after_a_long_idle_time_is_no_earlier_without_probes(
         generation in select(vec![Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4]),
         lanes in select(vec![1_u8, 4, 8]),
-        sris: bool,
+        clocks in any_clocks(),
         idles in prop::collection::vec((1000_u64..4000, 0_u64..8_000_000), 1..8),
     ) {
-        let watched = Setup { generation, lanes, sris, ..setup() };
+        let watched = Setup { generation, lanes, clocks, ..setup() };
         let dormant = Setup { is_watched: false, ..watched.clone() };
         let (mut watched, mut dormant) = (Pair::ready(&watched), Pair::ready(&dormant));
         for (idle, after) in idles {

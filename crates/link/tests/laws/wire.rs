@@ -1,6 +1,7 @@
 //! The use of the wire, and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
 
 use kernel::{Span, Time};
+use link::Clocks;
 use proptest::prelude::*;
 use protocol::Generation;
 
@@ -64,13 +65,13 @@ fn a_failed_link_sends_nothing() {
     assert_eq!(counters(0, true), counters(3, false));
 }
 
-/// Generation, lanes, whether the ends have separate reference clocks, and the position of SKP ordered sets in their interval.
-type Wire = (Generation, u8, bool, f64);
+/// Generation, lanes, the reference clocks of the ends, and the position of SKP ordered sets in their interval.
+type Wire = (Generation, u8, Clocks, f64);
 
 fn any_wire() -> impl Strategy<Value = Wire> {
     let lanes = prop::sample::select(vec![1, 2, 4, 8, 16]);
     let generation = prop::sample::select(Generation::ALL.to_vec());
-    (generation, lanes, any::<bool>(), 0.0..=1.0_f64)
+    (generation, lanes, any_clocks(), 0.0..=1.0_f64)
 }
 
 /// The bytes of each write, and the symbol times until the next one.
@@ -88,8 +89,8 @@ proptest! {
     /// PCIe Base 4.2.1, 4.2.2: a lane carries one stream of symbols.
     #[test]
     fn nothing_on_a_wire_overlaps(wire in any_wire(), writes in writes()) {
-        let (generation, lanes, sris, position) = wire;
-        let mut setup = Setup { generation, lanes, sris, max_payload: 4096, ..Setup::default() };
+        let (generation, lanes, clocks, position) = wire;
+        let mut setup = Setup { generation, lanes, clocks, max_payload: 4096, ..Setup::default() };
         setup.parameters.skip_position = position;
         let mut pair = Pair::new(&setup);
         for (number, (bytes, pause)) in writes.into_iter().enumerate() {

@@ -81,6 +81,9 @@ kernel::parameters! {
         /// Whether the two ends have separate reference clocks with independent spread spectrum clocking (SRIS): SKP ordered sets come
         /// ten times as often, and Slot Clock Configuration is clear.
         sris: bool = false, from "PCIe Card Electromechanical 2.1: connectors carry the reference clock of the board";
+        /// Whether spread spectrum clocking modulates the reference clocks: the frequency goes down by 0.5 % and up again, some 31,500 times
+        /// a second. The link has the mean rate, a quarter of a percent below the nominal one.
+        spread_spectrum: bool = true, ranges ["false", "true"], from "our choice: on, as boards have it against electromagnetic emissions; PCIe Card Electromechanical 2.1.3 permits 0 to -0.5 %";
         /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A
         /// switch below it is reset, and the links below that fail as well. A device below it is not reset: what it sends is lost.
         fails_at: Option<Span> = None, from "it holds";

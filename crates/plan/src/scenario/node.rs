@@ -289,6 +289,15 @@ impl Surroundings<'_> {
         }
         profile.apply(&mut sets)?;
         let lines = section.set(&mut sets)?;
+        // The latencies of a switch and of a coherent host are those between pins.
+        let has_pipelines = match &kind {
+            NodeKind::Host(..) => !coherence.coherent,
+            NodeKind::Device(..) => true,
+            NodeKind::Switch(_) | NodeKind::IoPort(_) => false,
+        };
+        if has_pipelines {
+            port.add_usual_pipelines();
+        }
         Ok(Node {
             name,
             kind,

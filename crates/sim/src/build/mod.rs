@@ -19,7 +19,7 @@ use fabric::{
 };
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
-use link::{BitErrors, LinkConfig, LinkEnd};
+use link::{BitErrors, Clocks, LinkConfig, LinkEnd};
 use packet::Pcie;
 use transaction::{FunctionPlace, Marks, Pattern};
 
@@ -301,7 +301,10 @@ fn plain_end(
         transmit_pipeline: near.transmit,
         round_trip: there + back,
         held: [Span::ZERO; _],
-        has_separate_clocks: link.sris,
+        clocks: Clocks {
+            are_separate: link.sris,
+            are_spread: link.spread_spectrum,
+        },
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
         is_upstream: false,

@@ -18,10 +18,33 @@ pub(super) struct Change {
 }
 
 /// All changes of defaults since the first version, in the order of versions.
-pub(super) const CHANGES: &[Change] = &[];
+pub(super) const CHANGES: &[Change] = &[
+    since_02("hosts", "update_fc_share", "0.25"),
+    since_02("switches", "update_fc_share", "0.25"),
+    since_02("devices", "update_fc_share", "0.25"),
+    since_02("hosts", "receive_pipeline_symbols", "0"),
+    since_02("devices", "receive_pipeline_symbols", "0"),
+    since_02("hosts", "transmit_pipeline_symbols", "0"),
+    since_02("devices", "transmit_pipeline_symbols", "0"),
+    since_02("links", "spread_spectrum", "false"),
+    since_02("hosts", "memory_address_bits", "32"),
+    since_02("hosts", "walk_latency", "\"0 ns\""),
+    since_02("hosts", "walk_cache_entries", "0"),
+];
 
-/// All versions that have defaults of their own, from the first to this one.
-const VERSIONS: &[&str] = &["0.1"];
+/// A change of a default in version 0.2.
+const fn since_02(section: &'static str, key: &'static str, before: &'static str) -> Change {
+    Change {
+        since: "0.2",
+        section,
+        model: None,
+        key,
+        before,
+    }
+}
+
+/// All versions that have defaults of their own, from the first to this one, or to the next one if defaults have changed since.
+const VERSIONS: &[&str] = &["0.1", "0.2"];
 
 /// The most keys that a warning names.
 const SHOWN: usize = 4;
@@ -85,10 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_version_is_this_one() {
+    fn the_last_version_is_this_one_or_the_next_with_changes() {
         let own = env!("CARGO_PKG_VERSION");
-        let last = VERSIONS.last().expect("there is one");
-        assert_eq!(own.rsplit_once('.').map(|(minor, _)| minor), Some(*last));
+        let (own, _) = own.rsplit_once('.').expect("a version has three numbers");
+        let (_, at) = VERSIONS
+            .iter()
+            .zip(0..)
+            .find(|(one, _)| **one == own)
+            .expect("it is listed");
+        let next = &VERSIONS[at + 1..];
+        assert!(
+            next.len() <= 1
+                && next
+                    .iter()
+                    .all(|next| CHANGES.iter().any(|one| one.since == *next))
+        );
         let is_known = |one: &Change| VERSIONS.contains(&one.since);
         assert!(CHANGES.iter().all(is_known));
     }

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kernel::{Span, Time};
+use scenario::{Scenario, path, read_value};
 use serde_json::Value;
 use sim::result::{FlowResult, LinkResult, RunResult};
-use sim::{CaptureFormat, FilterOptions, Simulation};
+use sim::{CaptureFormat, FilterOptions, Models, Simulation, setup};
 
 /// A host whose times are known, whatever its defaults become.
 pub const HOST: &str = r#"
@@ -45,8 +46,50 @@ pub const BUSY: &str = r#"
     size = "32 KiB"
 "#;
 
+/// The first line of a scenario whose links and hosts keep the defaults.
+pub const DEFAULT_LINKS: &str = "# default links\n";
+
 pub fn simulation(text: &str) -> Simulation {
-    Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    simulation_with(text, None, &Models::default())
+}
+
+/// The same with another seed, and with models from outside.
+pub fn simulation_with(text: &str, seed: Option<u64>, models: &Models) -> Simulation {
+    let read = || {
+        let mut written = setup::written(text, "law.toml", models)?;
+        if !text.starts_with(DEFAULT_LINKS) {
+            make_plain(&mut written);
+        }
+        Simulation::of(&written, seed, models)
+    };
+    read().unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Gives the links clocks at their nominal rates, hosts and devices ports without pipelines, and hosts memory from address 0 on, where the
+/// scenario writes nothing else: times are sums which can be made by hand then.
+fn make_plain(written: &mut Scenario) {
+    const SYMBOLS: [(&str, &str); 2] = [
+        ("receive_pipeline_symbols", "0"),
+        ("transmit_pipeline_symbols", "0"),
+    ];
+    const MEMORY: [(&str, &str); 1] = [("memory_address_bits", "32")];
+    let mut plain = vec![("links.spread_spectrum".to_owned(), "false")];
+    for (section, keys) in [
+        ("hosts", &SYMBOLS[..]),
+        ("hosts", &MEMORY),
+        ("devices", &SYMBOLS),
+    ] {
+        for member in written.members(section) {
+            let path = |key| path::join([section, member.as_str(), key]);
+            plain.extend(keys.iter().map(|(key, value)| (path(*key), *value)));
+        }
+    }
+    for (path, value) in plain {
+        if written.get(&path).expect("a path").is_none() {
+            let set = written.set(&path, Some(&read_value(value)));
+            set.expect("a key of the fabric");
+        }
+    }
 }
 
 pub fn run(text: &str) -> RunResult {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use kernel::{Span, Time};
 use sim::{Backing, CaptureFormat, FilterOptions, HostThread, Memory, Simulation, Until, Woken};
 
+use crate::fixture::simulation;
+
 const PAIR: &str = r#"
     [hosts.h0]
     memory = "4 MiB"
@@ -15,7 +17,7 @@ const PAIR: &str = r#"
     "#;
 
 fn pair() -> (Simulation, HostThread, u64) {
-    let mut simulation = Simulation::read(PAIR, "pair", None).expect("a fabric of two");
+    let mut simulation = simulation(PAIR);
     let thread = HostThread::new(&mut simulation, "h0").expect("a host");
     let mut nodes = simulation.plan().nodes.iter();
     let device = nodes.find(|node| node.name == "a");
@@ -57,7 +59,7 @@ fn work_and_waits_take_as_long_as_they_say() {
 #[test]
 fn more_threads_than_cores_work_in_turn_and_threads_at_rest_hold_no_core() {
     let text = PAIR.replace("memory", "cores = 2\nmemory");
-    let mut simulation = Simulation::read(&text, "pair", None).expect("a fabric of two");
+    let mut simulation = simulation(&text);
     let thread = |simulation: &mut Simulation| HostThread::new(simulation, "h0").expect("a host");
     let threads: Vec<HostThread> = (0..9).map(|_| thread(&mut simulation)).collect();
     let before = simulation.now();

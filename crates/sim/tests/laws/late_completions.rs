@@ -2,6 +2,7 @@
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
+use sim::Models;
 
 use crate::cases::cases;
 use crate::fixture::*;
@@ -95,7 +96,7 @@ proptest! {
         let more = format!("tag_quarantine = \"{quarantine} us\"");
         let text = slow(&format!("{latency} us"), tags, &more)
             .replace("[devices.a]", &format!("memory_read_jitter = \"{jitter} us\"\n[devices.a]"));
-        let mut simulation = sim::Simulation::read(&text, "law.toml", Some(seed)).expect("a scenario");
+        let mut simulation = simulation_with(&text, Some(seed), &Models::default());
         let content: Vec<u8> = (0..4096_u32).map(|at| (at / 4 * 7 + at) as u8).collect();
         simulation.fill("h0", 0x1000, &content).expect("memory");
         for at in (0..2048_usize).step_by(64) {

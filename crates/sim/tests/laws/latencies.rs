@@ -118,6 +118,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "second_latency",
             "translation_latency",
             "lookup_latency",
+            "walk_latency",
             "invalidation_latency",
             "page_latency",
             "media_read_latency",
@@ -221,7 +222,7 @@ fn over(link: &str, host: &str, device: &str, raw: f64) -> String {
     let window = 20.0 * 64.0e9 / raw;
     let size = (raw * 3.0 * window * 1e-6) as u64;
     format!(
-        "[links]\n{link}\n[measure]\nfrom = \"{window} us\"\nuntil = \"{} us\"\n[hosts.h]\nmax_payload_supported = \"512 B\"\nscaled_flow_control = true\n{host}\n[devices.d]\nupstream = \"h\"\nscaled_flow_control = true\n{device}\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"{size} B\"\nwindow = \"64 KiB\"\n",
+        "{DEFAULT_LINKS}[links]\n{link}\n[measure]\nfrom = \"{window} us\"\nuntil = \"{} us\"\n[hosts.h]\nmax_payload_supported = \"512 B\"\nscaled_flow_control = true\n{host}\n[devices.d]\nupstream = \"h\"\nscaled_flow_control = true\n{device}\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"{size} B\"\nwindow = \"64 KiB\"\n",
         2.0 * window,
     )
 }
@@ -327,7 +328,7 @@ fn a_small_buffer_has_no_warning_where_no_flow_can_fill_it() {
         panic!("one warning")
     };
     assert!(
-        warning.starts_with("law.toml:10: h.posted_data: 4 KiB on link h-d covers "),
+        warning.starts_with("law.toml:11: h.posted_data: 4 KiB on link h-d covers "),
         "{warning}"
     );
 }

@@ -286,8 +286,8 @@ fn a_round_trip_is_two_writes_one_after_the_other() {
         count = 1
         start = "10 us"
     "#;
-    // Four bytes: 24 on the wire, 12 ns. There at 160 + 13; back from the next symbol, 174, on.
-    ns(text, 174.0 + 160.0 + 13.0);
+    // Four bytes: 24 on the wire, 12 ns. There at 160 + 13; back from the next symbol, 174, on, behind the UpdateFC for it, 4 ns.
+    ns(text, 174.0 + 4.0 + 160.0 + 13.0);
 }
 
 #[test]

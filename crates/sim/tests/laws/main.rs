@@ -20,6 +20,7 @@ mod completions;
 mod datapaths;
 mod driver_recovery;
 mod ecrc;
+mod efficiency;
 mod ends;
 mod enumeration;
 mod error_messages;

@@ -4,7 +4,7 @@ use peerlane_device::{Access, Answer, Bar, Defect, Description, Model, Settings,
 use sim::result::RunResult;
 use sim::{ForeignModel, Maker, Models, Simulation};
 
-use crate::fixture::Ask;
+use crate::fixture::{Ask, simulation_with};
 
 /// Answers reads with zeros, each by a completion with the defect.
 struct Wrong(Defect);
@@ -41,7 +41,7 @@ fn machine(defect: Defect, reader: &str, flows: &str) -> Simulation {
     let text = format!(
         "[hosts.h]\n[switches.s]\nupstream = \"h\"\n[devices.d]\nupstream = \"s\"\nmodel = \"wrong\"\n[devices.r]\nupstream = \"s\"\nmodel = \"{reader}\"\n{flows}"
     );
-    Simulation::read_with(&text, "law", None, &models).expect("a legal scenario")
+    simulation_with(&text, None, &models)
 }
 
 fn refused(result: &RunResult, what: &str) -> u64 {

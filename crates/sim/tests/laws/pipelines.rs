@@ -35,6 +35,21 @@ fn links_of_one_rate_and_other_symbol_clocks_differ_in_latency() {
     close(delay(fast, 25, 7), 25.0 * 2.0 + 7.0, 1e-6);
 }
 
+/// The default is 46 symbols for receiving and 48 for sending, of 4 ns at 2.5 GT/s.
+#[test]
+fn hosts_and_devices_have_pipelines_by_default_and_switches_have_none() {
+    let write = |ports: &str, switch: &str| {
+        latency(&format!(
+            "{DEFAULT_LINKS}[links]\ngeneration = 1\nspread_spectrum = false\n[hosts.h0]\n{ports}{switch}[devices.a]\nupstream = \"{}\"\n{ports}[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"20 us\"",
+            if switch.is_empty() { "h0" } else { "s" }
+        ))
+    };
+    let none = "receive_pipeline_symbols = 0\ntransmit_pipeline_symbols = 0\n";
+    let more = |switch| write("", switch) - write(none, switch);
+    close(more(""), 376.0, 1e-6);
+    close(more("[switches.s]\nupstream = \"h0\"\n"), 376.0, 1e-6);
+}
+
 #[test]
 fn credit_crosses_the_pipelines_twice() {
     let host = "posted_headers = 1\n";

@@ -166,14 +166,14 @@ fn the_memory_of_a_card_follows_its_registers() {
         let keys = format!(
             "from = \"h\"\nto = \"card\"\ndirection = \"both\"\nread_after_write = true\noffset = \"{offset}\""
         );
-        let mut simulation = simulation(&format!("{MACHINE}{}", flow("f", &keys)));
+        let mut simulation = simulation(&format!("{DEFAULT_LINKS}{MACHINE}{}", flow("f", &keys)));
         let warnings = simulation.plan().warnings.clone();
         assert!(simulation.run(&mut |_| true));
         let result = simulation.result().all_intact();
         (result.flow("f").compared, warnings)
     };
     assert_eq!(reads("256 KiB"), (true, Vec::new()));
-    let warning = "law.toml:28: flow \"f\", offset: the first 256 KiB of BAR 0 of card are registers, so the bytes that the flow reads are not compared; write an offset of at least 256 KiB, where the memory of the card begins";
+    let warning = "law.toml:29: flow \"f\", offset: the first 256 KiB of BAR 0 of card are registers, so the bytes that the flow reads are not compared; write an offset of at least 256 KiB, where the memory of the card begins";
     assert_eq!(reads("252 KiB"), (false, vec![warning.to_owned()]));
 }
 

@@ -12,7 +12,9 @@ use host::{Host, Processor};
 use kernel::{
     Action, Bandwidth, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World,
 };
-use link::{Arrival, At, BitErrors, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting};
+use link::{
+    Arrival, At, BitErrors, Clocks, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting,
+};
 use packet::{Charge, Frame, Pcie, Stamp};
 use protocol::{
     Attributes, BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header,
@@ -140,7 +142,7 @@ fn end(
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
         held: [Span::ZERO; _],
-        has_separate_clocks: false,
+        clocks: Clocks::default(),
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
         is_upstream: true,
@@ -247,6 +249,7 @@ impl Kind {
         RootComplexParameters {
             sockets: if self == Kind::Sockets { 2 } else { 1 },
             socket_bandwidth: Bandwidth(2_000_000_000),
+            memory_address_bits: 32,
             ..RootComplexParameters::default()
         }
     }

@@ -116,7 +116,7 @@ pub(super) struct TranslationAgent {
     /// Invalidations that are not part of unmappings.
     routine: Invalidations,
     page_latency: Span,
-    lead: Span,
+    reads: DescriptorWay,
     wake: WakeUp,
 }
 
@@ -149,10 +149,19 @@ pub(super) struct InvalidateRequests {
     pub(super) invalidation: Invalidation,
 }
 
-/// The memory with its latency, for descriptors of page tables.
+/// The way of the reads of descriptors.
+#[derive(Clone, Copy, Debug)]
+struct DescriptorWay {
+    /// The time from the agent to the memory, and from the memory to the agent.
+    latency: Span,
+    /// The time for which requests from below are still on their way when the memory reserves their lines.
+    lead: Span,
+}
+
+/// The memory behind its way, for descriptors of page tables.
 struct Descriptors<'m> {
     memory: &'m mut MemoryController,
-    lead: Span,
+    way: DescriptorWay,
 }
 
 impl DescriptorReads for Descriptors<'_> {
@@ -166,8 +175,10 @@ impl DescriptorReads for Descriptors<'_> {
         let mut bytes = [0; 8];
         self.memory.bytes().read(offset, &mut bytes);
         let is_poisoned = self.memory.bytes().is_poisoned(offset, 8);
-        let done = self.memory.fetch_descriptor(physical, at, self.lead);
-        ((!is_poisoned).then(|| u64::from_le_bytes(bytes)), done)
+        let DescriptorWay { latency, lead } = self.way;
+        let read = self.memory.fetch_descriptor(physical, at + latency, lead);
+        let descriptor = (!is_poisoned).then(|| u64::from_le_bytes(bytes));
+        (descriptor, read + latency)
     }
 }
 
@@ -226,7 +237,10 @@ impl TranslationAgent {
             invalidations: vec![None; usize::from(InvalidateTag::COUNT)],
             routine: Invalidations::new(&config.parameters),
             page_latency: config.parameters.page_latency,
-            lead,
+            reads: DescriptorWay {
+                latency: config.parameters.walk_latency.unwrap_or(lead),
+                lead,
+            },
             wake: WakeUp::default(),
         })
     }
@@ -343,8 +357,8 @@ impl TranslationAgent {
     /// Takes the answers of the IOMMU, and requests translations for packets that waited for one.
     fn take_answers(&mut self, memory: &mut MemoryController, now: Time, advanced: &mut Advanced) {
         let mut freed = Vec::new();
-        let lead = self.lead;
-        let mut reads = Descriptors { memory, lead };
+        let way = self.reads;
+        let mut reads = Descriptors { memory, way };
         for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut reads) {
             let asked = self.outstanding[ticket as usize].take();
             let asked = asked.expect("the IOMMU answers each request once");

@@ -16,7 +16,7 @@ fn an_unknown_key_is_offered_the_nearest() {
     );
     assert_eq!(
         pair("[links]\ncolour = 1"),
-        r#"bad.toml:9: unknown key "colour" in links; the keys are generation, lanes, delay, bit_error_rate, sris, fails_at, tc_vc_map, arbitration_weight"#
+        r#"bad.toml:9: unknown key "colour" in links; the keys are generation, lanes, delay, bit_error_rate, sris, spread_spectrum, fails_at, tc_vc_map, arbitration_weight"#
     );
 }
 

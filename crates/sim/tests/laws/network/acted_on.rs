@@ -35,7 +35,7 @@ fn an_interrupt_is_taken_once() {
     let mut taken = || {
         let all = simulation.take_interrupts("t-0-host").expect("a host");
         simulation
-            .fill("t-0-host", 0, &[1])
+            .fill("t-0-host", 1 << 32, &[1])
             .expect("there is memory");
         all.iter().map(|(_, count)| count).sum::<u32>()
     };
@@ -76,7 +76,8 @@ fn a_trace_has_each_record_once() {
                 whole.starts_with(&read(&mut two)),
                 "{size} KiB, {stop} looks"
             );
-            two.fill("t-0-host", 0, &[1]).expect("there is memory");
+            two.fill("t-0-host", 1 << 32, &[1])
+                .expect("there is memory");
             assert!(two.run(&mut |_| true));
             assert!(read(&mut two) == whole, "{size} KiB, {stop} looks");
         }
@@ -93,7 +94,7 @@ fn samples_of_a_run_that_goes_on_begin_where_they_are_asked_for() {
     let asked = simulation.now();
     simulation.sample(Span::from_us(1));
     simulation
-        .fill("t-0-host", 0, &[1])
+        .fill("t-0-host", 1 << 32, &[1])
         .expect("there is memory");
     assert!(simulation.run(&mut |_| true));
     let series = simulation.result().series.expect("it is sampled");

@@ -30,8 +30,10 @@ kernel::parameters! {
         lookup_latency: Span = Span::from_ns(3), from "three cycles, as a main TLB of gem5's SMMUv3 takes, of 1 GHz";
         /// Page walks at the same time; each reads one descriptor after the other.
         walkers: u32 = 8, within 1..=256, lifts "memory address translation", from "Arm MMU-500 TRM 2.3.5: eight for a translation buffer unit";
+        /// Time from the IOMMU to the memory controller, and from the memory controller to the IOMMU, which each read of a descriptor takes.
+        walk_latency: Option<Span> = None, within None..=Some(Span::from_us(10)), from "computed: the way of a request from its root port, latency less port_latency; none in a coherent host, whose home agent has the memory";
         /// Tables of the lower levels in the walk cache, at which walks can begin.
-        walk_cache_entries: u32 = 0, within 0..=4096, from "our choice: none, every walk begins at the root";
+        walk_cache_entries: u32 = 256, within 0..=4096, from "Intel 814346, Agilex 5, TCU of an Arm MMU-600: 256 for each level of tables";
         /// Bytes of translated requests of a function after which software invalidates, because it unmaps what the function has used: the
         /// size of a buffer (iommu.strict=1 on Linux), or of as many as are unmapped together.
         invalidate_after: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(1 << 40)), lifts "mapping" times [256], from "our choice: mappings stay. Linux, drivers/iommu/dma-iommu.c: a flush queue has 256 buffers";
