@@ -344,7 +344,8 @@ def test_our_own_choices_are_no_sources() -> None:
     assert not any(map(is_independent, ours))
     assert is_independent("PCIe Base 2.6.1.2")
     assert source_of("default:links.lanes") == "a common choice"
-    assert source_of("profile:plx.update_fc_share").startswith("our choice")
+    assert source_of("default:hosts.memory") == "our choice"
+    assert source_of("profile:plx.update_fc_share").startswith("PLX")
     assert source_of("profiles.virtex7.clock") == ""
 
 

@@ -248,7 +248,7 @@ profiles! {
     }
     "plx": "PCI Express Gen3 switches of PLX Technology." {
         max_payload_supported = "512 B", from "the authors of rosta state 512 B";
-        update_fc_share = "0.25", from "our choice: a quarter of the buffer";
+        update_fc_share = "0", from "PLX PEX 8532 data book 1.6, 8.4.5.3, of an older switch: typically one UpdateFC for each incoming TLP";
     }
 }
 

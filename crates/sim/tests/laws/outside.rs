@@ -325,7 +325,7 @@ fn endless() -> (Simulation, Arc<Mutex<u32>>) {
     let text = "[hosts.h0]\nmemory = \"64 MiB\"\n[switches.s]\nupstream = \"h0\"\n\
          [devices.d]\nupstream = \"s\"\nmodel = \"endless\"\n[devices.a]\nupstream = \"s\"\n\
          [[flows]]\nfrom = \"a\"\nto = \"h0\"\nsize = \"16 MiB\"\n";
-    let simulation = simulation_with(&text, None, &models);
+    let simulation = simulation_with(text, None, &models);
     (simulation, calls)
 }
 
@@ -340,7 +340,7 @@ fn store(simulation: &mut Simulation, what: u8) {
 fn the_service_of_errors_of_a_link_keeps_no_model_from_outside_awake() {
     let (models, _) = script(&[]);
     let text = "[links]\nbit_error_rate = 1e-6\n[hosts.h]\nerror_reporting = true\n[devices.d]\nmodel = \"script\"\nupstream = \"h\"\n";
-    let mut simulation = simulation_with(&text, None, &models);
+    let mut simulation = simulation_with(text, None, &models);
     assert!(simulation.run(&mut |_| true));
     assert!(simulation.now().as_ns() < 5e6, "{:?}", simulation.now());
 }

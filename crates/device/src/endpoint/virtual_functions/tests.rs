@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::EndpointConfig;
 use kernel::{Bytes, Span, Time};
-use link::{LinkConfig, LinkEnd, PortParameters};
+use link::{Clocks, LinkConfig, LinkEnd, PortParameters};
 use protocol::register::{
     BARS, BUS_MASTER, COMMAND, MEMORY_SPACE, MSI, MSI_ENABLE, NUM_VFS, SRIOV_CONTROL,
     SYSTEM_PAGE_SIZE, VF_BARS, VF_ENABLE, VF_MEMORY_SPACE,
@@ -149,7 +149,7 @@ pub(crate) fn endpoint() -> Endpoint {
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
         held: [Span::ZERO; _],
-        has_separate_clocks: false,
+        clocks: Clocks::default(),
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
         is_upstream: true,

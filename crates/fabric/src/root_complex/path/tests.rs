@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Action, Bytes, Component, ComponentId, Label, Span, Stream, World};
-use link::{Concern, LinkConfig, LinkEnd, PortParameters};
+use link::{Clocks, Concern, LinkConfig, LinkEnd, PortParameters};
 use packet::{FlowId, Packets, Pcie, Stamp};
 use protocol::{
     BridgeFunction, Completion, CompletionTimeout, ConfigSpace, Express, FunctionId, Generation,
@@ -144,7 +144,7 @@ fn link() -> LinkEnd {
         transmit_pipeline: Span::ZERO,
         round_trip: Span::ZERO,
         held: [Span::ZERO; _],
-        has_separate_clocks: false,
+        clocks: Clocks::default(),
         far_l0s_exit: Span::ZERO,
         far_l0s_entry: Span::ZERO,
         is_upstream: false,
@@ -176,7 +176,10 @@ impl Bench {
         };
         let ports = vec![port(0), port(1)];
         let mut config = RootComplexConfig {
-            parameters: RootComplexParameters::default(),
+            parameters: RootComplexParameters {
+                memory_address_bits: 32,
+                ..RootComplexParameters::default()
+            },
             functions: Functions::root(ConfigSpace::host_bridge(&identity), ports),
             links: vec![link(), link()],
             sockets: vec![0, 0],

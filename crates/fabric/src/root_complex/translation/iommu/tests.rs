@@ -31,7 +31,11 @@ impl DescriptorReads for Reads<'_> {
 
 impl World {
     fn new(change: impl FnOnce(&mut IommuParameters)) -> Self {
-        let mut parameters = IommuParameters::default();
+        // Every walk begins at the root, unless the test says otherwise.
+        let mut parameters = IommuParameters {
+            walk_cache_entries: 0,
+            ..IommuParameters::default()
+        };
         change(&mut parameters);
         let mut memory = Memory::new(1 << 20);
         let table = PageTable::new(BASE..BASE + (1 << 20), BASE, &mut memory).expect("room");
