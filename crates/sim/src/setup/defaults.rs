@@ -7,8 +7,8 @@ use ::scenario::{At, Scenario, position};
 pub(super) struct Change {
     /// The first version with the new default.
     since: &'static str,
-    /// The section whose tables have the key.
-    section: &'static str,
+    /// The sections whose tables have the key.
+    sections: &'static [&'static str],
     /// The model of these tables, if the key belongs to one.
     model: Option<&'static str>,
     /// The key.
@@ -19,24 +19,24 @@ pub(super) struct Change {
 
 /// All changes of defaults since the first version, in the order of versions.
 pub(super) const CHANGES: &[Change] = &[
-    since_02("hosts", "update_fc_share", "0.25"),
-    since_02("switches", "update_fc_share", "0.25"),
-    since_02("devices", "update_fc_share", "0.25"),
-    since_02("hosts", "receive_pipeline_symbols", "0"),
-    since_02("devices", "receive_pipeline_symbols", "0"),
-    since_02("hosts", "transmit_pipeline_symbols", "0"),
-    since_02("devices", "transmit_pipeline_symbols", "0"),
-    since_02("links", "spread_spectrum", "false"),
-    since_02("hosts", "memory_address_bits", "32"),
-    since_02("hosts", "walk_latency", "\"0 ns\""),
-    since_02("hosts", "walk_cache_entries", "0"),
+    since_02(&["links"], "spread_spectrum", "false"),
+    since_02(&["hosts", "switches", "devices"], "update_fc_share", "0.25"),
+    since_02(&["hosts", "devices"], "receive_pipeline_symbols", "0"),
+    since_02(&["hosts", "devices"], "transmit_pipeline_symbols", "0"),
+    since_02(&["hosts"], "memory_address_bits", "32"),
+    since_02(&["hosts"], "walk_latency", "\"0 ns\""),
+    since_02(&["hosts"], "walk_cache_entries", "0"),
 ];
 
 /// A change of a default in version 0.2.
-const fn since_02(section: &'static str, key: &'static str, before: &'static str) -> Change {
+const fn since_02(
+    sections: &'static [&'static str],
+    key: &'static str,
+    before: &'static str,
+) -> Change {
     Change {
         since: "0.2",
-        section,
+        sections,
         model: None,
         key,
         before,
@@ -66,7 +66,8 @@ pub(super) fn changed(
     let warnings = later.into_iter().filter_map(|change| {
         let fitting = used.iter().filter(|one| {
             one.profile.is_none()
-                && (one.section, one.row.declaration.key) == (change.section, change.key)
+                && change.sections.contains(&one.section)
+                && one.row.declaration.key == change.key
                 && one.row.only.as_ref().map(|(_, model)| model.as_str()) == change.model
         });
         let paths: Vec<&str> = fitting.clone().map(|one| one.path.as_str()).collect();
@@ -91,7 +92,7 @@ mod tests {
 
     const TEST: &[Change] = &[Change {
         since: "0.2",
-        section: "devices",
+        sections: &["devices"],
         model: Some("dma"),
         key: "tags",
         before: "16",
@@ -136,6 +137,11 @@ mod tests {
                 "old.toml:1: the default of devices.a.tags is 32 since version 0.2, and was 16; write tags = 16 to keep it, or defaults = \"0.2\""
             ]
         );
+        let b = "[devices.b]\nupstream = \"h\"\n";
+        let [both] = &warnings(&format!("{a}{b}"))[..] else {
+            panic!("one warning for all");
+        };
+        assert!(both.contains("the default of devices.a.tags, devices.b.tags is 32 since"));
         for other in [
             format!("{a}tags = 8\n"),
             format!("{a}model = \"nic\"\n"),
