@@ -1,7 +1,7 @@
 //! Sequence numbers, Ack and Nak, and the replay buffer (PCIe Base 3.6).
 
 use kernel::{Bytes, Span, Time};
-use link::PortParameters;
+use link::{Clocks, PortParameters};
 use packet::Frame;
 use protocol::{Dllp, Generation};
 
@@ -69,6 +69,30 @@ fn the_pipelines_of_a_port_are_within_the_latency_limit() {
         earlier >= symbol * 93 && earlier <= symbol * 95,
         "{earlier:?}"
     );
+}
+
+/// The limit counts symbols, which a spread clock makes a quarter of a percent longer.
+#[test]
+fn the_latency_limit_is_longer_with_a_spread_clock() {
+    let [nominal, spread] = [false, true].map(|are_spread| {
+        let setup = Setup {
+            generation: Generation::Gen1,
+            lanes: 1,
+            max_payload: 4096,
+            clocks: Clocks {
+                are_spread,
+                are_separate: false,
+            },
+            ..Setup::default()
+        };
+        let mut pair = Pair::ready(&setup);
+        pair.send(Left, write(128));
+        pair.run();
+        let arrived = pair.given[Right as usize][0].complete;
+        pair.acks(Right)[0].0.since(arrived).as_ns()
+    });
+    let ratio = spread / nominal;
+    assert!((1.0015..1.0035).contains(&ratio), "{ratio}");
 }
 
 #[test]
@@ -176,8 +200,20 @@ fn a_lost_packet_is_noticed_by_the_sequence_number_of_the_next() {
 
 #[test]
 fn a_lost_acknowledgement_ends_in_a_replay_whose_duplicate_is_discarded_and_acknowledged() {
-    let setup = Setup::default();
-    let mut pair = Pair::ready(&setup);
+    for are_spread in [false, true] {
+        let clocks = Clocks {
+            are_spread,
+            are_separate: false,
+        };
+        lose_an_acknowledgement(&Setup {
+            clocks,
+            ..Setup::default()
+        });
+    }
+}
+
+fn lose_an_acknowledgement(setup: &Setup) {
+    let mut pair = Pair::ready(setup);
     let mut lost = false;
     pair.wish(move |side, frame| {
         if side == Right
@@ -197,7 +233,7 @@ fn a_lost_acknowledgement_ends_in_a_replay_whose_duplicate_is_discarded_and_ackn
     let (first, again) = (tlps[0], tlps[1]);
     assert!(again.1);
     let waited = again.2.since(first.2 + first.3);
-    let limit = replay_limit(&setup, &pair);
+    let limit = replay_limit(setup, &pair);
     assert!(
         waited >= limit,
         "the replay timer runs from the last symbol"
