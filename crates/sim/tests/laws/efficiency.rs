@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 
-/// A 32 GT/s x16 link below `above`, with addresses above 4 GiB: writes of 256 bytes have 280 bytes on the wire.
+/// The keys of a device with a BAR above 4 GiB, so that writes of 256 bytes to it have 280 bytes on the wire.
 const DEVICE: &str = "max_payload_supported = \"256 B\"\nbar_address_bits = 64\nbar = \"16 MiB\"\n";
 
 fn flow(id: &str, from: &str, to: &str) -> String {

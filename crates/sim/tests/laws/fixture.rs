@@ -53,7 +53,7 @@ pub fn simulation(text: &str) -> Simulation {
     simulation_with(text, None, &Models::default())
 }
 
-/// The same with another seed, and with models from outside.
+/// The simulation of the scenario `text`, with this seed if there is one; its devices may have the models from outside.
 pub fn simulation_with(text: &str, seed: Option<u64>, models: &Models) -> Simulation {
     let read = || {
         let mut written = setup::written(text, "law.toml", models)?;
@@ -68,21 +68,17 @@ pub fn simulation_with(text: &str, seed: Option<u64>, models: &Models) -> Simula
 /// Gives the links clocks at their nominal rates, hosts and devices ports without pipelines, and hosts memory from address 0 on, where the
 /// scenario writes nothing else: times are sums which can be made by hand then.
 fn make_plain(written: &mut Scenario) {
-    const SYMBOLS: [(&str, &str); 2] = [
-        ("receive_pipeline_symbols", "0"),
-        ("transmit_pipeline_symbols", "0"),
+    const PLAIN: [(&str, &str, &str); 5] = [
+        ("hosts", "receive_pipeline_symbols", "0"),
+        ("hosts", "transmit_pipeline_symbols", "0"),
+        ("hosts", "memory_address_bits", "32"),
+        ("devices", "receive_pipeline_symbols", "0"),
+        ("devices", "transmit_pipeline_symbols", "0"),
     ];
-    const MEMORY: [(&str, &str); 1] = [("memory_address_bits", "32")];
     let mut plain = vec![("links.spread_spectrum".to_owned(), "false")];
-    for (section, keys) in [
-        ("hosts", &SYMBOLS[..]),
-        ("hosts", &MEMORY),
-        ("devices", &SYMBOLS),
-    ] {
-        for member in written.members(section) {
-            let path = |key| path::join([section, member.as_str(), key]);
-            plain.extend(keys.iter().map(|(key, value)| (path(*key), *value)));
-        }
+    for (section, key, value) in PLAIN {
+        let members = written.members(section).into_iter();
+        plain.extend(members.map(|member| (path::join([section, member.as_str(), key]), value)));
     }
     for (path, value) in plain {
         if written.get(&path).expect("a path").is_none() {

@@ -45,9 +45,10 @@ fn hosts_and_devices_have_pipelines_by_default_and_switches_have_none() {
         ))
     };
     let none = "receive_pipeline_symbols = 0\ntransmit_pipeline_symbols = 0\n";
-    let more = |switch| write("", switch) - write(none, switch);
-    close(more(""), 376.0, 1e-6);
-    close(more("[switches.s]\nupstream = \"h0\"\n"), 376.0, 1e-6);
+    close(write("", "") - write(none, ""), 376.0, 1e-6);
+    let switch = "[switches.s]\nupstream = \"h0\"\n";
+    let without = format!("{switch}{none}");
+    close(write("", switch) - write(none, &without), 376.0, 1e-6);
 }
 
 #[test]
