@@ -119,10 +119,10 @@ impl Media {
         out
     }
 
-    /// Whether at least half of the dies have work at `now`.
+    /// Whether nine of ten dies have work at `now`, so that more commands would wait for them.
     pub fn is_busy(&self, now: u64) -> bool {
         let busy = self.dies.iter().filter(|die| die.free + die.programs > now);
-        2 * busy.count() >= self.dies.len()
+        10 * busy.count() >= 9 * self.dies.len()
     }
 
     /// Whether the write cache has all of these bytes.

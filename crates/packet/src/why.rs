@@ -30,8 +30,12 @@ pub enum Why {
     Outstanding,
     /// Commands that software may give to a drive at a time.
     Commands,
+    /// A write-combining buffer of a core.
+    WriteCombining,
     /// A datapath, or another unit that is busy.
     Datapath,
+    /// The path from one root port to another.
+    PeerPath,
     /// The least time between requests of an engine, or the time that it takes for a request.
     Pacing,
     /// The least time between the requests of the flow itself.

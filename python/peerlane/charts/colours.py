@@ -22,6 +22,7 @@ LIGHT = {
     "c9": "#5b4bb3",
     "c10": "#b0173f",
     "c11": "#56670a",
+    "c12": "#1f3a6e",
 }
 """On paper and by day. The series have the hues of Okabe and Ito, which colour-blind readers tell
 apart, darkened until text in them has a contrast of 4.5 to the page (but for the sky blue)."""
@@ -44,6 +45,7 @@ DARK = {
     "c9": "#a99bf2",
     "c10": "#f0808f",
     "c11": "#b5c667",
+    "c12": "#8fa8e0",
 }
 """The same colours on a dark page."""
 

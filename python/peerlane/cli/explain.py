@@ -36,7 +36,7 @@ def explain(  # noqa: PLR0913 - each is an option
     The first step is the one that helps most among the changes that need no other part: a setting,
     a slot, a route, a generation or width of a link, a buffer. Below it a table for each place has
     the steps ("and" keeps the changes above), other changes ("or"), and what each flow does alone;
-    "not lifted" names changes that gain less than 1 %. Each row was found by a run of its own, and
+    "no gain" names changes that gain less than 1 %. Each row was found by a run of its own, and
     its settings are as --set takes them.
 
     The time of a flow, from its start to its last request, is divided by what it waits for; the
@@ -53,6 +53,7 @@ def explain(  # noqa: PLR0913 - each is an option
     - datapath: the datapath or the pace of an engine, or of the flow itself.
     - memory, socket: the memory of a host, or the connection between two of its sockets.
     - software: the driver or program that moves the flow.
+    - latency: the way of a round trip, in links, switches and devices.
 
     A wait for credit, memory or acknowledgements that is hidden behind a full wire is counted for
     the wire. While a wire is the limit, packets always wait for it. So a flow whose engine waits

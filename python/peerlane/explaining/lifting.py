@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from math import log
 from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
 from peerlane.figures.quantities import amount_of
-from peerlane.results.bottleneck import OF_FLOW, joined
+from peerlane.results.bottleneck import OF_FLOW, joined, without_numbers
 from peerlane.results.waits import Cause
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _TRANSLATION = "address translation"
 _REQUEST = "max_read_request"
 _SMALL = 129
 """Packets with less data, in bytes, have headers for more than a tenth of it."""
+
+_USUAL = 256.0
+"""Max_Payload_Size of most hosts, in bytes."""
 
 _RESET = 512
 """Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
@@ -69,19 +73,26 @@ class Lifting:
         return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
 
 
-def liftings(present: Present, one: Bottleneck) -> list[Lifting]:
-    """What may lift the limit of a bottleneck: what costs least comes first."""
+def liftings(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> list[Lifting]:
+    """What may lift the limit of a bottleneck: what costs least comes first.
+
+    Args:
+        present: The scenario as it is.
+        one: The bottleneck.
+        rates: What each flow moves, in bytes a second.
+    """
     settings = (
         *_shortcuts(present, one.flows),
         *_without_errors(present, one.flows),
         *_mappings(present, one.causes),
         *_without_order(present, one),
-        *_nearer(present, one),
     )
     found = [
         *(replace(lift, is_setting=True) for lift in settings),
+        *_nearer(present, one),
         *faults(present, one),
-        *_other_uplinks(present, one),
+        *_other_uplinks(present, one, rates),
+        *_at_root_ports(present, one),
         *of_limit(present, one),
     ]
     return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
@@ -123,9 +134,9 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
         if isinstance(lift.before[0], bool):  # keys of a mapping need one
             keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
             off = dict.fromkeys(key for key in keys if present.scenario.get(key))
-            found.insert(0, _together([lift, _set(present, off)]))
+            found.append(_together([lift, _set(present, off)]))
         else:
-            found.append(lift)
+            found.insert(0, lift)
     return found
 
 
@@ -140,38 +151,69 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
     return [_together(found)] if found else []
 
 
-def _nearer(present: Present, one: Bottleneck) -> list[Lifting]:
-    """Memory at the socket of the device, or the device at the socket of its memory."""
+def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Memory at the socket of the device, or the device at that of its memory.
+
+    Flows that are alike change together, and then all flows.
+    """
     if one.kind != "socket":
-        return []
-    memory: dict[str, Value] = {}
-    slots: dict[str, Value] = {}
+        return
+    memories: dict[str, dict[str, Value]] = {}
+    slots: dict[str, dict[str, Value]] = {}
+    numbers = {int(each) for where in one.where for each in where.rpartition(".")[2].split("-")}
     for flow in one.flows:
-        roots = [root for end in present.ends_of_flow(flow) if (root := present.root_port(end))]
+        ends = present.ends_of_flow(flow)
+        roots = [root for end in ends if (root := present.root_port(end))]
+        form = without_numbers(" ".join((flow, *ends)))
         for node, socket in roots[:1]:
             if len(roots) == 1:
-                memory[join_path(("flows", flow, "socket"))] = socket
-            sockets = {
-                int(number) for where in one.where for number in where.rpartition(".")[2].split("-")
-            }
-            for other in sockets - {socket}:
-                slots[f"{present.table(node)}.upstream.socket"] = other
-    return [_set(present, found) for found in (memory, slots) if found]
+                memory = join_path(("flows", flow, "socket"))
+                memories.setdefault(form, {})[memory] = socket
+            for other in numbers - {socket}:
+                slots.setdefault(form, {})[f"{present.table(node)}.upstream.socket"] = other
+    for groups in (memories, slots):
+        alike = list(groups.values())
+        all_flows = {path: value for group in alike for path, value in group.items()}
+        for group in (*alike, *[all_flows] * (len(alike) > 1)):
+            found = _set(present, group)
+            yield replace(found, is_setting=groups is memories)
 
 
-def _other_uplinks(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Other slots for devices whose packets share the uplink of their switch: one more each."""
+def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Root ports for the ends of round trips that are below switches."""
+    if one.kind != "latency":
+        return
+    ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
+    below = [end for end in ends if present.upstream_of(end) not in {None, present.root(end)}]
+    if below:
+        slots = {f"{present.table(end)}.upstream.to": present.root(end) for end in below}
+        yield _set(present, slots)
+
+
+def _other_uplinks(
+    present: Present, one: Bottleneck, rates: Mapping[str, float]
+) -> Iterator[Lifting]:
+    """Other slots for devices whose packets share the uplink of their switch: one more each.
+
+    The device that could do most by its own link, or moves most, comes first.
+    """
     if one.kind != "wire" or len(one.flows) == 1:
         return
     for where in one.where:
         above, below = present.ends(where) or ("", "")
-        ends = [end for flow in one.flows for end in present.ends_of_flow(flow)]
-        devices = dict.fromkeys(end for end in ends if present.upstream_of(end) == below)
-        keys = [f"{present.table(end)}.upstream.to" for end in list(devices)[:0:-1]]
+        moved: dict[str, float] = {}
+        for flow in one.flows:
+            for end in present.ends_of_flow(flow):
+                if present.upstream_of(end) == below:
+                    moved[end] = moved.get(end, 0.0) + rates.get(flow, 0.0)
+        steps = {end: round(20 * log(max(rate, 1.0))) for end, rate in moved.items()}
+        ends = list(moved)[::-1]
+        ends.sort(key=lambda end: (present.speed(f"{below}-{end}"), steps[end]), reverse=True)
+        keys = [f"{present.table(end)}.upstream.to" for end in ends[: len(ends) - 1]]
         count = len(keys)
-        moved = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
+        values = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
         if keys:
-            yield Lifting(tuple(keys), (below,) * count, tuple(moved))
+            yield Lifting(tuple(keys), (below,) * count, tuple(values))
 
 
 def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -196,11 +238,12 @@ def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
             before = present.value(path)
             if (amount_of(before) or _RESET) < small:
                 found[path] = before
-    if found:
-        names = [split_path(path)[-2] for path in found]
-        size = next(iter(found.values()))
-        reason = f"{_verb(names, 'requests', 'request')} {size} at a time"
-        yield _set(present, dict.fromkeys(found, "4096 B"), reason)
+    names = [split_path(path)[-2] for path in found]
+    for size in (_RESET, 4096):
+        smaller = [path for path in found if (amount_of(found[path]) or _RESET) < size]
+        if smaller:
+            reason = f"{_verb(names, 'requests', 'request')} {found[smaller[0]]} at a time"
+            yield _set(present, dict.fromkeys(smaller, f"{size} B"), reason)
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -216,7 +259,7 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     )
     sizes = {node: present.payload_supported(node) for node in present.below_ports_of(ways)}
     most = max((sizes[node] for node in ways if node in sizes), default=0.0)
-    small: dict[str, Value] = {}
+    small: dict[str, float] = {}
     moved: dict[str, Value] = {}
     wrong: dict[str, float] = {}
     for node in sizes:
@@ -225,14 +268,18 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
             size = amount_of(present.value(path)) or most
             if size >= most:
                 continue
-            small[path] = f"{int(most)} B"
+            small[path] = size
             is_beside = node not in ways
             if size < _SMALL and (is_beside or key == "max_payload"):
                 wrong[node] = size
             if is_beside and present.upstream_of(node) != (root := present.root(node)):
                 moved[f"{present.table(node)}.upstream.to"] = root
     reason = f"{_verb(wrong, 'limits', 'limit')} Max_Payload_Size to 128 B" if wrong else None
-    yield from (_set(present, found, reason) for found in (moved, small) if found)
+    raised: Iterator[dict[str, Value]] = (
+        {path: f"{int(size)} B" for path, before in small.items() if before < size}
+        for size in dict.fromkeys((min(most, _USUAL), most))
+    )
+    yield from (_set(present, found, reason) for found in (moved, *raised) if found)
 
 
 def _set(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:

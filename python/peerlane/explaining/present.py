@@ -147,6 +147,11 @@ class Present:
         known = (one for one in self.tree.cables if one.id == link)
         return next(((one.generation, one.lanes) for one in known), None)
 
+    def speed(self, link: str) -> int:
+        """How fast a link is, for comparisons."""
+        generation, lanes = self.rate(link) or (0, 0)
+        return lanes << generation
+
     def bit_errors(self, link: str) -> tuple[str, float] | None:
         """The path of the bit error rate of a link or fibre, and its value; `None` if it is 0."""
         if routers := self.routers(link):

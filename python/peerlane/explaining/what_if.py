@@ -86,6 +86,7 @@ class Case:
         self._before = result.explain(self._slow)
         self._ends = {flow.id: (flow.source, flow.target) for flow in result.flows}
         self._seed = result.seed
+        self._is_little = result.is_little
         self._executor = executor
         self._runs: dict[tuple[object, ...], Future[Explanation]] = {}
         self._lock = Lock()
@@ -153,7 +154,9 @@ class Case:
                 all_flows = (flow for _, one in (first, *others) for flow in one.flows)
                 flows = tuple(dict.fromkeys(all_flows))
                 rates = Rates.of(self._before.flows[flow].bytes_per_second for flow in flows)
-                one = replace(first[1], flows=flows, rates=rates, steps=(), instead=())
+                one = replace(
+                    first[1], flows=flows, rates=rates, steps=(), instead=(), adds_up=False
+                )
                 first = self._lift(one)
             merged.append(first)
         return merged
@@ -170,7 +173,7 @@ class Case:
         for found in places(waiting):
             is_known = found.kind != "other" and not self._is_natural(found)
             if is_known and flow in {None, *found.flows}:
-                yield replace(found, amount=self._amount(found))
+                yield replace(found, amount=self._amount(found), is_limit=False)
 
     def _is_natural(self, one: Bottleneck) -> bool:
         return is_natural(one, self._ends, self._slow)
@@ -185,9 +188,11 @@ class Case:
         if one.kind not in _AMOUNTS:
             return None
         found = of_limit(self._present, one)
-        counts = [before for lift in found for before in lift.before if isinstance(before, int)]
-        if one.kind in {"tags", "outstanding"} and counts:
-            return min(counts)
+        if one.kind in {"tags", "outstanding"}:
+            own = [lift for lift in found if not lift.is_part]
+            counts = [count for lift in own for count in lift.before if isinstance(count, int)]
+            if counts:
+                return min(counts)
         before = set(found[0].before) if found else set()
         return before.pop() if len(before) == 1 else None
 
@@ -196,7 +201,8 @@ class Case:
         one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
         refused: list[str] = []
-        lifts = [each for each in liftings(self._present, one) if each.values]
+        rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
+        lifts = [each for each in liftings(self._present, one, rates) if each.values]
         for lift in lifts:
             try:
                 found += self._further(one, self._tried(one, lift))
@@ -204,7 +210,8 @@ class Case:
                 refused.append(str(error).partition(" with ")[2] or str(error))
         useful = [each for each in found if each.gain > 0 and gains(each.what_if.rates, one.rates)]
         useful.sort(key=worth)
-        useless = [each for each in found if each not in useful]
+        known = {each.lifting.keys for each in useful}
+        useless = [each for each in found if each.lifting.keys not in known]
         if useless:
             refused.append(in_vain(useless, one))
         if not useful:
@@ -212,7 +219,7 @@ class Case:
                 refused.append("no key of the scenario lifts it")
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
         first = first_of(useful, lifts)
-        instead = [each for each in useful if each is not first]
+        instead = [each for each in useful if each.what_if.changes != first.what_if.changes]
         more = sorted(instead, key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
         steps = self._steps(one, first, more)
@@ -220,7 +227,7 @@ class Case:
             one,
             reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
-            instead=tuple(each.what_if for each in instead),
+            instead=tuple({each.what_if.changes: each.what_if for each in instead}.values()),
             not_lifted=tuple(refused),
         )
         return self._value(one, first), lifted
@@ -228,18 +235,21 @@ class Case:
     def _value(self, one: Bottleneck, best: Tried | None) -> tuple[int, float]:
         """What lifting a bottleneck is worth, for the order of several.
 
-        Flows that do what their device can come last. A faster part costs more than a setting, and
-        a slow slot may be what its card can use.
+        Flows that do what their device can come last. A faster part, a faster slot for a card that
+        may be slow itself, and a place that is not the limit count half.
         """
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
             return (1 if one.kind == "wire" and not is_own else -1), 0.0
+        if self._is_little(one):
+            return 0, best.gain
         lift = best.lifting
         if is_own and (lift.is_part or is_upgrade(lift)):
             return 0, best.gain
-        if is_natural(one, self._ends, ()) and lift.reason is None:
-            return 1, best.gain
-        return 2, best.gain * (_MENDS if lift.reason else 0.5 if lift.is_part else 1.0)
+        if lift.reason:
+            return 2, best.gain * _MENDS
+        is_slow = is_natural(one, self._ends, ())
+        return 2, best.gain * 0.5 ** sum((lift.is_part, is_slow, not one.is_limit))
 
     def _tried(
         self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: Tried | None = None

@@ -358,6 +358,11 @@ class Host(Node, total=False):
     """Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP
     Prefix Supported in Device Capabilities 2. Without it such a packet is malformed.
     (default false)"""
+    write_combining_buffers: Count
+    """Stores and other requests of the CPU that may be on their way to root ports. Each holds
+    a buffer of its core until its last bit leaves the root port, so that a core stores at
+    most this number of 64-byte lines in the time from core to root port. For several cores
+    that store at the same time: the sum of their buffers. (default 16)"""
     tags: Count
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Flag
@@ -1059,6 +1064,11 @@ class Profile(Repeated, total=False):
     """Whether ports receive packets with End-End TLP prefixes, such as PASID, and pass them
     on: End-End TLP Prefix Supported in Device Capabilities 2. Without it such a packet is
     malformed. (default false)"""
+    write_combining_buffers: Count
+    """Stores and other requests of the CPU that may be on their way to root ports. Each holds
+    a buffer of its core until its last bit leaves the root port, so that a core stores at
+    most this number of 64-byte lines in the time from core to root port. For several cores
+    that store at the same time: the sum of their buffers. (default 16)"""
     tags: Count
     """Most outstanding non-posted requests of the CPU. (default 32)"""
     ten_bit_tag_completer: Flag

@@ -42,6 +42,7 @@ WAITS = {
     "socket": "var(--c10)",
     "arbitration": "var(--c4)",
     "software": "var(--c11)",
+    "latency": "var(--c12)",
     "other": "var(--c7)",
 }
 """The colour of each cause of waiting."""

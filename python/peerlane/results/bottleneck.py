@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from peerlane.dotted import split_path
-from peerlane.formats import NONE
+from peerlane.formats import NONE, percent
 from peerlane.results import markup
 from peerlane.results.document import Document, renamed
 from peerlane.results.error_bar import ErrorBar
-from peerlane.results.waits import Cause, Kind
+from peerlane.results.waits import PEER_PATH, Cause, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,8 +34,11 @@ FULL = 0.9
 ALIKE = 0.05
 """Rates that differ by a smaller share are written as one."""
 
-_SPACE = "little space for completions"
-_FEW = {"commands": "few commands outstanding"}
+_SPACE = "space for completions"
+_FEW = {
+    "commands": "outstanding commands",
+    "write-combining buffers": "write-combining buffers",
+}
 """Words for what may be outstanding, by the detail of the limit."""
 
 _MOST_NAMES = 3
@@ -140,7 +144,9 @@ class Bottleneck(Document):
     begin with the change that helps most, of those that need no other part. `instead` are other
     changes, each by itself. `alone`, without changes, has flows that were run without all others. A
     change that gains less than 1 % is in `not_lifted`, with the reason. The `error_bar` of the rate
-    of all flows together is there if it was asked for.
+    of all flows together is there if it was asked for. `is_limit` is whether the place limits the
+    flows, `adds_up` whether their rates add up to what the place carried while all of them ran, and
+    `is_full` whether a wire was full for a part of the time.
     """
 
     kind: Kind
@@ -157,6 +163,9 @@ class Bottleneck(Document):
     alone: WhatIf | None = None
     not_lifted: tuple[str, ...] = ()
     error_bar: ErrorBar | None = None
+    is_limit: bool = True
+    adds_up: bool = False
+    is_full: bool = True
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -173,9 +182,11 @@ class Bottleneck(Document):
             total += f" ({self.error_bar.said(_gigabytes)})"
         if flows == 1:
             moved = f"{self.flows[0]} moves {total}"
-        else:
-            verb = "share" if len(self.where) == 1 else "move"
+        elif self.adds_up or self.error_bar is not None:
+            verb = "share" if self.adds_up and len(self.where) == 1 else "move"
             moved = f"{flows} flows {verb} {total}, {self.rates.each} each"
+        else:
+            moved = f"{flows} flows move {self.rates.each} GB/s each"
         parts = [f"{self.state[:1].upper()}{self.state[1:]}: {moved}."]
         parts += [self._step(number) for number in range(len(self.steps))]
         if not self.steps and self.not_lifted:
@@ -193,7 +204,7 @@ class Bottleneck(Document):
         """The bottleneck in words, and a table of what was changed, as a part of a page."""
         rows = list(said(self))
         columns = ("what if", "all_bytes_per_second", "GB/s each", "then")
-        kept = [markup.line(f"not lifted: {reason}", "less") for reason in self.not_lifted]
+        kept = [markup.line(f"no gain: {reason}", "less") for reason in self.not_lifted]
         table = markup.table(columns, rows) if rows[1:] else ""
         return "".join((markup.title(self.sentence), table, *kept))
 
@@ -207,15 +218,14 @@ class Bottleneck(Document):
         if not found:
             return "too short to see the next limit"
         here = [cause for cause in found if cause in self.causes]
-        if found[0] in self.causes and what_if is self.alone:
-            return _state(here)
-        if found[0] in self.causes:
-            return re.sub(r" (is|are|has|have|keeps?) ", r" \1 still ", _state(here), count=1)
-        wires = [cause for cause in found if cause.kind == "wire"]
-        own = len(self.flows) if found is what_if.next else len(found)
-        if len(wires) == len(found) == own and len(self.flows) > 1:
-            return "each device's own link is the limit"
-        return _state([one for one in found if _form(one) == _form(found[0])])
+        if found[0] in self.causes and what_if is not self.alone:
+            return _still(_state(here))
+        if all(cause.kind == "wire" for cause in found):
+            is_own = not here and len(found) == len(self.flows) > 1
+            return "each device's own link is the limit" if is_own else _state(found)
+        forms = dict.fromkeys(map(_form, found))
+        states = (_state([one for one in found if _form(one) == form]) for form in forms)
+        return "; ".join(islice(states, 2 if what_if is self.alone else 1))
 
     def is_as_alone(self, what_if: WhatIf) -> bool:
         """Whether flows that are slower than alone wait here, but no longer for each other."""
@@ -232,9 +242,13 @@ class Bottleneck(Document):
         is_one = len(self.where) == 1
         if self.reason is not None:
             return self.reason
+        if not self.is_limit:
+            waits = "waits" if len(self.flows) == 1 else "wait"
+            names = joined([f"`{flow}`" for flow in self.flows])
+            return f"{names} {waits} {percent(self.share)} of the time for {_noun(self.causes)}"
         if self.kind == "wire" and self.detail:
             return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
-        if self.kind == "wire" and self.share < FULL:
+        if self.kind == "wire" and (self.share < FULL or not self.is_full):
             return f"{_names(self.causes)} {'is' if is_one else 'are'} the limit"
         return _state(self.causes, self.amount)
 
@@ -252,8 +266,8 @@ class Bottleneck(Document):
         return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}{lost}."
 
 
-def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
-    """The rows of a table of what was changed.
+def said(one: Bottleneck, most: int = _MOST_KEYS) -> Iterator[tuple[str, float | None, str, str]]:
+    """The rows of a table of what was changed, each with this number of keys at most.
 
     Each has the changes, the rate of all flows (of flows alone there is none), the rate of each,
     and what is the limit then. A row that begins with "and" keeps the changes of the rows above.
@@ -262,11 +276,16 @@ def said(one: Bottleneck) -> Iterator[tuple[str, float | None, str, str]]:
     before: tuple[Change, ...] = ()
     for step in one.steps:
         new = [change for change in step.changes if change not in before]
-        way = f"{'and ' * bool(before)}{_keys(new)}"
+        way = f"{'and ' * bool(before)}{_keys(new, most)}"
         yield way, step.rates.total, step.rates.each, _end(one, step)
         before = step.changes
     for other in one.instead:
-        yield f"or {_keys(other.changes)}", other.rates.total, other.rates.each, _end(one, other)
+        yield (
+            f"or {_keys(other.changes, most)}",
+            other.rates.total,
+            other.rates.each,
+            _end(one, other),
+        )
     if one.alone is not None:
         yield "each alone", None, one.alone.rates.each, one.then(one.alone)
 
@@ -275,8 +294,8 @@ def _end(one: Bottleneck, what_if: WhatIf) -> str:
     return "; ".join(filter(None, (one.then(what_if), what_if.lost)))
 
 
-def _keys(changes: Sequence[Change]) -> str:
-    shown = [change.setting for change in changes[:_MOST_KEYS]]
+def _keys(changes: Sequence[Change], most: int) -> str:
+    shown = [change.setting for change in changes[:most]]
     more = len(changes) - len(shown)
     return ", ".join([*shown, *[f"{more} more"] * bool(more)])
 
@@ -315,6 +334,35 @@ def _names(causes: Sequence[Cause]) -> str:
     )
 
 
+def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
+    """What flows wait for at some places that are alike."""
+    kind, detail = causes[0].kind, causes[0].detail
+    names = _names(causes)
+    much = "" if amount is None else f" ({amount})"
+    if kind == "datapath" and detail == PEER_PATH:
+        return f"{detail} of {names}"
+    return {
+        "credit": f"credit of {detail or 'packets'}{much} on {names}",
+        "tags": f"tags{much} of {names}",
+        "outstanding": f"{_FEW.get(detail or '', _SPACE)}{much} of {names}",
+        "replay-buffer": f"the replay buffer{much} of the sender on {names}",
+        "datapath": f"the datapath or the pace of {names}",
+        "memory": f"{detail or 'the memory'} of {names}",
+        "socket": f"the connection of sockets {names}{_sockets(causes)}",
+        "software": f"the software of {names}",
+        "latency": f"the latency of the way to {names} and back",
+    }.get(kind, names)
+
+
+def _sockets(causes: Sequence[Cause]) -> str:
+    """The direction of the connection of two sockets, in words."""
+    if len(causes) > 1:
+        return ""
+    first, _, second = causes[0].where.rpartition(".")[2].partition("-")
+    ends = (first, second) if causes[0].direction == "forth" else (second, first)
+    return " (from socket {} to {})".format(*ends)
+
+
 def _state(causes: Sequence[Cause], amount: Value = None) -> str:
     """What is the matter at some places that are alike."""
     kind, detail = causes[0].kind, causes[0].detail
@@ -322,20 +370,25 @@ def _state(causes: Sequence[Cause], amount: Value = None) -> str:
     one = len(causes) == 1
     much = "" if amount is None else f" ({amount})"
     has, is_ = ("has", "is") if one else ("have", "are")
-    limit = f"{is_ if one else 'is'} the limit"
-    if kind == "datapath" and detail:
+    if kind == "datapath" and detail and detail != PEER_PATH:
         return f"{names} {detail if one else detail.replace('keeps', 'keep', 1)}"
-    return {
-        "wire": f"{names} {is_} full",
-        "credit": f"credit of {detail or 'packets'}{much} on {names} {limit}",
-        "tags": f"{names} {has} too few tags{much}",
-        "outstanding": f"{names} {has} too {_FEW.get(detail or '', _SPACE)}{much}",
-        "replay-buffer": f"the replay buffer{much} of the sender on {names} {limit}",
-        "datapath": f"the datapath or the pace of {names} {limit}",
-        "memory": f"{detail or 'the memory'} of {names} {limit}",
-        "socket": f"the connection of sockets {names} {is_} full",
-        "software": f"the software of {names} {limit}",
-    }.get(kind, f"the limit of {names} is not known")
+    if kind == "wire":
+        return f"{names} {is_} full"
+    if kind == "socket":
+        return f"{_noun(causes)} {is_} full"
+    if kind in {"tags", "outstanding"}:
+        many = "tags" if kind == "tags" else _FEW.get(detail or "")
+        few = f"few {many}" if many else f"little {_SPACE}"
+        return f"{names} {has} too {few}{much}"
+    if kind == "other":
+        return f"the limit of {names} is not known"
+    return f"{_noun(causes, amount)} {is_ if one else 'is'} the limit"
+
+
+def _still(state: str) -> str:
+    """A state that a change has not ended."""
+    said = re.sub(r" (has|have|keeps?) ", r" still \1 ", state, count=1)
+    return said if said != state else re.sub(r" (is|are) ", r" \1 still ", state, count=1)
 
 
 def _is_of_errors(change: Change) -> bool:

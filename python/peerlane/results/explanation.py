@@ -27,7 +27,7 @@ _MOST_NAMES = 3
 """Other workloads that a sentence names in their order."""
 
 
-_LOST = 0.02
+_LOST = 0.05
 """Share of the time from which on a link that is down, or trains again, is worth a word."""
 
 
@@ -133,10 +133,10 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows, the one first at which most of the data waits.
+    """The places that limit some flows, the one first whose flows could gain the most there.
 
     Places that are alike but for numbers are one. The wire of a device's own link comes last: a
-    device cannot do more. Before it come slow links of devices, which may have these on purpose.
+    device cannot do more. Slow links of devices, which may have these on purpose, count half.
 
     Args:
         flows: The flows.
@@ -150,10 +150,20 @@ def bottlenecks(
         key=lambda one: (
             is_natural(one, ends, slow),
             not (one.kind == "wire" and one.detail),
-            bool(slow.intersection(one.where)),
-            -one.share * one.rates.total,
+            -_promise(one) * (0.5 if slow.intersection(one.where) else 1.0),
         ),
     )
+
+
+def _promise(one: Bottleneck) -> float:
+    """What flows could gain at a place, in bytes a second, by an estimate.
+
+    A flow that waits for tags or buffers moves nothing in that time. Nothing is more than twice as
+    fast after a change.
+    """
+    if one.kind in {"tags", "outstanding", "credit", "replay-buffer"}:
+        return one.rates.total * min(one.share / max(1.0 - one.share, 0.01), 1.0)
+    return one.rates.total * one.share
 
 
 def places(

@@ -12,6 +12,9 @@ from peerlane.results.document import Document, renamed
 from peerlane.results.latency import Latency
 from peerlane.results.workload import Column, MovedData, counts
 
+_BURST = 0.1
+"""Part of a call in which its data came, below which the rate says nothing of the call."""
+
 
 def uncertainty(flow: FlowResult | DirectionResult) -> float | None:
     """Half of the confidence interval of the rate, as a part of the rate."""
@@ -55,8 +58,8 @@ class FlowResult(MovedData):
 
     In a run that goes on until its flows are measured (`steady = true` in `[measure]`),
     `bytes_per_second` is the mean rate after the warm-up, in the time in `under_way_ns`, and
-    `half_width_bytes_per_second` half of its 95 % confidence interval; both are `None` if too few
-    bytes arrived.
+    `half_width_bytes_per_second` half of its 95 % confidence interval. If no steady state was
+    found, the rate is that of the whole time, without an interval.
 
     `first_byte_ns` and `last_byte_ns` are the readings of `clock`: first bit of the flow on the
     wire and last byte at its destination (`arrival`), first bit and last bit of its requests on the
@@ -132,6 +135,21 @@ class FlowResult(MovedData):
         begin, end = self.under_way_ns
         after, whole = duration(self.silent_from_ns - begin), duration(end - begin)
         return f"{self.id}: nothing arrived after {after} of its {whole}; its rate is over {whole}"
+
+    @property
+    def burst(self) -> str | None:
+        """The sentence about a flow whose data came in a small part of the call that moved it."""
+        if self.call_ns is None or self.clock == "application":
+            return None
+        if self.first_byte_ns is None or self.last_byte_ns is None:
+            return None
+        moving = self.last_byte_ns - self.first_byte_ns
+        if moving >= _BURST * self.call_ns:
+            return None
+        return (
+            f"{self.id}: its data came within {duration(moving)} of a call of"
+            f' {duration(self.call_ns)}; clock = "application" measures the call'
+        )
 
     @property
     def call_ns(self) -> float | None:

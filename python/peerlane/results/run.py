@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil, log10
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.dotted import join_path
 from peerlane.formats import duration, shortened
 from peerlane.results import markup
+from peerlane.results.bottleneck import FULL
 from peerlane.results.brief import brief
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from peerlane.figures.figure import Figure
+    from peerlane.results.bottleneck import Bottleneck
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
 """Fields that stand first in the JSON, if they are known."""
@@ -48,6 +51,9 @@ PRECISION = 0.05
 """Half of a confidence interval, as a part of the rate, above which a sentence says so."""
 _MOST_WORKLOADS = 8
 """Workloads that `repr` shows."""
+_LITTLE = 0.02
+"""Part of all data that is next to nothing."""
+
 _BUSIEST = 12
 """Directions of links that a notebook shows."""
 
@@ -363,14 +369,45 @@ class RunResult(Document):
                 "nobody watched what the flows of this run waited for; call"
                 " Simulation.watch_waits() before it, or Fabric.run(watch_waits=True)"
             )
-        used = Used.of(self.links, list(self.flows))
+        used = Used.of(self.links, list(self.flows), self.waits)
         flows = [
             FlowExplanation(one.id, self.flows[one.id].bytes_per_second, one.limit, one.shares)
             for one in (waits.judged(used) for waits in self.waits)
         ]
         ends = {flow.id: (flow.source, flow.target) for flow in self.flows}
-        places = Collection(bottlenecks(flows, ends, slow), key="where")
-        return Explanation(self.name, self.seed, places, Collection(flows), tuple(self.faults))
+        places = (
+            replace(
+                one,
+                adds_up=self._adds_up(one),
+                is_full=any((where, one.direction) not in used.never for where in one.where),
+            )
+            for one in sorted(bottlenecks(flows, ends, slow), key=self.is_little)
+        )
+        found = Collection(places, key="where")
+        return Explanation(self.name, self.seed, found, Collection(flows), tuple(self.faults))
+
+    def is_little(self, one: Bottleneck) -> bool:
+        """Whether the flows of a place moved next to nothing of what all flows moved."""
+        moved = sum(self.flows[flow].bytes for flow in one.flows)
+        return moved < _LITTLE * sum(flow.bytes for flow in self.flows)
+
+    def _adds_up(self, one: Bottleneck) -> bool:
+        """Whether the rates of flows add up: all ran at one time, and their data took that way."""
+        if one.kind == "datapath":  # each device, and each pair of root ports, has its own
+            return False
+        flows = [self.flows[flow] for flow in one.flows]
+        times = [flow.under_way_ns for flow in flows if flow.under_way_ns is not None]
+        begun, ended = (max(times) for times in zip(*times, strict=True)) if times else (0.0, 0.0)
+        both = min((end for _, end in times), default=0.0) - begun
+        if both < FULL * (ended - min((begin for begin, _ in times), default=0.0)):
+            return False
+        carried = (
+            link.payload_bytes
+            for link in self.links
+            if (link.id, link.direction) == (one.where[0], one.direction)
+        )
+        data = sum(flow.bytes for flow in flows)
+        return one.kind not in {"wire", "socket"} or next(carried, 0) >= FULL * data
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.
@@ -390,15 +427,22 @@ class RunResult(Document):
     def remarks(self) -> list[str]:
         """Sentences without which a rate of this run may be read wrongly."""
         told = [self.overlap.told] if self.overlap else []
-        told += [silence for flow in self.flows if (silence := flow.silence)]
+        for flow in self.flows:
+            told += filter(None, (flow.silence, flow.burst))
         if not self.steady:
             return told
         length = duration(self.simulated_ns)
-        longer = 'write a longer limit, such as limit = "100 ms", in [measure]'
+        limit = duration(10 ** ceil(log10(2 * self.simulated_ns)))
+        longer = f'write a longer limit, such as limit = "{limit}", in [measure]'
         for flow in self.flows:
             share = uncertainty(flow)
-            if share is None:
+            if flow.silence:
+                continue
+            if share is None and flow.bytes_per_second is None:
                 told.append(f"{flow.id}: too few bytes for a rate after {length}; {longer}")
+            elif share is None:
+                whole = "its rate is that of the whole time"
+                told.append(f"{flow.id}: not steady within {length}: {whole}; {longer}")
             elif share > PRECISION:
                 told.append(f"{flow.id}: ±{100 * share:.0f} % after {length}; {longer}")
         return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +25,7 @@ Kind = Literal[
     "socket",
     "arbitration",
     "software",
+    "latency",
     "other",
 ]
 
@@ -81,27 +83,42 @@ class FlowWaits(Document):
     limit: Cause | None
     shares: tuple[Share, ...]
 
+    @property
+    def wires(self) -> tuple[tuple[str, str], ...]:
+        """The wires on which packets were, or for which they waited, with their directions."""
+        places = (share.cause.place for share in self.shares)
+        found = ((one.where, one.direction or "") for one in places if one.kind == "wire")
+        return tuple(dict.fromkeys(found))
+
     def judged(self, used: Used) -> FlowWaits:
         """The waits without those that a full wire hides, and with what a link loses by errors.
 
         Behind a full wire of its way a flow waits for no buffer and no memory: there would be no
-        faster way to them. Of several full wires that of its own device is the limit, because the
-        flow would be as fast alone.
+        faster way to them. Of several full wires that of its own device is the limit if no other
+        flow uses it, because the flow would be as fast alone; else the one that most flows use. A
+        wire that was never full is no limit if the flow waits for something else, too, and a flow
+        that waits for the wires of an idle link alone was too short to be seen.
         """
         limit = self.limit
         if limit is None or limit.kind not in _HIDDEN:
             return self
         here = limit.where, limit.direction or ""
-        wires = [
-            (share.where, share.direction or "")
-            for share in self.shares
-            if share.cause.place.kind == "wire"
-        ]
-        ways = (*used.own.get(self.id, ()), here, *wires)
-        found = next((way for way in ways if way in used.full), here)
-        detail = used.lost.get(found)
-        there = Cause("wire", *found, None)
-        if not detail and (there == limit.place or found not in used.full):
+        wires = self.wires
+        is_down = limit.kind == "wire" and limit.detail is not None
+        if limit.kind in _WIRES and not is_down and here in used.never:
+            others = [one for one in self.shares if one.kind not in _WIRES]
+            found = next((one for one in others if one.kind not in _NO_LIMITS), None)
+            if found is not None and found.share >= _LEAST:
+                return FlowWaits(self.id, found.cause, self.shares)
+            if here in used.idle and sum(one.share for one in others) < _LEAST:
+                return FlowWaits(self.id, None, self.shares)
+        own = [way for way in used.own.get(self.id, ()) if way in used.full]
+        full = [way for way in (here, *wires) if way in used.full]
+        full.sort(key=lambda way: -used.crossed[way])
+        found_at = next(iter((*own, *full)), here)
+        detail = used.lost.get(found_at)
+        there = Cause("wire", *found_at, None)
+        if not detail and (there == limit.place or found_at not in used.full):
             return self
         at_wire = (share.cause for share in self.shares if share.cause.place == there)
         cause = replace(there, detail=detail) if detail else next(at_wire, there)
@@ -121,8 +138,24 @@ class FlowWaits(Document):
 _HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}
 """Limits that may be hidden by a full wire."""
 
+_WIRES = {"wire", "arbitration"}
+_NO_LIMITS = {"latency", "software", "other"}
+"""Waits that take the place of no wire that is the limit."""
+
+_IDLE = 0.2
+"""Share of the time of a link below which its wires limit nothing."""
+
 _FULL = 0.98
 """Share of the time of a link from which on nothing else limits its packets."""
+
+PEER_PATH = "the path between root ports"
+"""The detail of a datapath that the packets between two root ports share."""
+
+_LEAST = 0.05
+"""Share of its time for which a flow waits for what limits it, if no wire does."""
+
+_OWN = 0.75
+"""Part of the data on a wire from which on it is a flow's own."""
 
 _LOST = 0.05
 """Share of the bytes of a link that is worth a word if errors take it."""
@@ -132,25 +165,40 @@ _LOST = 0.05
 class Used:
     """How the links of a run were used: those that were full, and those that sent packets again.
 
-    `own` has the wires of the devices at the ends of each flow that its data takes.
+    `never` are links that were full at no time, and `idle` those that were hardly used. `own` has
+    the wires of the devices at the ends of each flow that its data takes, if no other flow has
+    more than a little data there, and `crossed` the number of flows on each wire.
     """
 
     full: frozenset[tuple[str, str]]
     lost: Mapping[tuple[str, str], str]
     own: Mapping[str, Sequence[tuple[str, str]]]
+    never: frozenset[tuple[str, str]]
+    idle: frozenset[tuple[str, str]]
+    crossed: Counter[tuple[str, str]]
 
     @classmethod
-    def of(cls, links: Iterable[LinkResult], flows: Sequence[FlowResult]) -> Used:
+    def of(
+        cls, links: Iterable[LinkResult], flows: Sequence[FlowResult], waits: Iterable[FlowWaits]
+    ) -> Used:
         """The use of links in a run, and the wires of flows."""
         full: set[tuple[str, str]] = set()
+        never: set[tuple[str, str]] = set()
+        idle: set[tuple[str, str]] = set()
         lost: dict[tuple[str, str], str] = {}
         wires: dict[str, list[tuple[str, str]]] = {}
+        data: dict[tuple[str, str], int] = {}
         names = {end for flow in flows for end in (flow.source, flow.target)}
         for link in links:
             wire = link.id, link.direction
             sent = link.payload_bytes + link.overhead_bytes
             if link.utilisation >= _FULL:
                 full.add(wire)
+            elif link.full == 0.0:
+                never.add(wire)
+            if link.utilisation < _IDLE:
+                idle.add(wire)
+            data[wire] = link.payload_bytes
             if sent and link.replayed_bytes >= _LOST * sent:
                 lost[wire] = f"{percent(link.replayed_bytes / sent)} of its bytes are sent again"
             ends = [name for name in names if link.id.endswith(f"-{name}")]
@@ -163,10 +211,12 @@ class Used:
                 for wire in wires.get(end, ())
                 if flow.direction not in {"write", "read"}
                 or (wire[1] == way) == (flow.direction == "write")
+                if flow.bytes >= _OWN * data[wire]
             ]
             for flow in flows
         }
-        return cls(frozenset(full), lost, own)
+        crossed = Counter(wire for one in waits for wire in one.wires)
+        return cls(frozenset(full), lost, own, frozenset(never), frozenset(idle), crossed)
 
 
 def told(cause: Cause) -> str:
@@ -191,12 +241,13 @@ _WORDS: dict[str, Callable[[Cause], str]] = {
     "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
     "datapath": lambda cause: (
         f"{cause.where}, which {cause.detail}"
-        if cause.detail
-        else f"the datapath or the pace of {cause.where}"
+        if cause.detail and cause.detail != PEER_PATH
+        else f"{cause.detail or 'the datapath or the pace'} of {cause.where}"
     ),
     "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",
     "socket": lambda cause: f"the connection of sockets {_on(cause)}",
     "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
     "software": lambda cause: f"the software of {cause.where}",
+    "latency": lambda cause: f"the latency of the way to {cause.where} and back",
     "other": lambda _: "something that the probe does not know",
 }

@@ -208,7 +208,7 @@ impl<C: Cpu> RootComplex<C> {
             ownership: Ownership::new(&parameters).map(Box::new),
             patterns: config.patterns,
             cpu: config.cpu,
-            requests: RequestWindow::default(),
+            requests: RequestWindow::new(parameters.write_combining_buffers),
             cpu_wake: WakeUp::default(),
             notices: Agenda::default(),
             configuration: Box::new(Configuration::new(

@@ -63,7 +63,7 @@ kernel::parameters! {
         /// Time from the last bit of a packet at a root port to its first bit at another root port.
         peer_latency: Span = Span::from_ns(200), ranges ["100 ns", "500 ns"], from "our choice: twice the latency to the memory controller; a switch, which has no memory to order, takes 100 ns and more";
         /// Rate of packets from one root port to another, with their headers; each pair of ports has it in each direction.
-        peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: the links are the limit";
+        peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath the path between root ports", from "our choice: the links are the limit";
         /// Largest payload of a packet between root ports, if the max payload size of the port that it leaves by allows it. A larger memory
         /// write is split at addresses that are multiples of it, a larger completion at read completion boundaries; a packet holds its
         /// receive buffer until its last part has left. Read requests pass whole.
@@ -93,6 +93,10 @@ kernel::parameters! {
         /// Whether root ports receive packets with End-End TLP prefixes, such as PASID: End-End TLP Prefix Supported in Device Capabilities 2.
         /// Without it such a packet is malformed.
         tlp_prefixes: bool = false, from "our choice: off; PCIe Base 2.2.10.2: optional";
+        /// Stores and other requests of the CPU that may be on their way to root ports. Each holds a buffer of its core until its last bit
+        /// leaves the root port, so that a core stores at most this number of 64-byte lines in the time from core to root port. For
+        /// several cores that store at the same time: the sum of their buffers.
+        write_combining_buffers: u32 = 16, within 1..=4096, lifts "outstanding write-combining buffers" times [4, 16] to ["64", "256"], ranges ["10", "16"], from "common: fill buffers of the first-level data cache of one core, 10 in Intel's Nehalem to Broadwell, 12 in Skylake and Ice Lake, 16 in Golden Cove (Intel 248966, Optimization Reference Manual)";
         /// Most outstanding non-posted requests of the CPU.
         tags: u32 = 32, within 1..=256, lifts "tags" to ["256", "768"], from "our choice";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2 of the root ports.

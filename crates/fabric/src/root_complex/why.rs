@@ -54,7 +54,7 @@ impl<C: Cpu> RootComplex<C> {
         }
         let between = entry.zip(exit);
         if between.is_some_and(|between| self.peers.is_late(between, bytes, now)) {
-            return Some(Why::Datapath);
+            return Some(Why::PeerPath);
         }
         if let Some(sockets) = &self.sockets {
             let (from, to) = (self.sockets_of(way.from), self.sockets_of(way.to));
@@ -66,6 +66,15 @@ impl<C: Cpu> RootComplex<C> {
             matches!(end, RootEnd::Memory(_)) && self.is_memory_late((end, entry), bytes, now)
         });
         is_late.then_some(Why::Memory)
+    }
+
+    /// Returns the reason why the CPU sends no request, while none of its packets waits for a wire.
+    pub fn why_no_request(&self) -> Why {
+        if self.requests.is_open() {
+            Why::Software
+        } else {
+            Why::WriteCombining
+        }
     }
 
     /// Whether the memory at `end` has more work than a request for `bytes` that comes in by the port `entry` at `now`, or a write

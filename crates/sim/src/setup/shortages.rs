@@ -71,30 +71,37 @@ fn rounded(time: Span) -> String {
     Span::from_ns(time.as_fs().div_ceil(1_000_000)).show()
 }
 
-/// The buffers that are written, or in a profile, and hold less than the flows of `plan` bring during their loops; the worst of each.
+/// The buffers that are written, or in a profile, and hold less during their loops than the devices of `plan` bring, one alone or all
+/// together; the worst of each.
 pub(super) fn shortages<'f>(
     plan: &FabricPlan,
     flows: impl Iterator<Item = &'f FlowPlan>,
 ) -> Vec<PlannedShortage> {
-    let mut streams: BTreeMap<(Way, bool, usize), PacketStream> = BTreeMap::new();
+    let mut streams: BTreeMap<(Way, bool, usize), BTreeMap<usize, PacketStream>> = BTreeMap::new();
     for flow in flows {
         for (way, stream) in streams_of(plan, flow) {
             let is_host = |node: usize| matches!(plan.nodes[node].kind, NodeKind::Host(..));
             let to_peers = flow.to.is_some_and(|to| !is_host(to));
             let here = streams.entry((way, to_peers, stream.class.index()));
-            let fastest = here.or_insert(stream);
+            let fastest = here.or_default().entry(flow.from).or_insert(stream);
             if stream.interval < fastest.interval {
                 *fastest = stream;
             }
         }
     }
     let mut worst: BTreeMap<(usize, usize, &str), PlannedShortage> = BTreeMap::new();
-    for ((way, to_peers, _), stream) in streams {
-        for found in at_link(plan, way, to_peers, stream) {
-            let place = (found.node, found.link, found.shortage.key);
-            let is_worse = |other: &PlannedShortage| other.shortage.enough < found.shortage.enough;
-            if worst.get(&place).is_none_or(is_worse) {
-                worst.insert(place, found);
+    for ((way, to_peers, _), of_devices) in streams {
+        let fastest = of_devices.values().min_by_key(|one| one.interval).copied();
+        let all = of_devices.values().copied().reduce(together);
+        for mut stream in fastest.into_iter().chain(all) {
+            stream.interval = stream.interval.max(on_wire(plan, way.0, stream.payload));
+            for found in at_link(plan, way, to_peers, stream) {
+                let place = (found.node, found.link, found.shortage.key);
+                let is_worse =
+                    |other: &PlannedShortage| other.shortage.enough < found.shortage.enough;
+                if worst.get(&place).is_none_or(is_worse) {
+                    worst.insert(place, found);
+                }
             }
         }
     }
@@ -178,6 +185,17 @@ fn streams_of(plan: &FabricPlan, flow: &FlowPlan) -> Vec<(Way, PacketStream)> {
     streams
 }
 
+/// Two streams at the same time: the packets of both, and their mean payload.
+fn together(one: PacketStream, other: PacketStream) -> PacketStream {
+    let [a, b] = [one, other].map(|stream| u128::from(stream.interval.as_fs()));
+    let mean = (u128::from(one.payload) * b + u128::from(other.payload) * a).div_ceil(a + b);
+    PacketStream {
+        class: one.class,
+        payload: mean as u64,
+        interval: Span::from_fs((a * b / (a + b)) as u64),
+    }
+}
+
 /// The payload of packets of a request of `size` bytes on a way.
 fn carried(plan: &FabricPlan, way: &[Way], size: u64) -> u64 {
     let most = way
@@ -196,12 +214,7 @@ fn interval(
     payload: u64,
     count: u64,
 ) -> Span {
-    let on_links = way.iter().map(|(link, _)| {
-        let link = &plan.links[*link].parameters;
-        // The shortest header, so that no stream is slower than it can be.
-        let bytes = payload + u64::from(MAX_TLP_OVERHEAD) - 8;
-        Span::from_fs(link.generation.0.transmission_fs(bytes, link.lanes.0))
-    });
+    let on_links = way.iter().map(|(link, _)| on_wire(plan, *link, payload));
     let core = |node: usize| match &plan.nodes[node].kind {
         NodeKind::Device(core, _) => Some(core),
         _ => None,
@@ -212,6 +225,13 @@ fn interval(
     let own = flow.parameters.interval;
     let most = on_links.chain(sent).chain(received).max();
     (most.unwrap_or(Span::ZERO) * count).max(own)
+}
+
+/// The time of a packet with a payload on a link, with the shortest header, so that no stream is slower than it can be.
+fn on_wire(plan: &FabricPlan, link: usize, payload: u64) -> Span {
+    let link = &plan.links[link].parameters;
+    let bytes = payload + u64::from(MAX_TLP_OVERHEAD) - 8;
+    Span::from_fs(link.generation.0.transmission_fs(bytes, link.lanes.0))
 }
 
 /// The links from one node of a tree to another.

@@ -351,3 +351,22 @@ fn of_several_flows_the_one_with_the_most_packets_decides_what_is_too_small() {
     assert_ne!(small, large);
     assert_eq!([of(&[64, 256]), of(&[256, 64])], [small.clone(), small]);
 }
+
+#[test]
+fn of_several_devices_all_together_fill_a_buffer_above_them() {
+    let of = |devices: u32, size: &str| {
+        format!(
+            "[links]\ngeneration = 4\nlanes = 4\n[measure]\nfrom = \"10 us\"\nuntil = \"30 us\"\n[hosts.h]\nposted_data = \"{size}\"\n[switches.s]\nupstream = {{ to = \"h\", lanes = 16 }}\n[devices.\"d{{i}}\"]\neach = \"i = 1..{devices}\"\nupstream = \"s\"\nmax_payload_supported = \"256 B\"\n[[flows]]\neach = \"i = 1..{devices}\"\nfrom = \"d{{i}}\"\nto = \"h\"\nsize = \"256 KiB\"\n"
+        )
+    };
+    let rate = |text: &str| -> f64 { run(text).all_intact().flows.iter().map(steady).sum() };
+    assert_eq!(warnings(&of(1, "3 KiB")), [""; 0]);
+    let [warning] = &warnings(&of(4, "3 KiB"))[..] else {
+        panic!("one warning")
+    };
+    let enough = warning.split("again; ").nth(1).expect("a size");
+    let enough = enough.strip_suffix(" would do").expect("a size");
+    assert_eq!(warnings(&of(4, enough)), [""; 0]);
+    let [slow, fast, full] = ["3 KiB", enough, "64 KiB"].map(|size| rate(&of(4, size)));
+    assert!(slow < 0.9 * full && fast > 0.99 * full, "{slow} {fast} {full} with {enough}");
+}

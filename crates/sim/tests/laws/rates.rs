@@ -316,3 +316,18 @@ fn traffic_the_other_way_costs_its_acknowledgements_and_credit() {
         "{lost} {many}"
     );
 }
+
+#[test]
+fn a_core_stores_at_most_the_lines_of_its_write_combining_buffers_in_the_time_to_the_root_port() {
+    for buffers in [1, 5, 16] {
+        let text = format!(
+            "[links]\ngeneration = 5\nlanes = 16\n[hosts.h]\nlatency = \"400 ns\"\nport_latency = \"0 ns\"\nwrite_combining_buffers = {buffers}\n[devices.d]\nupstream = \"h\"\nbar = \"1 MiB\"\n[measure]\nfrom = \"5 us\"\nuntil = \"25 us\"\n[[flows]]\nfrom = \"h\"\nto = \"d\"\nrequest_size = \"64 B\"\nsize = \"1 MiB\"\n",
+        );
+        let result = run(&text).all_intact();
+        // A line of 64 bytes with a header of 12, sequence number, LCRC and framing token.
+        let on_wire = 84.0 / (2.0 * 32.0 * 128.0 / 130.0);
+        let expected = f64::from(buffers) * 64e9 / (400.0 + on_wire);
+        let moved = steady(&result.flows[0]);
+        assert!((moved / expected - 1.0).abs() < 0.01, "{buffers}: {moved} for {expected}");
+    }
+}

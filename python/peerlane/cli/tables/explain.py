@@ -23,6 +23,9 @@ _BAR = 20
 _WHOLE = 0.95
 """Share of the time of a flow beside which its other waits are not worth a word."""
 
+_MOST_KEYS = 100
+"""Keys of one change, where all are shown."""
+
 MOST_ALIKE = 4
 """Of flows that are alike the slowest is shown, where there are more."""
 
@@ -39,7 +42,7 @@ def explain(
     parts += [Text(f"{explanation.name}: seed {explanation.seed}"), ""]
     for number, one in enumerate(explanation.bottlenecks):
         parts += [Text(one.sentence, "bold"), ""] if number else []
-        parts += _bottleneck(one)
+        parts += _bottleneck(one, each=each)
     flows = explanation.flows
     if each or shares or len(flows) == 1:
         parts += [part for flow in flows for part in _shares(flow)]
@@ -48,19 +51,19 @@ def explain(
     return Group(*parts)
 
 
-def _bottleneck(one: Bottleneck) -> Iterator[RenderableType]:
-    """What helps at a bottleneck, and what does not."""
-    rows = list(said(one))
+def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
+    """What helps at a bottleneck, and what does not; `each` shows all keys of a change."""
+    rows = list(said(one, *[_MOST_KEYS] * each))
     if len(rows) > 1:
         table = Sheet("what if", advice="widen the terminal or use --json")
         table.numbers("GB/s", *["GB/s each"] * (len(one.flows) > 1))
         table.add_column("then", "prose")
-        for way, total, each, then in rows:
+        for way, total, rates, then in rows:
             rate = "" if total is None else gigabytes(total)
-            table.add_row(way, rate, *[each] * (len(one.flows) > 1), then)
+            table.add_row(way, rate, *[rates] * (len(one.flows) > 1), then)
         yield table
     for reason in one.not_lifted:
-        yield Text(f"not lifted: {reason}", "dim")
+        yield Text(f"no gain: {reason}", "dim")
     if one.not_lifted:
         yield ""
 

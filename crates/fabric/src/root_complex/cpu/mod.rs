@@ -68,21 +68,27 @@ pub(super) enum Notice {
     Undeliverable(FunctionPlace, PacketId),
 }
 
-/// Most requests of the CPU that may wait for the wires.
-const CPU_WINDOW: usize = 16;
-
 /// The requests of the CPU that wait for a wire or are in transmission.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RequestWindow {
-    count: usize,
+    count: u32,
+    most: u32,
     /// A store of a program that waits for its place in the window.
     pub(super) waiting: Option<PacketId>,
 }
 
 impl RequestWindow {
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            count: 0,
+            most,
+            waiting: None,
+        }
+    }
+
     /// Whether the CPU may send another request.
     pub(super) fn is_open(&self) -> bool {
-        self.count < CPU_WINDOW
+        self.count < self.most
     }
 
     pub(super) fn enter(&mut self) {

@@ -255,17 +255,17 @@ impl Moment<'_> {
         let node = route.from;
         let model = &self.models[node];
         let pace = match model.host() {
-            Some(_) => Cause::at(node, Why::Software),
+            Some(host) => Cause::at(node, host.why_no_request()),
             None => Cause::at(node, Why::Datapath),
         };
         let wire = || self.first_wire(route);
         let data = || self.data_on_wire(route);
         match own {
             Some(why @ (Why::Tags | Why::Outstanding)) => data().unwrap_or(Cause::at(node, why)),
-            // One round trip at a time: its packet is on one of the wires, or with the target.
+            // One round trip at a time: its packet is on one of the wires, or in a port, a switch or the target.
             Some(Why::RoundTrip) => wire()
                 .or_else(|| self.on_any_wire(route))
-                .unwrap_or(Cause::at(route.to, Why::Memory)),
+                .unwrap_or(Cause::at(route.to, Why::RoundTrip)),
             Some(Why::Interval) => wire().unwrap_or(Cause::at(node, Why::Interval)),
             Some(Why::Pacing) => wire().unwrap_or(pace),
             Some(_) => match model.leaf().map(|leaf| leaf.endpoint().why(self.now)) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct NamedCause {
     /// The kind: "wire", "credit", "tags", "outstanding", "replay-buffer", "datapath", "memory", "socket", "arbitration",
-    /// "software" or "other".
+    /// "software", "latency" or "other".
     pub kind: &'static str,
     /// The link, the node, or the link between sockets.
     #[serde(rename = "where")]

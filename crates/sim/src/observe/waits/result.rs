@@ -110,7 +110,9 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
         Why::Tags => ("tags", None),
         Why::Outstanding => ("outstanding", None),
         Why::Commands => ("outstanding", Some("commands".to_owned())),
+        Why::WriteCombining => ("outstanding", Some("write-combining buffers".to_owned())),
         Why::Datapath => ("datapath", None),
+        Why::PeerPath => ("datapath", Some("the path between root ports".to_owned())),
         Why::Interval => (
             "datapath",
             Some("keeps the interval of the flow".to_owned()),
@@ -126,6 +128,7 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
         Why::Translation => ("memory", Some("address translation".to_owned())),
         Why::Socket(..) => ("socket", None),
         Why::Software => ("software", None),
+        Why::RoundTrip => ("latency", None),
         _ => ("other", None),
     };
     let name = &plan.nodes[node].name;

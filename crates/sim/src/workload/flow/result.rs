@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::meters::latency::Latency;
 use crate::meters::meter::FlowMeter;
+use crate::meters::steady::SteadyRate;
 use crate::workload::flow::section::{Clock, Direction};
 use crate::workload::{Own, Seen, is_default};
 
@@ -263,7 +264,8 @@ impl Measured {
     }
 }
 
-/// The result of some parts of a flow with their rate in the steady state, if the run goes on until its flows are measured.
+/// The result of some parts of a flow with their rate in the steady state, if the run goes on until its flows are measured. Without a steady
+/// state, the rate is that of the whole time.
 fn of_steady_state(
     (flow, own): (&FlowPlan, &Own),
     parts: &[Part<'_>],
@@ -279,9 +281,15 @@ fn of_steady_state(
     };
     let rate = rates.of(&parts_of_run);
     let meters = || parts.iter().map(|(_, meter)| *meter);
+    let whole = (result.under_way_ns, result.bytes_per_second);
+    let of_batches = |rate: SteadyRate| {
+        let times = (rate.from.as_ns(), rate.until.as_ns());
+        (Some(times), Some(rate.mean))
+    };
+    let (under_way_ns, bytes_per_second) = rate.map_or(whole, of_batches);
     DirectionResult {
-        under_way_ns: rate.map(|rate| (rate.from.as_ns(), rate.until.as_ns())),
-        bytes_per_second: rate.map(|rate| rate.mean),
+        under_way_ns,
+        bytes_per_second,
         half_width_bytes_per_second: rate.map(|rate| rate.half_width),
         completed: meters().all(|meter| meter.delivered > 0),
         intact: parts.iter().all(|(part, meter)| {
