@@ -19,6 +19,12 @@ const PAYLOAD: u64 = 128;
 /// The payload of each message across a torus, in bytes.
 const MESSAGE: u64 = 256;
 
+/// Keys of all links, hosts, switches and devices that are written, so that a shape is the same when a default changes.
+const LINKS: &str = "[links]\nspread_spectrum = false\n";
+const HOST: &str = "memory_address_bits = 32\n";
+const CREDIT: &str = "update_fc_share = 0.25\n";
+const PIPELINES: &str = "receive_pipeline_symbols = 0\ntransmit_pipeline_symbols = 0\n";
+
 /// The endpoints below one switch; with the switches below one host, they stay within the 256 buses of a tree.
 const PER_SWITCH: usize = 16;
 const SWITCHES_PER_HOST: usize = 4;
@@ -30,33 +36,35 @@ const MEMORY: u64 = 1 << 20;
 /// endpoints, each has an x1 link, so that sixteen of them just fill the uplink of their switch and no queue grows. Several hosts are
 /// joined by a controller, and the processor of each makes as many writes to the memory of the next host as an endpoint makes.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
-    let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
+    let mut text = format!("name = \"bench fabric\"\n{LINKS}generation = 3\nlanes = 16\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line)
             .expect("a string takes all that is written");
     };
     let hosts = endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST);
     for host in 0..hosts {
-        put(format_args!("[hosts.h{host}]\n"));
+        put(format_args!(
+            "[hosts.h{host}]\n{HOST}{CREDIT}{PIPELINES}"
+        ));
     }
     if hosts > 1 {
         put(format_args!("[controllers.c]\nports = {hosts}\n"));
         for host in 0..hosts {
             put(format_args!(
-                "[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\n"
+                "[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\n{CREDIT}{PIPELINES}"
             ));
         }
     }
     for switch in 0..endpoints.div_ceil(PER_SWITCH) {
         put(format_args!(
-            "[switches.s{switch}]\nupstream = {{ to = \"h{}\" }}\n",
+            "[switches.s{switch}]\nupstream = {{ to = \"h{}\" }}\n{CREDIT}",
             switch / SWITCHES_PER_HOST
         ));
     }
     let lanes = if endpoints == 1 { 16 } else { 1 };
     for endpoint in 0..endpoints {
         put(format_args!(
-            "[devices.e{endpoint}]\nupstream = {{ to = \"s{}\", lanes = {lanes} }}\n",
+            "[devices.e{endpoint}]\nupstream = {{ to = \"s{}\", lanes = {lanes} }}\n{CREDIT}{PIPELINES}",
             endpoint / PER_SWITCH
         ));
     }
@@ -100,7 +108,7 @@ pub fn torus_scenario(side: u16, hops: u64) -> String {
 /// A scenario of `hosts` hosts, each of which PUTs `size` bytes to every other host. Their controllers have `ports` hosts each, and are
 /// joined by a cable between each two.
 pub fn all_to_all_scenario(hosts: usize, ports: usize, size: u64) -> String {
-    let mut text = String::from("name = \"bench messages\"\n[links]\ngeneration = 3\nlanes = 8\n");
+    let mut text = format!("name = \"bench messages\"\n{LINKS}generation = 3\nlanes = 8\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line)
             .expect("a string takes all that is written");
@@ -120,8 +128,8 @@ pub fn all_to_all_scenario(hosts: usize, ports: usize, size: u64) -> String {
     }
     for host in 0..hosts {
         put(format_args!(
-            "[hosts.h{host}]\n[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\ncontroller = \"c{}\"\n\
-             virtual_functions = 7\n",
+            "[hosts.h{host}]\n{HOST}{CREDIT}{PIPELINES}[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\n\
+             controller = \"c{}\"\nvirtual_functions = 7\n{CREDIT}{PIPELINES}",
             host / ports
         ));
     }
