@@ -26,10 +26,13 @@ link::profiles! {
     "ti-am69": "Root port of Texas Instruments AM69 and TDA4VH processors, up to 8 GT/s x4." {
         max_payload_supported = "256 B", from "TI SPRUJ52C, PCIe subsystem, main features: maximum payload size of 256 bytes";
         tags = "32", from "TI SPRUJ52C, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 32";
+        ports = "4", from "TI SPRUJ52C, PCIe subsystem, main features: up to 4x2 or 2x4 lanes";
     }
     "ti-am64x": "Root port of Texas Instruments AM64x processors, up to 5 GT/s x1." {
         max_payload_supported = "128 B", from "TI SPRUIM2H, PCIe subsystem, main features: maximum payload size of 128 bytes";
         tags = "8", from "TI SPRUIM2H, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 8";
+        ports = "1", from "TI SPRUIM2H, PCIe subsystem, main features: 1-lane configuration";
+        memory_bandwidth = "3.2 GB/s", from "TI SPRSP56F, table 7-36: a cycle of the DDR clock takes 1.25 ns at least; of its 16-bit DDR4 and LPDDR4";
     }
 }
 
