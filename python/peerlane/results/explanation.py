@@ -37,13 +37,14 @@ class FlowExplanation(Document):
 
     `shares` divide its time, from its start to its last request, by what it waited for, the longest
     first; they add up to 1. `limit` is what limits its rate; `None` if the flow was too short to
-    be seen.
+    be seen, or stopped long before its end, as `silence` says then.
     """
 
     id: str
     bytes_per_second: float | None
     limit: Cause | None
     shares: tuple[Share, ...]
+    silence: str | None = None
 
     @property
     def limit_share(self) -> float:
@@ -61,7 +62,7 @@ class FlowExplanation(Document):
     def sentence(self) -> str:
         """The limit in words."""
         if self.limit is None:
-            return f"{self.id} was too short to be seen"
+            return self.silence or f"{self.id} was too short to be seen"
         share, waits = self.waits
         return f"{self.id} waits {share} of its time for {waits}"
 
@@ -69,7 +70,7 @@ class FlowExplanation(Document):
     def waits(self) -> tuple[str, str]:
         """The share of the time that the flow waits for its limit, and the limit, in words."""
         if self.limit is None:
-            return "", "too short to be seen"
+            return "", self.silence or "too short to be seen"
         share = percent(self.limit_share)
         others = [share.cause.detail or "others" for share in self._of_limit()]
         limit = (
@@ -108,6 +109,8 @@ class Explanation(Document):
         """The limit of the whole fabric, and what would lift it, in one line."""
         if self.bottlenecks:
             return self.bottlenecks[0].sentence
+        if silent := [one.silence for one in self.flows if one.silence is not None]:
+            return silent[0]
         return "All flows were too short to see what limits them."
 
     def with_error_bars(self, found: ErrorBars) -> Explanation:

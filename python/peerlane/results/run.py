@@ -370,10 +370,13 @@ class RunResult(Document):
                 " Simulation.watch_waits() before it, or Fabric.run(watch_waits=True)"
             )
         used = Used.of(self.links, list(self.flows), self.waits)
-        flows = [
-            FlowExplanation(one.id, self.flows[one.id].bytes_per_second, one.limit, one.shares)
-            for one in (waits.judged(used) for waits in self.waits)
-        ]
+        flows = []
+        for waits in self.waits:
+            flow, judged = self.flows[waits.id], waits.judged(used)
+            limit = None if flow.silence or flow.burst else judged.limit
+            flows.append(
+                FlowExplanation(flow.id, flow.bytes_per_second, limit, judged.shares, flow.silence)
+            )
         ends = {flow.id: (flow.source, flow.target) for flow in self.flows}
         places = (
             replace(

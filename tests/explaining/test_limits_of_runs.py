@@ -1,0 +1,76 @@
+"""The limit that a run names without any further run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane import Simulation
+
+if TYPE_CHECKING:
+    from peerlane.results.run import RunResult
+
+HEAD = """
+[links]
+generation = 4
+lanes = 8
+[hosts.h]
+[switches.s]
+upstream = "h"
+[devices.a]
+upstream = "s"
+bar = "1 MiB"
+[devices.b]
+upstream = "s"
+bar = "1 MiB"
+"""
+
+
+def flow(name: str, **keys: str) -> str:
+    lines = "".join(f'{key} = "{value}"\n' for key, value in keys.items())
+    return f'[[flows]]\nid = "{name}"\n{lines}'
+
+
+def ran(*flows: str, more: str = "") -> RunResult:
+    simulation = Simulation("".join((HEAD, *flows, more)))
+    simulation.watch_waits()
+    return simulation.run()
+
+
+def test_flows_on_the_same_full_wires_have_one_limit() -> None:
+    write = flow("w", **{"from": "a", "to": "b", "duration": "100 us"})
+    read = flow("r", **{"from": "b", "to": "a", "direction": "read", "duration": "100 us"})
+    found = ran(write, read).explain().bottlenecks
+    assert [one.flows for one in found] == [("w", "r")]
+    assert "2 flows share 15 GB/s" in found[0].sentence
+
+
+def test_a_flow_that_moves_next_to_nothing_is_not_named_first() -> None:
+    little = flow("little", **{"from": "a", "to": "h", "size": "8 KiB"})
+    much = flow("much", **{"from": "b", "to": "h", "duration": "200 us"})
+    assert ran(little, much).explain().bottlenecks[0].flows == ("much",)
+
+
+def test_flows_that_ended_at_different_times_have_no_rate_together() -> None:
+    first = flow("first", **{"from": "a", "to": "h", "size": "512 KiB"})
+    second = flow("second", **{"from": "b", "to": "h", "size": "2 MiB"})
+    (place,) = ran(first, second).explain().bottlenecks
+    assert "2 flows move 7." in place.sentence
+    assert place.sentence.endswith("GB/s each.")
+
+
+def test_a_flow_that_has_stopped_has_no_limit_but_a_reason() -> None:
+    one = flow("one", **{"from": "a", "to": "h", "duration": "100 us"})
+    removal = '[[incidents]]\nat = "5 us"\nwhat = "surprise-removal"\nnode = "a"\n'
+    explanation = ran(one, more=removal).explain()
+    assert explanation.flows["one"].limit is None
+    assert "nothing arrived after" in explanation.sentence
+
+
+def test_a_burst_in_a_long_call_limits_nothing_and_is_named() -> None:
+    drive = '[devices.d]\nmodel = "nvme"\nupstream = "h"\n'
+    load = flow("load", **{"from": "d", "to": "h", "size": "4 KiB"})
+    result = ran(load, more=drive)
+    assert result.explain().flows["load"].limit is None
+    (remark,) = result.remarks
+    assert remark.startswith("load: its data came within ")
+    assert remark.endswith('clock = "application" measures the call')
