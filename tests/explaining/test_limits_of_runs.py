@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane import Simulation
+from peerlane.explaining.explain import explain
 
 if TYPE_CHECKING:
     from peerlane.results.run import RunResult
@@ -74,3 +75,22 @@ def test_a_burst_in_a_long_call_limits_nothing_and_is_named() -> None:
     (remark,) = result.remarks
     assert remark.startswith("load: its data came within ")
     assert remark.endswith('clock = "application" measures the call')
+
+
+def test_devices_move_until_flows_gain() -> None:
+    wide = HEAD.replace("lanes = 8", "lanes = 16")
+    redirected = wide.replace('upstream = "h"\n', 'upstream = "h"\nacs_redirect = true\n')
+    peers = flow("peers", **{"from": "b", "to": "a", "duration": "50 us"})
+    drives = (
+        '[devices."d{i}"]\neach = "i = 0..3"\nupstream = { to = "s", lanes = 4 }\n'
+        '[[flows]]\neach = "i = 0..3"\nid = "f{i}"\nfrom = "d{i}"\nto = "h"\nduration = "50 us"\n'
+    )
+    place = explain(f"{redirected}{peers}{drives}").bottlenecks[0]
+    moves = [
+        [change.key for change in one.changes]
+        for one in (*place.steps, *place.instead)
+        if all(change.key.endswith(".upstream.to") for change in one.changes)
+    ]
+    # The target alone at a root port still takes the packets of its peer by the uplink.
+    assert moves
+    assert all(len(keys) > 1 for keys in moves)

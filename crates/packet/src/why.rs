@@ -50,8 +50,10 @@ pub enum Why {
     Device,
     /// An engine that keeps packets in its receive buffer.
     Holder,
-    /// A memory or a storage that has more work than a packet's, or the ownership of a line.
+    /// A memory or a storage that has more work than a packet's.
     Memory,
+    /// The ownership of a line of a memory.
+    Ownership,
     /// The translation of its address.
     Translation,
     /// The connection from one socket to another.

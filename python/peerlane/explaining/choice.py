@@ -21,6 +21,9 @@ _WORTH_A_WORD = 1.05
 _EQUAL = 0.85
 """Of changes that gain this part of the most, the one that costs least comes first."""
 
+_MOST_STEPS = 4
+"""Steps of one change that are tried until flows gain."""
+
 _HALF = 0.5
 _MEND = 0.05
 """Parts of the most that are gained, from which on a setting, or a mend, comes first."""
@@ -38,6 +41,11 @@ class Tried:
     what_if: WhatIf
     gain: float
     """Bytes a second that all flows gain together."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is a further step, of the first few."""
+        return self.step + 1 < min(len(self.lifting.values), _MOST_STEPS)
 
     @property
     def next(self) -> Cause | None:
@@ -63,12 +71,13 @@ def is_upgrade(lift: Lifting) -> bool:
     return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
 
 
-def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
+def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting], *, is_shared: bool) -> Tried:
     """The change that helps most; of several that help about as much, the one that costs least.
 
     Of these, one that leaves some flow slower than others do is none of several.
-    A mend or a setting comes before what costs more and helps more. Several keys together come
-    first only if they help far more than one of them.
+    A mend or a setting comes before what costs more and helps more. On a wire that devices share,
+    larger packets are no mend, but a setting. Several keys together come first only if they help
+    far more than one of them.
     """
     single = [
         each
@@ -80,7 +89,12 @@ def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
         )
     ]
     most = single[0].gain
-    mends = [each for each in single if each.lifting.reason and each.gain >= _MEND * most]
+    mends = [
+        each
+        for each in single
+        if each.lifting.reason
+        and each.gain >= (_HALF if is_shared and not each.lifting.is_of_errors else _MEND) * most
+    ]
     settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
     pool = mends or settings or single
     best = pool[0]
@@ -92,6 +106,19 @@ def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting]) -> Tried:
     fair = max(each.what_if.rates.least for each in equal)
     equal = [each for each in equal if each.what_if.rates.least >= _EQUAL * fair]
     return min(equal, key=cost(lifts))
+
+
+def lean(found: Sequence[Tried]) -> list[Tried]:
+    """Changes without those that have further keys for nothing."""
+    return [
+        each
+        for each in found
+        if not any(
+            set(other.what_if.changes) < set(each.what_if.changes)
+            and not gains(each.what_if.rates, other.what_if.rates)
+            for other in found
+        )
+    ]
 
 
 def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, bool, int]]:

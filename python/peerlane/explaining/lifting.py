@@ -68,6 +68,16 @@ class Lifting:
         return self.keys[0].rpartition(".")[0]
 
     @property
+    def is_of_slots(self) -> bool:
+        """Whether devices move to other slots, one more at each step."""
+        return self.keys[0].endswith(".upstream.to")
+
+    @property
+    def is_of_errors(self) -> bool:
+        """Whether the change takes bit errors away."""
+        return self.keys[0].endswith("bit_error_rate")
+
+    @property
     def is_comparison(self) -> bool:
         """Whether the change takes a latency away, as no part can."""
         return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
@@ -129,15 +139,19 @@ def _verb(names: Iterable[str], one: str, many: str) -> str:
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
     """Other ways in which software maps memory for the I/O MMUs that flows wait for."""
     hosts = [one.where for one in causes if one.detail == _TRANSLATION]
-    found: list[Lifting] = []
+    off: list[Lifting] = []
+    other: list[Lifting] = []
     for lift in _switched(present, "mapping", hosts):
         if isinstance(lift.before[0], bool):  # keys of a mapping need one
             keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
-            off = dict.fromkeys(key for key in keys if present.scenario.get(key))
-            found.append(_together([lift, _set(present, off)]))
+            unused = dict.fromkeys(key for key in keys if present.scenario.get(key))
+            off.append(_together([lift, _set(present, unused)]))
         else:
-            found.insert(0, lift)
-    return found
+            other.append(lift)
+    # Buffers that are unmapped one by one are not in large pages.
+    paths = (f"{present.table(host)}.invalidate_after" for host in hosts)
+    is_strict = any(present.scenario.get(path) is not None for path in paths)
+    return [*off, *other] if is_strict else [*other, *off]
 
 
 def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
@@ -154,8 +168,11 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
 def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     """Memory at the socket of the device, or the device at that of its memory.
 
-    Flows that are alike change together, and then all flows.
+    Flows that are alike change together, and then all flows. Where a memory is full, some of its
+    flows have theirs at another socket.
     """
+    if one.kind == "memory" and one.detail is None:
+        yield from _other_memories(present, one)
     if one.kind != "socket":
         return
     memories: dict[str, dict[str, Value]] = {}
@@ -179,8 +196,40 @@ def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
             yield replace(found, is_setting=groups is memories)
 
 
+def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Root ports for devices whose packets wait behind those for a link that is not on their way.
+
+    Or another root port for the device of this link.
+    """
+    behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
+    if not behind or len(behind) == len(one.flows):
+        return
+    own = {where.rpartition("-")[2] for where in one.where}
+    ends = {end for flow in behind for end in present.ends_of_flow(flow)[:1]}
+    for names in (own, ends):
+        known = (name for name in sorted(names) if present.upstream_of(name) is not None)
+        slots: dict[str, Value] = {
+            f"{present.table(name)}.upstream.to": present.root(name) for name in known
+        }
+        if slots:
+            yield _set(present, slots)
+
+
+def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The memory of another socket for some flows, of those that may choose one."""
+    for host in one.where:
+        sockets = present.value(f"{present.table(host)}.sockets")
+        if not isinstance(sockets, int) or sockets == 1:
+            continue
+        for flow in one.flows:
+            path = join_path(("flows", flow, "socket"))
+            now = present.value(path) or 0
+            if isinstance(now, int):
+                yield replace(_set(present, {path: (now + 1) % sockets}), is_setting=True)
+
+
 def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports for the ends of round trips that are below switches."""
+    """Root ports of the first socket, where processors are, for the ends of round trips."""
     if one.kind != "latency":
         return
     ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
@@ -188,6 +237,9 @@ def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     if below:
         slots = {f"{present.table(end)}.upstream.to": present.root(end) for end in below}
         yield _set(present, slots)
+    far = [root for end in ends if (root := present.root_port(end)) is not None and root[1] > 0]
+    if far:
+        yield _set(present, {f"{present.table(node)}.upstream.socket": 0 for node, _ in far})
 
 
 def _other_uplinks(
@@ -199,6 +251,7 @@ def _other_uplinks(
     """
     if one.kind != "wire" or len(one.flows) == 1:
         return
+    yield from _out_of_the_way(present, one)
     for where in one.where:
         above, below = present.ends(where) or ("", "")
         moved: dict[str, float] = {}
@@ -318,7 +371,7 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
         both = [lift for amount in amounts for lift in _in_tables(present, amount, tables)]
     elif cause in _of_drive(cause.where):
         queue, media = (list(_in_tables(present, one, tables)) for one in _of_drive(cause.where))
-        found, both = [*queue, *media], queue
+        found, both = [*queue, *media], _at_least(queue)
     elif cause.kind in {"tags", "outstanding"}:
         found.sort(key=lambda lift: lift.keys[0].endswith(_REQUEST))
         both = [lift for lift in found if not lift.keys[0].endswith(_REQUEST)]
@@ -431,6 +484,24 @@ def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
         ),
         with_values[0].is_part,
     )
+
+
+def _at_least(liftings: Sequence[Lifting]) -> list[Lifting]:
+    """Keys of numbers that are raised together: each to the number of the step, or as it is."""
+    steps = sorted({value for one in liftings for row in one.values for value in row}, key=_number)
+    return [
+        replace(
+            one,
+            values=tuple(
+                tuple(max(before, step, key=_number) for before in one.before) for step in steps
+            ),
+        )
+        for one in liftings
+    ]
+
+
+def _number(value: Value) -> float:
+    return amount_of(value) or 0.0
 
 
 def _values(

@@ -19,6 +19,7 @@ from peerlane.explaining.choice import (
     in_vain,
     is_elsewhere,
     is_upgrade,
+    lean,
     settled,
     worth,
 )
@@ -179,7 +180,12 @@ class Case:
         return is_natural(one, self._ends, self._slow)
 
     def _fault(self, one: Bottleneck) -> str | None:
-        """What is wrong with packets, as far as it is known without a run."""
+        """What is wrong with packets, as far as it is known without a run.
+
+        On a wire that devices share, the wire is the limit.
+        """
+        if one.kind == "wire" and len(one.flows) > 1 and not is_natural(one, self._ends, ()):
+            return None
         known = (lift.reason for lift in faults(self._present, one) if lift.reason is not None)
         return next(known, None)
 
@@ -199,16 +205,20 @@ class Case:
     def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
         """A bottleneck with its steps, and what they are worth, in bytes a second."""
         one = replace(one, alone=self._alone(one), reason=None)
+        is_own = is_natural(one, self._ends, ())
         found: list[Tried] = []
         refused: list[str] = []
         rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
         lifts = [each for each in liftings(self._present, one, rates) if each.values]
         for lift in lifts:
             try:
-                found += self._further(one, self._tried(one, lift))
+                tried = self._tried(one, lift)
+                while lift.is_of_slots and not self._helps(one, tried) and tried.can_go_on:
+                    tried = self._tried(one, lift, tried.step + 1)
+                found += self._further(one, tried)
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
-        useful = [each for each in found if each.gain > 0 and gains(each.what_if.rates, one.rates)]
+        useful = [each for each in found if self._helps(one, each)]
         useful.sort(key=worth)
         known = {each.lifting.keys for each in useful}
         useless = [each for each in found if each.lifting.keys not in known]
@@ -218,7 +228,8 @@ class Case:
             if not refused:
                 refused.append("no key of the scenario lifts it")
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
-        first = first_of(useful, lifts)
+        is_shared = one.kind == "wire" and len(one.flows) > 1 and not is_own
+        first = first_of(useful, lifts, is_shared=is_shared)
         instead = [each for each in useful if each.what_if.changes != first.what_if.changes]
         more = sorted(instead, key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
@@ -227,10 +238,14 @@ class Case:
             one,
             reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
-            instead=tuple({each.what_if.changes: each.what_if for each in instead}.values()),
+            instead=tuple({each.what_if.changes: each.what_if for each in lean(instead)}.values()),
             not_lifted=tuple(refused),
         )
         return self._value(one, first), lifted
+
+    @staticmethod
+    def _helps(one: Bottleneck, tried: Tried) -> bool:
+        return tried.gain > 0 and gains(tried.what_if.rates, one.rates)
 
     def _value(self, one: Bottleneck, best: Tried | None) -> tuple[int, float]:
         """What lifting a bottleneck is worth, for the order of several.

@@ -233,8 +233,13 @@ class Bottleneck(Document):
             return False
         alone = self.alone.rates.most
         is_here = what_if.next[:1] and what_if.next[0] in self.causes
-        is_gain = self.rates.least < AS_ALONE * alone <= what_if.rates.least < alone / AS_ALONE
-        return bool(is_here) and self.alone.rates.is_one and is_gain
+        rates = what_if.rates
+        is_gain = (
+            self.rates.least < AS_ALONE * alone <= rates.least <= rates.most < alone / AS_ALONE
+        )
+        own = {split_path(one.key)[1] for one in what_if.changes if one.key.startswith("links.")}
+        is_wider = bool(own.intersection(self.where))
+        return bool(is_here) and self.alone.rates.is_one and is_gain and not is_wider
 
     @property
     def state(self) -> str:

@@ -52,7 +52,7 @@ PRECISION = 0.05
 _MOST_WORKLOADS = 8
 """Workloads that `repr` shows."""
 _LITTLE = 0.02
-"""Part of all data that is next to nothing."""
+"""Part of the time of the longest flow that is next to nothing."""
 
 _BUSIEST = 12
 """Directions of links that a notebook shows."""
@@ -390,9 +390,14 @@ class RunResult(Document):
         return Explanation(self.name, self.seed, found, Collection(flows), tuple(self.faults))
 
     def is_little(self, one: Bottleneck) -> bool:
-        """Whether the flows of a place moved next to nothing of what all flows moved."""
-        moved = sum(self.flows[flow].bytes for flow in one.flows)
-        return moved < _LITTLE * sum(flow.bytes for flow in self.flows)
+        """Whether the flows of a place ran for next to nothing of the time of others."""
+
+        def longest(flows: Iterable[FlowResult]) -> float:
+            times = (flow.under_way_ns for flow in flows)
+            return max((end - begin for begin, end in filter(None, times)), default=0.0)
+
+        own = longest(self.flows[flow] for flow in one.flows)
+        return own < _LITTLE * longest(self.flows)
 
     def _adds_up(self, one: Bottleneck) -> bool:
         """Whether the rates of flows add up: all ran at one time, and their data took that way."""
@@ -410,7 +415,8 @@ class RunResult(Document):
             if (link.id, link.direction) == (one.where[0], one.direction)
         )
         data = sum(flow.bytes for flow in flows)
-        return one.kind not in {"wire", "socket"} or next(carried, 0) >= FULL * data
+        there = next(carried, 0)
+        return one.kind not in {"wire", "socket"} or FULL * there <= data <= there / FULL
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
         """A figure of a field of all entries of a list: bars, or points over another field.

@@ -41,7 +41,7 @@ kernel::parameters! {
         write_buffers: u32 = 0, within 0..=65536, lifts "memory" times [16, 256] to ["256", "65536"], from "our choice: none";
         /// Number of writes to a line that one ownership of the line by a root port serves; 0 if writes need no ownership. A write
         /// is visible once its root port owns its lines, and after the earlier writes of its port.
-        writes_per_ownership: u32 = 0, within 0..=64, lifts "memory" to ["0"], from "our choice: a cache takes writes from all root ports";
+        writes_per_ownership: u32 = 0, within 0..=64, lifts "memory the ownership of lines" to ["0"], from "our choice: a cache takes writes from all root ports";
         /// Time from the last write to a line under one ownership to the first under the next: the line is given back, and requested
         /// again.
         ownership_time: Option<Span> = None, within None..=Some(Span::from_us(1_000)), from "our choice: the way from the receive buffer of a root port to the memory controller and back";

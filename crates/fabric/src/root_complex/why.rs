@@ -62,10 +62,10 @@ impl<C: Cpu> RootComplex<C> {
                 return Some(Why::Socket(from, to));
             }
         }
-        let is_late = [way.from, way.to].into_iter().any(|end| {
-            matches!(end, RootEnd::Memory(_)) && self.is_memory_late((end, entry), bytes, now)
-        });
-        is_late.then_some(Why::Memory)
+        let mut memories = [way.from, way.to]
+            .into_iter()
+            .filter(|end| matches!(end, RootEnd::Memory(_)));
+        memories.find_map(|end| self.why_at_memory((end, entry), bytes, now))
     }
 
     /// Returns the reason why the CPU sends no request, while none of its packets waits for a wire.
@@ -77,14 +77,22 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Whether the memory at `end` has more work than a request for `bytes` that comes in by the port `entry` at `now`, or a write
-    /// from that port waits for the ownership of a line.
-    fn is_memory_late(&self, (end, entry): (RootEnd, Option<Port>), bytes: u64, now: Time) -> bool {
+    /// The reason why a request for `bytes` that comes in by the port `entry` at `now` waits at the memory `end`, if that has more work than
+    /// this request, or a write from that port waits for the ownership of a line.
+    fn why_at_memory(
+        &self,
+        (end, entry): (RootEnd, Option<Port>),
+        bytes: u64,
+        now: Time,
+    ) -> Option<Why> {
         let there = now + self.parameters.latency;
         let taken = there + self.memory.longest(bytes);
         let ownership = self.ownership.as_ref().zip(entry);
-        let waits = ownership.is_some_and(|(all, port)| all.after_all_writes(port) > taken);
-        waits || self.memory.is_late(self.sockets_of(end), bytes, now, there)
+        if ownership.is_some_and(|(all, port)| all.after_all_writes(port) > taken) {
+            return Some(Why::Ownership);
+        }
+        let is_late = self.memory.is_late(self.sockets_of(end), bytes, now, there);
+        is_late.then_some(Why::Memory)
     }
 
     /// The sockets that an end may be in.

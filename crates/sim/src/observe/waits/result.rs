@@ -125,6 +125,7 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
             let flash = plan.nodes[node].drive().map(|_| "the flash".to_owned());
             ("memory", flash)
         }
+        Why::Ownership => ("memory", Some("the ownership of lines".to_owned())),
         Why::Translation => ("memory", Some("address translation".to_owned())),
         Why::Socket(..) => ("socket", None),
         Why::Software => ("software", None),
