@@ -63,6 +63,8 @@ def test_the_time_left_follows_from_the_pace(
 ) -> None:
     with progress("work") as bar:
         clock[0] += 8.0
+        bar(0.02)
+        wait_for_line(capsys, "work: 2 %, 8 s so far")
         bar(0.4)
         clock[0] += 2.0
         wait_for_line(capsys, "work: 40 %, 10 s left")
@@ -152,6 +154,9 @@ def test_list_finds_words_in_names_and_help(peerlane: Run) -> None:
     assert listed(peerlane, "parameters", "ACK", "delay").keys() == {"parameters"}
     for path, where in (("upstream.to", "upstream"), ("devices.a.upstream.to", "upstream")):
         assert [one["where"] for one in listed(peerlane, path)["parameters"]] == [where]
+    for word in ("unplug", "remove", "removal"):
+        names = [one["name"] for one in listed(peerlane, "scenarios", word)["scenarios"]]
+        assert names == ["incidents/surprise-removal"]
     peerlane("list", "tgas").refuses("tgas", "did you mean", "tags")
 
 

@@ -91,6 +91,9 @@ class InterruptedWorkError(Exception):
 
 _clock = time.monotonic
 
+_LEAST_SHARE, _LEAST_S = 0.05, 2.0
+"""The share and the seconds from which on the pace of work says how long the rest takes."""
+
 
 @contextmanager
 def progress(what: str) -> Iterator[Bar]:
@@ -139,14 +142,18 @@ class Bar:
         self._remaining_s, self._heard_s = known.remaining_s, _clock()
 
     def state(self) -> str:
-        """The share done and the time left, by the pace so far where nobody knows better."""
-        remaining_s = self._remaining_s
-        if remaining_s is None and self.share > 0:
-            remaining_s = (self._heard_s - self._began_s) * (1 - self.share) / self.share
+        """The share done and the time left, by the pace so far where nobody knows better.
+
+        As long as the pace says nothing yet, it is the time so far.
+        """
+        remaining_s, took_s = self._remaining_s, self._heard_s - self._began_s
+        if remaining_s is None and self.share >= _LEAST_SHARE and took_s >= _LEAST_S:
+            remaining_s = took_s * (1 - self.share) / self.share
         if remaining_s is None:
-            return f"{wall_time(_clock() - self._began_s)} so far"
-        remaining = wall_time(remaining_s - (_clock() - self._heard_s))
-        return f"{100 * self.share:.0f} %, {remaining} left"
+            known = f"{wall_time(_clock() - self._began_s)} so far"
+        else:
+            known = f"{wall_time(remaining_s - (_clock() - self._heard_s))} left"
+        return f"{100 * self.share:.0f} %, {known}" if self.share else known
 
 
 @contextmanager
