@@ -120,7 +120,8 @@ def test_a_wrong_filter(
     [
         (["fly"], ["fly"]),
         (["run", ""], ["the name of the scenario is empty; write a file"]),
-        (["run", "x.toml", "--sed", "1"], ["--sed"]),
+        (["run", "x.toml", "--sed", "1"], ["--sed", "(Possible options: --seed)"]),
+        (["explain", "x.toml", "--nope"], ["No such option: --nope (peerlane explain --help)"]),
         (["run", "x.toml", "--seed", "-1"], ["-1 is out of range; write one from 0 to 92233720"]),
         (["run", "x.toml", "--seed", f"{1 << 63}"], ["--seed", "write one from 0 to 92233720"]),
         (

@@ -63,6 +63,7 @@ def test_a_wrong_figure_lists_all(peerlane: Run) -> None:
     every = list(dict.fromkeys(row["figure"] for row in written("rosta")["rows"]))
     peerlane("plot", "r.json").refuses("name a figure with --figure", ", ".join(every))
     peerlane("plot", "r.json", "--figure", "table9").refuses("did you mean", ", ".join(every))
+    peerlane("plot", "r.json", "--figure", "nope").refuses("'nope'; there are", ", ".join(every))
     peerlane("reproduce", "rosta", "--figure", "table9").refuses("did you mean", ", ".join(every))
     peerlane("plot", "r.json", "--figure", "fig3", "--x", "a").refuses("--x and --y are for")
     Path("t.csv").write_text("a,b\n1,2\n", encoding="utf-8")

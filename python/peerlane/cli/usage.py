@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from peerlane._core import nearest
 from peerlane.cli.head import command
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 def usage_message(error: typer.TyperException) -> str:
     """The message, with the command whose help has more."""
     at: Any = error
+    if possible := getattr(at, "possibilities", None):
+        near = nearest(at.option_name, list(possible))
+        at.possibilities = [near] if near else []
     number = _wrong_number(at)
     if number is not None:
         at.message = number

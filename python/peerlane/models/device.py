@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from peerlane.models.arguments import (
     wrong_vector,
 )
 from peerlane.models.engine import Answer, NoShell, Signal, Task, Tasks
-from peerlane.models.model_warning import ModelWarning
+from peerlane.models.model_warning import warn
 from peerlane.models.parameter import Parameter, Written
 from peerlane.models.spelling import refuse_misspelt
 
@@ -192,8 +191,7 @@ class Device:
             own = type(self).__name__
             what = f"a write of {len(data)} bytes at {offset:#x} of BAR {bar} is dropped"
             right = f"write def on_write(self, bar, offset, data) in {own}"
-            message = f"{self._known_as or own}: {what}, because {own} has no on_write; {right}"
-            warnings.warn(ModelWarning(message), stacklevel=2)
+            warn(f"{self._known_as or own}: {what}, because {own} has no on_write; {right}")
         return None
 
     @property

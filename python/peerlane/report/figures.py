@@ -43,8 +43,8 @@ def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
     wanted = next(iter(known)) if figure is None else figure.replace("-", "_")
     if wanted not in known:
         near = _core.nearest(wanted, list(known))
-        advice = f"did you mean {near}? " if near else ""
-        raise PlotError(f"there is no figure {figure!r}; {advice}There are {', '.join(known)}")
+        meant = f"did you mean {near}? There" if near else "there"
+        raise PlotError(f"there is no figure {figure!r}; {meant} are {', '.join(known)}")
     report, name = known[wanted]
     return Figure(_chart(report, name, [row for row in report.rows if row.figure == name]))
 
