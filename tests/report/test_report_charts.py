@@ -246,6 +246,8 @@ def test_a_run_has_a_chart_of_the_rates_of_its_workloads() -> None:
     (chart,) = (one for one in made.charts if one.name == "two-rates")
     (bar,) = chart.panels[0].spec["data"]["values"]
     assert (bar["of"], 1e9 * bar["value"]) == ("far", result.flows["far"].bytes_per_second)
+    (workloads,) = (one for one in made.sections if one.title == "Workloads")
+    assert workloads.tables[0].lines[0].cells[:2] == ("far", "a to h, socket 0")
 
 
 def test_a_connection_of_sockets_is_drawn_with_its_use_and_has_a_row_over_time() -> None:

@@ -24,6 +24,7 @@ from conftest import PAIR, wait_until, without_progress
 from peerlane import Fabric, _core
 from peerlane.cli.tables.points import points
 from peerlane.fabric.simulation import Simulation
+from peerlane.figures.headings import heading
 from peerlane.figures.intervals import Interval
 from peerlane.figures.metrics import UnknownMetricError, check, expanded, numbers, values_at
 from peerlane.figures.quantities import in_unit
@@ -332,7 +333,10 @@ def test_a_repeated_point_has_a_run_for_each_seed_and_a_row_with_its_mean(
     assert found.half_width
     mean = f"{number(found.mean)} \N{PLUS-MINUS SIGN}{number(found.half_width)}"
     assert mean in outcome.out
-    assert "3 runs for each point" in outcome.out
+    assert "3 runs for each point; \N{PLUS-MINUS SIGN}" in outcome.out
+    fixed = peerlane("sweep", scenario(), "--vary", "links.lanes=1,2", "--repeat", "3").out
+    assert "3 runs for each point have the same numbers: nothing in this scenario is" in fixed
+    assert "\N{PLUS-MINUS SIGN}" not in fixed
     assert peerlane(*sweep, "--repeat", "3", "--seed", "5", "--out", "o.csv", "--resume").out == ""
     peerlane("sweep", file, "--vary", "seed=1,2", "--repeat", "2").refuses("leave out --repeat")
 
@@ -365,6 +369,12 @@ def test_a_table_that_is_too_wide_has_a_column_for_each_point() -> None:
     many = printed(points(Fabric.from_toml(PAIR).sweep({"seed": range(30)}, metrics)), width=60)
     assert max(map(len, many)) <= 60
     assert sum(line.startswith("seed ") for line in many) > 3
+
+
+@pytest.mark.parametrize(("field", "head"), [("utilisation", "used %"), ("full", "full %")])
+def test_a_share_of_a_link_is_in_percent(field: str, head: str) -> None:
+    words = heading(f"links.h-s.up.{field}")
+    assert (words.head, words.text(0.9807)) == (f"h-s up {head}", "98.1")
 
 
 def printed(shown: RenderableType, *, width: int) -> list[str]:

@@ -18,6 +18,8 @@ _PARTS = {"min", "mean", "max", "p50", "p90", "p99", "p999"}
 """The values of a latency, which stand below its field."""
 _PLACES = {"directions": "", "upstream": "uplink"}
 """Parts of paths that have other words, or none."""
+_SHARES = {"utilisation": "used", "full": "full"}
+"""Fields of links that are shares, and the words for them."""
 _EVERY = "*"
 _UNIT = re.compile(r"(.+) \[(.+)\]")
 
@@ -104,8 +106,9 @@ def _of_field(of: str, field: str, part: str) -> Heading:
     if field.endswith("_per_second"):
         which = _words(field.removesuffix("_per_second"))
         return Heading(of, which, "1/s", short=f"{which}/s")
-    if field == "utilisation":
-        return Heading(of, "used", "%", 100.0, "used %", lambda share: f"{100 * share:.1f}")
+    if (share_of := _SHARES.get(field)) is not None:
+        short = f"{share_of} %"
+        return Heading(of, share_of, "%", 100.0, short, lambda share: f"{100 * share:.1f}")
     if field.endswith("_ns"):
         which = _words(field.removesuffix("_ns"))
         short = part if which == "latency" and part else f"{which} {part}".strip()

@@ -71,7 +71,7 @@ def _flow(flow: FlowResult, bars: ErrorBars | None) -> Line:
     share = uncertainty(flow)
     cells = (
         flow.id,
-        f"{flow.source} to {flow.target}",
+        f"{flow.source} to {flow.place}",
         flow.direction,
         size(flow.bytes),
         rate(flow.bytes_per_second) + ("" if share is None else f" ±{100 * share:.2g} %"),

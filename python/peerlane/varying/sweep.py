@@ -73,6 +73,12 @@ class Sweep(Document):
         return tuple(point for point in self.points if point.status != "ok")
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether all runs of each combination have the same metrics."""
+        runs = [point.metrics for point in self.points]
+        return all(one == runs[at - at % self.repeats] for at, one in enumerate(runs))
+
+    @property
     def point_seconds(self) -> float:
         """The time that a worker took for a point, on average."""
         ran = len(self.points) - self.resumed

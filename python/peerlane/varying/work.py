@@ -57,7 +57,7 @@ class SweepPoint(Document):
     `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
     doubtful, or did not meet an expectation of the scenario, or "error" when there is no result;
     `error` says why. A metric that was never observed is `None`. `seconds` is the time that it
-    took, on one processor.
+    took, on one processor. If it is not `is_random`, another seed changes nothing.
     """
 
     settings: Mapping[str, Any]
@@ -66,6 +66,7 @@ class SweepPoint(Document):
     status: Status
     error: str | None
     seconds: float = field(default=0.0, compare=False)
+    is_random: bool = field(default=True, compare=False)
 
 
 def run_point(
@@ -92,6 +93,7 @@ def run_point(
 
     try:
         simulation = variant(scenario, point.settings, seed=seed, warns=False)
+        is_random = simulation.is_random
         result = simulation.run(watch)
         document = result.to_json()
         metrics = _read(document, study.metrics, simulation)
@@ -111,6 +113,7 @@ def run_point(
         status="failed" if reasons else "ok",
         error="; ".join(shortened(reasons, _MOST_REASONS)) or None,
         seconds=perf_counter() - began,
+        is_random=is_random,
     )
 
 

@@ -33,6 +33,7 @@ MOST_ALIKE = 8
 """Metrics that are alike are shown as the least, the median and the most, where there are more."""
 _OF_MANY = ("least", "median", "most")
 _NUMBER = re.compile(r"\d+")
+_PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 _LEAST = 2
 """Points that stand side by side at least, or else each has a row of any form."""
 
@@ -59,13 +60,31 @@ def points(outcome: Sweep, *, each: bool = False) -> RenderableType:
             cells.append(_Cell(str(status), is_wrong=status != "ok"))
     parts: list[RenderableType] = [Text(_title(outcome), style="bold"), table]
     if outcome.repeats > 1:
-        half = "half of the 95 % confidence interval of the mean"
-        parts.append(Text(f"{outcome.repeats} runs for each point; \N{PLUS-MINUS SIGN}: {half}"))
+        has_intervals = any(_PLUS_MINUS in cell.text for row in table.rows for cell in row)
+        runs = _runs(outcome, has_intervals=has_intervals)
+        parts.append(Text(f"{outcome.repeats} runs for each point{runs}"))
     if any(len(column.names) > 1 for column in columns):
         parts.append(Text("* stands for any number: --all shows each", "dim"))
     if (more := len(groups) - MOST_ROWS) > 0:
         parts.append(Text(f"and {more:,} more; --out FILE or --json FILE has them"))
     return Group(*parts, *_reasons(outcome))
+
+
+def why_fixed(*, is_random: bool) -> str:
+    """The reason why all runs have the same numbers, whatever their seeds."""
+    if is_random:
+        return "no random event happened in these runs"
+    return "nothing in this scenario is random"
+
+
+def _runs(outcome: Sweep, *, has_intervals: bool) -> str:
+    """What the runs of a point have to do with its numbers."""
+    if has_intervals:
+        return f"; {_PLUS_MINUS}: half of the 95 % confidence interval of the mean"
+    if outcome.is_fixed:
+        is_random = any(point.is_random for point in outcome.points)
+        return f" have the same numbers: {why_fixed(is_random=is_random)}"
+    return ""
 
 
 def _title(outcome: Sweep) -> str:
@@ -169,7 +188,7 @@ class _Column:
             return self.words.text(known[0] if known else None)
         found = Interval.of(numbers)
         mean, half = self.words.text(found.mean), self.words.text(found.half_width)
-        return f"{mean} \N{PLUS-MINUS SIGN}{half}"
+        return f"{mean} {_PLUS_MINUS}{half}"
 
 
 def _is_number(value: object) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from peerlane.cli.tables.points import MOST_ALIKE
+from peerlane.cli.tables.points import MOST_ALIKE, why_fixed
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import number as number_of
 
@@ -47,10 +47,7 @@ def repeated(outcome: Repeated) -> RenderableType:
     if not outcome.values:
         return Text(f"{title}; no run gave numbers", "bold")
     if outcome.is_fixed:
-        why = "no random event happened in these runs"
-        if not outcome.is_random:
-            why = "nothing in this scenario is random"
-        last = f"all runs have the same numbers: {why}"
+        last = f"all runs have the same numbers: {why_fixed(is_random=outcome.is_random)}"
     else:
         last = "±: half of the 95 % confidence interval of the mean, by Student's t distribution"
     parts: list[RenderableType] = [Text(title, style="bold"), rows, Text(last)]
