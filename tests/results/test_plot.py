@@ -50,6 +50,12 @@ def test_each_combination_of_the_other_keys_is_a_line_of_means_over_seeds() -> N
     assert layers(figure)["rule"]["y2"] == {"field": "high"}
 
 
+def test_a_star_in_a_column_stands_for_every_name() -> None:
+    rows = [{"lanes": at, "flows.f0.rate": at, "flows.f1.rate": 2 * at, "a..b": 1} for at in (1, 2)]
+    assert lines(plot_rows(rows, "lanes", "flows.*.rate")).keys() == {"f0", "f1"}
+    assert lines(plot_rows(rows, "lanes", "flows.*1.rate")) == {"": [(1, 2), (2, 4)]}
+
+
 def test_a_message_names_some_of_thousands_of_columns() -> None:
     rows = [{"lanes": 1, **{f"flows.f{number}.rate": 1.0 for number in range(5000)}}]
     with pytest.raises(PlotError, match=r"there are lanes, flows\.f0\.rate, .*, \.\.\.$") as told:
@@ -69,6 +75,7 @@ def test_a_sample_is_points() -> None:
     [
         ("siz", "rate", "did you mean size?"),
         ("size", "ratt", "did you mean rate?"),
+        ("size", "*.rate", "there is no column"),
         ("lanes", "size", "size has no numbers"),
     ],
 )

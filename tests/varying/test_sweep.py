@@ -247,6 +247,7 @@ def test_a_sweep_refuses_what_cannot_be(peerlane: Run, scenario: Write) -> None:
     sweep = ("sweep", file, "--vary", "seed=1,2")
     peerlane("sweep", file, "--vary", "devices.a.tgas=1,2").refuses("did you mean", "tags")
     peerlane("sweep", file, "--vary", "devices.c.tags=1,2").refuses("there are a, b")
+    peerlane("sweep", file, "--vary", "devices.a*.tags=1,2").refuses("write devices.*.tags")
     peerlane(*sweep, "--metric", "flows.a-to-b.byts").refuses("did you mean flows.a-to-b.bytes")
     peerlane(*sweep, "--vary", "seed=3").refuses("varied twice")
     peerlane(*sweep, "--set", "seed=3").refuses("seed is varied; leave out --set seed")
@@ -288,18 +289,21 @@ def test_parquet_has_numbers_and_texts(scenario: Write, tmp_path: Path) -> None:
 
 def test_a_star_in_a_metric_stands_for_every_name() -> None:
     before, _ = result()
-    assert expanded(before, "flows.*.bytes_per_second") == [RATE]
+    for every in ("flows.*.bytes_per_second", "flows.a-*.bytes_per_second"):
+        assert expanded(before, every) == [RATE]
     assert len(expanded(before, "links.*.*.utilisation")) == 6
     assert expanded(before, "flows.*.latency_ns.p99") == ["flows.a-to-b.latency_ns.p99"]
     for path in ("*", "flows.a-to-b.*", "traffic.*.bytes"):
         with pytest.raises(UnknownMetricError, match="stands for the names of entries"):
             expanded(before, path)
+    with pytest.raises(UnknownMetricError, match=r"flows has no 'b\*'; there are a-to-b"):
+        expanded(before, "flows.b*.bytes")
 
 
 def test_the_link_above_a_card_is_found_by_the_card_wherever_it_is() -> None:
     fabric = Fabric("moves").host("h").switch("s", "h").device("card", "s")
     fabric.flow("card", "h", size="64 KiB")
-    paths = ["devices.card.upstream.up.utilisation", "devices.*.upstream.*.tlps"]
+    paths = ["devices.card.upstream.up.utilisation", "devices.c*.upstream.*.tlps"]
     found = fabric.sweep({"devices.card.upstream": ["s", "h"]}, paths)
     both = tuple(f"devices.card.upstream.{direction}.tlps" for direction in ("down", "up"))
     assert found.metrics == (paths[0], *both)
@@ -309,6 +313,7 @@ def test_the_link_above_a_card_is_found_by_the_card_wherever_it_is() -> None:
         assert point.metrics[paths[0]] == run.run().links[link, "up"].utilisation
     for wrong, message in (
         ("hosts.*.upstream.up.tlps", "no hosts below a link"),
+        ("devices.b*.upstream.up.tlps", r"no devices like b\* below a link"),
         ("a..b", "not the path of a metric"),
     ):
         with pytest.raises(UnknownMetricError, match=message):

@@ -71,7 +71,8 @@ def plot(  # noqa: PLR0913 - each is an option
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column up the figure; the first metric, if absent. May be repeated.",
+            help="The column up the figure, such as `flows.*.bytes_per_second` for every flow; the"
+            " first metric, if absent. May be repeated.",
         ),
     ] = None,
     figure: Annotated[

@@ -6,6 +6,7 @@ direction, or what else distinguishes them: `links.h0-s0.up.utilisation`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
@@ -108,21 +109,23 @@ def check(document: Json, schema: Json, path: str) -> set[str]:
 
 
 def expanded(document: Json, path: str) -> list[str]:
-    """The paths that a path with `*` stands for: a name of every entry of the list there.
+    """The paths that a path with `*` stands for: one for each name in the list there.
 
     Args:
         document: A result of the scenario, perhaps of before the run.
-        path: Of a metric; without `*` it stands for itself.
+        path: Of a metric, such as "flows.*.bytes" or "flows.fpga*.bytes"; without `*` it stands for
+            itself.
 
     Raises:
-        UnknownMetricError: A `*` is in the place of a field, or of a list without entries.
+        UnknownMetricError: A `*` is in the place of a field, of a list without entries, or in a
+            name that no entry has.
     """
     found: list[tuple[tuple[str, ...], object]] = [((), document)]
     for part in split_path(path):
         following = []
         for before, here in found:
             inner = _members(here)
-            if part != _EVERY:
+            if _EVERY not in part:
                 following.append(((*before, part), inner.get(part)))
                 continue
             if not before or not inner or not all(isinstance(one, dict) for one in inner.values()):
@@ -131,9 +134,17 @@ def expanded(document: Json, path: str) -> list[str]:
                     f"{path}: * stands for the names of entries, and {where} has none; write *"
                     " after the name of a list, such as flows.*.bytes_per_second"
                 )
-            following += [((*before, name), one) for name, one in inner.items()]
+            if not (names := matching(part, inner)):
+                raise _unknown(document, path, before, part, inner)
+            following += [((*before, name), inner[name]) for name in names]
         found = following
     return [join_path(parts) for parts, _ in found]
+
+
+def matching(part: str, names: Iterable[str]) -> list[str]:
+    """The names that a part of a path stands for, in which each `*` is any number of letters."""
+    form = re.compile(".*".join(map(re.escape, part.split(_EVERY))))
+    return [name for name in names if form.fullmatch(name)]
 
 
 def numbers(document: Json) -> dict[str, Scalar]:

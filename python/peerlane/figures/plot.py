@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane.charts.bars import amounts
 from peerlane.charts.chart import Chart
 from peerlane.charts.lines import Axis, Line, lines
+from peerlane.dotted import split_path
 from peerlane.figures.figure import Figure, PlotError
 from peerlane.figures.headings import heading, headings
 from peerlane.figures.intervals import Interval
+from peerlane.figures.metrics import UnknownMetricError, expanded
 from peerlane.figures.quantities import in_unit, unit_of
 
 if TYPE_CHECKING:
@@ -47,7 +50,8 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     Args:
         rows: The table.
         x: A column; the first key, if absent.
-        y: One or several columns; the first that is neither key, seed, status nor error, if absent.
+        y: One or several columns, in whose paths `*` stands for every name; the first that is
+            neither key, seed, status nor error, if absent.
         keys: The columns that were varied.
         title: Of the figure.
         joined: Whether the points of a line are joined.
@@ -62,7 +66,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     x = _column(columns, x or (keys or columns)[0])
     free = [name for name in columns if name not in {*keys, *_ENDS, x} and _has_numbers(rows, name)]
     wanted = [y] if isinstance(y, str) else list(y or free[:1])
-    ys = [_column(columns, name) for name in wanted]
+    ys = list(dict.fromkeys(column for name in wanted for column in _each(columns, name)))
     if not ys:
         there = _some([name for name in columns if name != x])
         advice = f"the other columns are {there}" if there else "there is no other column"
@@ -182,6 +186,20 @@ def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
         ]
         found.setdefault(", ".join(values), []).append(row)
     return found
+
+
+def _each(columns: Sequence[str], name: str) -> list[str]:
+    """The columns that a name stands for: several, if it is a path with `*`."""
+    tree: dict[str, Any] = {}
+    for column in columns:
+        with suppress(ValueError):  # a name that is no path
+            here = tree
+            for part in split_path(column):
+                here = here.setdefault(part, {})
+    known, paths = set(columns), list[str]()
+    with suppress(UnknownMetricError, ValueError):
+        paths = [path for path in expanded(tree, name) if path in known]
+    return paths or [_column(columns, name)]
 
 
 def _column(columns: Sequence[str], name: str) -> str:

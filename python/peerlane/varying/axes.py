@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import read_value
+from peerlane.dotted import join_path, split_path
 from peerlane.figures.quantities import NUMBER, UNIT, Quantity
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ MOST_VALUES = 100_000
 
 _QUANTITY = rf"{NUMBER}\s*(?:{UNIT})?"
 _RANGE = re.compile(rf"({_QUANTITY})\s*\.\.\s*({_QUANTITY})\s*(?:([*+])\s*({_QUANTITY}))?")
+_EVERY = "*"
 _LONGEST_BITS = 128
 """Bits of a denominator above which a value is rounded to 15 digits."""
 _SIGNIFICANT = 6
@@ -75,8 +77,12 @@ class Axis:
         """The axis of a key: its values, or the text of a SPEC.
 
         Raises:
-            ValueError: The text is not a SPEC, or there are no values.
+            ValueError: The text is not a SPEC, there are no values, or the key has `*` in a name.
         """
+        parts = split_path(key)
+        if any(_EVERY in part and part != _EVERY for part in parts):
+            right = join_path([_EVERY if _EVERY in part else part for part in parts])
+            raise ValueError(f"{key}: in a key, * stands for a whole name; write {right}")
         if not isinstance(values, str):
             found = tuple(_plain(key, value) for value in values)
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane.dotted import join_path, split_path
-from peerlane.figures.metrics import UnknownMetricError, expanded
+from peerlane.figures.metrics import UnknownMetricError, expanded, matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -68,13 +68,15 @@ def _each_node(paths: Iterable[str], simulation: Simulation) -> list[str]:
         except ValueError:
             right = "write one such as flows.up.bytes_per_second"
             raise UnknownMetricError(f"{path!r} is not the path of a metric; {right}") from None
-        if not is_uplink(path) or parts[1] != _EVERY:
+        if not is_uplink(path) or _EVERY not in parts[1]:
             found.append(path)
             continue
         nodes = [one for one in simulation.tree().nodes if one.upstream and _is_in(one, parts[0])]
-        if not nodes:
-            raise UnknownMetricError(f"{path}: the scenario has no {parts[0]} below a link")
-        found += [join_path((parts[0], one.name, *parts[_PLACE:])) for one in nodes]
+        names = matching(parts[1], [one.name for one in nodes])
+        if not names:
+            like = "" if parts[1] == _EVERY else f" like {parts[1]}"
+            raise UnknownMetricError(f"{path}: the scenario has no {parts[0]}{like} below a link")
+        found += [join_path((parts[0], name, *parts[_PLACE:])) for name in names]
     return found
 
 
