@@ -55,6 +55,8 @@ def test_a_figure_of_a_source_has_published_and_simulated_values() -> None:
     assert values(document, "overhead") == {one for one in known if one.startswith("overhead/")}
     text = str(plot_report(document, "overhead").to_dict())
     assert "rings: published" in text
+    legend = "'values': ['predicted', 'calibrated', 'derived']"
+    assert legend in str(plot_report(document, "fig4").to_dict()), "the shapes of its marks"
     assert values(written("rosta", "ccix"), "rosta/fig3")
 
 

@@ -157,9 +157,10 @@ def test_no_name_is_a_path_or_the_index() -> None:
 
 def test_labels_beside_lines_do_not_overlap() -> None:
     scale = Scale([0, 10], height=200)
-    beside = sorted(map(scale.pixels, scale.apart([5, 5.01, 5.02, 9.9, 9.95], gap=13)))
-    assert all(after - before > 12.9 for before, after in pairwise(beside))
-    assert 0 <= beside[0] <= beside[-1] <= 200
+    for values in ([5, 5.01, 5.02, 9.9, 9.95], [*[0.0] * 9, 5]):
+        beside = sorted(map(scale.pixels, scale.apart(values, gap=13)))
+        assert all(after - before > 12.9 for before, after in pairwise(beside))
+        assert -0.01 < beside[0] <= beside[-1] < 200.01
 
 
 def test_a_logarithmic_scale_has_round_ticks() -> None:
@@ -357,6 +358,26 @@ def test_a_sweep_has_one_chart_with_a_plot_for_each_quantity_and_lines_by_name()
     assert names == [{"a-to-b", "back"}, {"s0-b down", "s0-b up"}]
     assert chart.caption == "Rate and used over s0 uplink lanes."
     assert made.title == "pair: sweep of s0 uplink lanes"
+
+
+def test_no_two_lines_of_a_sweep_look_the_same() -> None:
+    fabric = Fabric("many").host("h", ports=4)
+    for card in range(4):
+        fabric.device(f"d{card}", "h").flow(f"d{card}", "h", id=f"flow-{card}", size="4 KiB")
+    (chart,) = points_page(
+        fabric.sweep({"links.lanes": [1, 2], "links.generation": [1, 2, 3]}), MADE
+    ).charts
+    assert chart.is_wide
+    layers = {layer["mark"]["type"]: layer for layer in chart.panels[0].spec["layer"]}
+    names = [f"flow-{card}, generation {rate}" for card in range(4) for rate in (1, 2, 3)]
+    assert [one["text"] for one in layers["text"]["data"]["values"]] == names
+    scales = [layers["point"]["encoding"][part]["scale"] for part in ("color", "shape")]
+    assert scales[0]["domain"] == scales[1]["domain"] == names
+    colours, shapes = (scale["range"] for scale in scales)
+    assert len(set(zip(colours, shapes, strict=True))) == len(names)
+    assert colours == colours[:3] * 4, "a colour for each generation"
+    dashes = layers["line"]["encoding"]["strokeDash"]["scale"]["range"]
+    assert len(set(map(tuple, dashes[:3]))) == 3, "a line shows through those above it"
 
 
 def test_a_plot_of_a_sweep_has_a_line_for_each_of_many_names() -> None:

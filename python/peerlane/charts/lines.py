@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from peerlane.charts.chart import Panel, Spec
 from peerlane.charts.colours import SERIES
-from peerlane.charts.names import short_names
-from peerlane.charts.scales import BYTES, Scale, is_geometric, letters, round_values, ticks
+from peerlane.charts.names import LONG, SHORT, short_names
+from peerlane.charts.scales import BYTES, NARROW, Scale, is_geometric, letters, round_values, ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 HEIGHT = 170
 MOST = len(SERIES)
@@ -23,8 +24,28 @@ _MOST_POINTS = 20_000
 _NAME = 14
 """Pixels of the name of a line."""
 
-_MARKED = 30
-"""Points of a line that are marked, at most."""
+_MARKED, _SPARSE = 30, 10
+"""Points of a line that are all marked, at most; and the marks of a line with more points."""
+
+_SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "M-1,-1L1,1M-1,1L1,-1",
+    "triangle-right",
+    "M-1,0L1,0M0,-1L0,1",
+    "triangle-left",
+)
+"""The marks of lines of one colour."""
+
+_DASHES = ([1, 0], [7, 4], [2, 4], [9, 3, 2, 3])
+"""The dashes of lines of one colour after the other, so that a line shows through another one."""
+
+_BESIDE = 15
+"""Pixels of a mark beside the name of a line."""
 
 _NARROW = 340
 """Pixels of the plot on a narrow page, where names side by side lie flat if they fit."""
@@ -35,7 +56,8 @@ class Line:
     """A line; a value that is missing is a gap in it.
 
     `spread` are the halves of intervals. The line's name stands beside its last value, or at
-    `name_at`.
+    `name_at`. Lines of one `hue` have one colour, and different marks; without one, each line has a
+    colour of its own.
     """
 
     name: str
@@ -43,6 +65,7 @@ class Line:
     y: Sequence[float | None]
     spread: Sequence[float | None] = ()
     name_at: float | None = None
+    hue: str = ""
 
     def thinned(self, most: int) -> Line:
         """The line with about `most` of its points, the last among them."""
@@ -86,8 +109,9 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
     steps: Literal["before", "after"] | None = None,
     joined: bool = True,
     highest: float | None = None,
+    is_wide: bool = False,
 ) -> Panel:
-    """A plot of lines; those beyond `MOST` have the colours of the first ones again.
+    """A plot of lines; those beyond `MOST` have the colours of the first ones, and other marks.
 
     Args:
         title: Above it.
@@ -97,16 +121,15 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         steps: Whether each value holds before its point or after it; lines are straight if absent.
         joined: Whether points are joined at all.
         highest: The upper end of the vertical axis.
+        is_wide: Whether several lines take the whole width of a page, with whole names.
     """
     drawn = [line.thinned(_MOST_POINTS // max(len(drawn), 1)) for line in drawn]
-    series = short_names(line.name for line in drawn)
-    points = [
-        {"series": line.name, "x": at, "y": value, "low": value - half, "high": value + half}
-        if value is not None and half is not None
-        else {"series": line.name, "x": at, "y": value}
-        for line in drawn
-        for at, value, half in zip(line.x, line.y, line.spread or [None] * len(line.x), strict=True)
-    ]
+    wide, narrow = (
+        short_names((line.name for line in drawn), most)
+        for most in (LONG if is_wide else SHORT, SHORT)
+    )
+    series = list(wide)
+    points = [*_points(drawn)]
     height = max(HEIGHT, _NAME * len(series))
     known = [value for point in points for key in ("y", "low", "high") if (value := point.get(key))]
     scale = Scale(
@@ -121,13 +144,22 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         "scale": scale.spec,
         "axis": scale.axis,
     }
-    colours = [SERIES[number % MOST] for number, _ in enumerate(series)]
-    colour: Spec = {
-        "field": "series",
-        "type": "nominal",
-        "scale": {"domain": list(series), "range": colours},
-        "legend": None,
-    }
+    looks = list(_looks(drawn))
+    colour, shape, dash = (
+        {
+            "field": "series",
+            "type": "nominal",
+            "scale": {"domain": series, "range": [look[part] for look in looks]},
+            "legend": None,
+        }
+        for part in range(3)
+    )
+    # Outlines of several shapes show where lines coincide.
+    has_shapes = len({mark for _, mark, _ in looks}) > 1
+    mark: Spec = {"type": "point", "filled": True, "size": 32, "opacity": 1}
+    if has_shapes:
+        mark |= {"filled": False, "size": 55, "strokeWidth": 1.4}
+    look = {"color": colour} | ({"shape": shape} if has_shapes else {})
     tooltip = [
         {"field": "series", "title": "of"},
         {"field": "x", "title": x.words},
@@ -135,20 +167,25 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
     ]
     there = {"transform": [{"filter": "isValid(datum.y)"}]}
     interpolate = {"interpolate": f"step-{steps}"} if steps else {}
+    longest = max((len(line.x) for line in drawn), default=0)
+    is_dense = joined and (steps is not None or longest > _MARKED)
+    has_dashes = is_wide and not is_dense and len(series) > 1
     layers: list[Spec] = []
     if joined:
         layers.append(
             {
                 "mark": {"type": "line", "strokeWidth": 1.5} | interpolate,
-                "encoding": {"x": across, "y": up, "color": colour, "tooltip": tooltip},
+                "encoding": {"x": across, "y": up, "color": colour, "tooltip": tooltip}
+                | ({"strokeDash": dash} if has_dashes else {}),
             }
         )
-    longest = max((len(line.x) for line in drawn), default=0)
-    if not joined or (not steps and longest <= _MARKED):
+    if has_shapes or not is_dense:
+        few = [*_points([line.thinned(_SPARSE) for line in drawn])] if is_dense else []
         layers.append(
             {
-                "mark": {"type": "point", "filled": True, "size": 32, "opacity": 1},
-                "encoding": {"x": across, "y": up, "color": colour, "tooltip": tooltip},
+                **({"data": {"values": few}} if is_dense else {}),
+                "mark": mark,
+                "encoding": {"x": across, "y": up, "tooltip": tooltip} | look,
                 **there,
             }
         )
@@ -165,15 +202,43 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
                 },
             }
         )
+    right, narrow_right = 16, None
     if len(series) > 1:
-        layers.append(_labels(drawn, series, scale, (across, up, colour)))
+        room = _BESIDE * has_shapes
+        right, narrow_right = (room + letters(list(names.values())) for names in (wide, narrow))
+        ends = _ends(drawn, scale, wide, narrow)
+        layers += _labels(ends, {"x": across, "y": up} | look, mark if has_shapes else None)
     spec: Spec = {
         "data": {"values": points},
         "height": height,
         "title": y.words,
         "layer": layers,
     }
-    return Panel(title, spec, letters(list(series.values())) if len(series) > 1 else 16)
+    return Panel(title, spec, right, narrow_right if is_wide else None)
+
+
+def _points(drawn: Sequence[Line]) -> Iterator[dict[str, float | str | None]]:
+    """The points of lines, with the ends of their intervals."""
+    for line in drawn:
+        halves = line.spread or [None] * len(line.x)
+        for at, value, half in zip(line.x, line.y, halves, strict=True):
+            point = {"series": line.name, "x": at, "y": value}
+            if value is not None and half is not None:
+                point |= {"low": value - half, "high": value + half}
+            yield point
+
+
+def _looks(drawn: Sequence[Line]) -> Iterator[tuple[str, str, list[int]]]:
+    """The colour and the mark of each line, which no two lines share, and its dashes."""
+    hues = {line.name: line.hue or line.name for line in drawn}
+    order = {hue: number for number, hue in enumerate(dict.fromkeys(hues.values()))}
+    most = max(Counter(hues.values()).values(), default=1)
+    seen: Counter[str] = Counter()
+    for hue in hues.values():
+        again, number = divmod(order[hue], MOST)
+        mark = _SHAPES[(again * most + seen[hue]) % len(_SHAPES)]
+        yield SERIES[number], mark, _DASHES[number % len(_DASHES)]
+        seen[hue] += 1
 
 
 def _across(at: Sequence[float | str], x: Axis) -> Spec:
@@ -213,23 +278,33 @@ def _across(at: Sequence[float | str], x: Axis) -> Spec:
     }
 
 
-def _labels(
-    drawn: Sequence[Line], series: dict[str, str], scale: Scale, channels: tuple[Spec, Spec, Spec]
-) -> Spec:
-    """The name of each line, at the right."""
-    across, up, colour = channels
+def _ends(
+    drawn: Sequence[Line], scale: Scale, wide: dict[str, str], narrow: dict[str, str]
+) -> list[Spec]:
+    """The places of the names of lines, at the right, with the forms of each name."""
     found = {line.name: line.end for line in drawn if line.end is not None}
     beside = scale.apart(list(found.values()))
     right = max((one for line in drawn for one in line.x), key=_rank(drawn))
-    values = [
-        {"series": name, "text": series[name], "x": right, "y": place}
+    return [
+        {"series": name, "text": wide[name], "narrow": narrow[name], "x": right, "y": place}
         for name, place in zip(found, beside, strict=True)
     ]
-    return {
-        "data": {"values": values},
-        "mark": {"type": "text", "align": "left", "dx": 9, "aria": False},
-        "encoding": {"x": across, "y": up, "text": {"field": "text"}, "color": colour},
-    }
+
+
+def _labels(values: Sequence[Spec], encoding: Spec, mark: Spec | None) -> list[Spec]:
+    """The name of each line beside its end, after its mark, if there is one."""
+    text: Spec = {"field": "text"}
+    if any(one["text"] != one["narrow"] for one in values):
+        text["condition"] = {"test": NARROW, "field": "narrow"}
+    kept = {channel: one for channel, one in encoding.items() if channel != "shape"}
+    away = _BESIDE if mark else 0
+    marks: list[tuple[Spec, Spec]] = [
+        ({"type": "text", "align": "left", "dx": 9 + away, "aria": False}, kept | {"text": text})
+    ]
+    if mark:
+        marks.append((mark | {"xOffset": away, "aria": False}, encoding))
+    data = {"data": {"values": values}}
+    return [data | {"mark": one, "encoding": where} for one, where in marks]
 
 
 def _rank(drawn: Sequence[Line]) -> Callable[[float | str], float]:

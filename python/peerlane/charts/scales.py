@@ -91,15 +91,16 @@ class Scale:
         groups = [[places[index], 1.0] for index in order]
         merged: list[list[float]] = []
         for centre, count in groups:
-            merged.append([centre, count])
+            merged.append([self._within(centre, count, gap), count])
             while len(merged) > 1 and (
                 merged[-1][0] - merged[-2][0] < gap * (merged[-1][1] + merged[-2][1]) / 2
             ):
                 (one, first), (other, second) = merged[-2:]
-                merged[-2:] = [[(one * first + other * second) / (first + second), first + second]]
+                both = first + second
+                between = self._within((one * first + other * second) / both, both, gap)
+                merged[-2:] = [[between, both]]
         spread = [
-            min(max(centre, gap * (count - 1) / 2), self.height - gap * (count - 1) / 2)
-            + gap * (index - (count - 1) / 2)
+            centre + gap * (index - (count - 1) / 2)
             for centre, count in merged
             for index in range(int(count))
         ]
@@ -107,6 +108,11 @@ class Scale:
         for index, place in zip(order, spread, strict=True):
             found[index] = self.value(place)
         return found
+
+    def _within(self, centre: float, count: float, gap: float) -> float:
+        """The centre of some labels that are a gap apart, moved until all are within the plot."""
+        half = gap * (count - 1) / 2
+        return min(max(centre, half), self.height - half)
 
 
 def round_values(low: float, high: float) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
@@ -120,6 +121,8 @@ def plotted(
 ) -> Panel:
     """A plot of columns over another one, with a line for each column of each group.
 
+    The lines of a group have one colour, if there are several groups and columns.
+
     Args:
         groups: The rows of each line by its name.
         x: The column along the plot.
@@ -146,10 +149,11 @@ def plotted(
                 if is_number(row[y]):
                     at.append(of_y.factor * row[y])
             name = ", ".join([own] * (len(ys) > 1) + [label] * bool(label))
-            drawn.append(_line(name, found, joined=joined, is_scale=is_scale))
+            line = _line(name, found, joined=joined, is_scale=is_scale)
+            drawn.append(replace(line, hue=label if len(ys) > 1 else ""))
     up = words[0].axis if len(ys) == 1 else _common(words)
     along = Axis(across.axis.label, unit or across.unit)
-    return lines(title, drawn, along, up, joined=joined and is_scale)
+    return lines(title, drawn, along, up, joined=joined and is_scale, is_wide=joined)
 
 
 def _line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from peerlane import _core
 from peerlane.charts.chart import Chart
 from peerlane.figures.figure import Figure, PlotError
 from peerlane.report.charts.held import held
-from peerlane.report.charts.published import published
+from peerlane.report.charts.published import SHAPES, published
 from peerlane.report.reproduction import heading
 from peerlane.reproduction.written import reports_of
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from peerlane.reproduction.report import Report
     from peerlane.reproduction.row import Row
+
+
+_LEGEND_COLUMNS = 3
+"""Words side by side in a legend, in the narrowest figure."""
 
 
 def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
@@ -57,12 +62,36 @@ def _chart(report: Report, name: str, rows: list[Row]) -> Chart:
     if not plots:
         caption = f"{title}: published and simulated values."
         shown = [row for row in rows if row.simulated is not None]
-        return replace(held("figure", caption, shown), title=marks)
+        return _with_legend(replace(held("figure", caption, shown), title=marks))
     charts = [published("figure", plot, rows) for plot in plots]
-    return Chart(
-        "figure",
-        " ".join(chart.caption for chart in charts),
-        " ".join(chart.text for chart in charts),
-        tuple(panel for chart in charts for panel in chart.panels),
-        marks,
+    return _with_legend(
+        Chart(
+            "figure",
+            " ".join(chart.caption for chart in charts),
+            " ".join(chart.text for chart in charts),
+            tuple(panel for chart in charts for panel in chart.panels),
+            marks,
+        )
     )
+
+
+def _with_legend(chart: Chart) -> Chart:
+    """The chart with the shapes of simulated points below its first plot, if there are several."""
+    points = [point for panel in chart.panels for point in panel.spec["data"]["values"]]
+    there = {point["kind"] for point in points if point["simulated"] is not None}
+    if len(there) < 2:  # noqa: PLR2004 - one needs no legend
+        return chart
+    first, *others = chart.panels
+    spec = deepcopy(first.spec)
+    for layer in (layer for view in spec.get("vconcat", [spec]) for layer in view["layer"]):
+        if "shape" in layer["encoding"]:
+            layer["encoding"]["shape"]["legend"] = {
+                "orient": "bottom",
+                "columns": _LEGEND_COLUMNS,
+                "title": None,
+                "values": [kind for kind in SHAPES if kind in there],
+                "symbolFillColor": "var(--muted)",
+                "symbolStrokeColor": "var(--muted)",
+                "labelColor": "var(--muted)",
+            }
+    return replace(chart, panels=(replace(first, spec=spec), *others))
