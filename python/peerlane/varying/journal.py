@@ -167,7 +167,13 @@ class Journal:
                     f"{self._path} is of a sweep with another {part}; remove the file to begin"
                     " anew, or name another output"
                 )
-        for point in points:
+        for number, point in enumerate(points, 2):
+            missing = set(there.metrics).difference(point.outcome.metrics)
+            if point.outcome.status == "ok" and missing:
+                raise JournalError(
+                    f"{self._path}, line {number}: no {min(missing)}; remove the file to begin"
+                    " anew, or name another output"
+                )
             identity = _identity(point.outcome.settings, point.given_seed)
             self._done.setdefault(identity, []).append(point.outcome)
         return len(whole) if points else 0
