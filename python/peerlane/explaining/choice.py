@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from peerlane.explaining.lifting import Lifting
+    from peerlane.explaining.lift import Lifting
     from peerlane.results.bottleneck import Bottleneck, Change, Rates, WhatIf
     from peerlane.results.waits import Cause
 

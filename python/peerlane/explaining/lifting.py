@@ -6,16 +6,17 @@ a limit is lifted by a link without bit errors, and by another place for a devic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
-from math import log
 from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
+from peerlane.explaining.lift import Lifting, setting
+from peerlane.explaining.slots import slots
 from peerlane.figures.quantities import amount_of
-from peerlane.results.bottleneck import OF_FLOW, joined, without_numbers
+from peerlane.results.bottleneck import OF_FLOW, joined
 from peerlane.results.waits import Cause
 
 if TYPE_CHECKING:
@@ -45,44 +46,6 @@ _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """Keys of a host that a scenario has only with `iommu`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lifting:
-    """Keys that may lift a limit together.
-
-    `values` lift it farther and farther, each with a value for every key. `is_setting` is whether
-    the change costs nothing but a setting or a mend, and `is_part` whether it needs another part,
-    such as a faster memory; others need a slot, a link or a buffer. A mend has a `reason`: what is
-    wrong, in words.
-    """
-
-    keys: tuple[str, ...]
-    before: tuple[Value, ...]
-    values: tuple[tuple[Value, ...], ...]
-    is_part: bool = False
-    is_setting: bool = False
-    reason: str | None = None
-
-    @property
-    def table(self) -> str:
-        """The table of the first key."""
-        return self.keys[0].rpartition(".")[0]
-
-    @property
-    def is_of_slots(self) -> bool:
-        """Whether devices move to other slots, one more at each step."""
-        return self.keys[0].endswith(".upstream.to")
-
-    @property
-    def is_of_errors(self) -> bool:
-        """Whether the change takes bit errors away."""
-        return self.keys[0].endswith("bit_error_rate")
-
-    @property
-    def is_comparison(self) -> bool:
-        """Whether the change takes a latency away, as no part can."""
-        return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
-
-
 def liftings(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> list[Lifting]:
     """What may lift the limit of a bottleneck: what costs least comes first.
 
@@ -99,10 +62,8 @@ def liftings(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> l
     )
     found = [
         *(replace(lift, is_setting=True) for lift in settings),
-        *_nearer(present, one),
         *faults(present, one),
-        *_other_uplinks(present, one, rates),
-        *_at_root_ports(present, one),
+        *slots(present, one, rates),
         *of_limit(present, one),
     ]
     return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
@@ -127,7 +88,7 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
         return []
     keys, rates = zip(*found.values(), strict=True)
     reason = f"{_verb(found, 'has', 'have')} bit errors ({rates[0]})"
-    return [_set(present, dict.fromkeys(keys, 0), reason)]
+    return [setting(present, dict.fromkeys(keys, 0), reason)]
 
 
 def _verb(names: Iterable[str], one: str, many: str) -> str:
@@ -145,7 +106,7 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
         if isinstance(lift.before[0], bool):  # keys of a mapping need one
             keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
             unused = dict.fromkeys(key for key in keys if present.scenario.get(key))
-            off.append(_together([lift, _set(present, unused)]))
+            off.append(_together([lift, setting(present, unused)]))
         else:
             other.append(lift)
     # Buffers that are unmapped one by one are not in large pages.
@@ -163,110 +124,6 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
     tables = [*(join_path(("flows", flow)) for flow in one.flows), *map(present.table, ends)]
     found = [lift for table in tables for lift in _of_table(present, "order", table)]
     return [_together(found)] if found else []
-
-
-def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Memory at the socket of the device, or the device at that of its memory.
-
-    Flows that are alike change together, and then all flows. Where a memory is full, some of its
-    flows have theirs at another socket.
-    """
-    if one.kind == "memory" and one.detail is None:
-        yield from _other_memories(present, one)
-    if one.kind != "socket":
-        return
-    memories: dict[str, dict[str, Value]] = {}
-    slots: dict[str, dict[str, Value]] = {}
-    numbers = {int(each) for where in one.where for each in where.rpartition(".")[2].split("-")}
-    for flow in one.flows:
-        ends = present.ends_of_flow(flow)
-        roots = [root for end in ends if (root := present.root_port(end))]
-        form = without_numbers(" ".join((flow, *ends)))
-        for node, socket in roots[:1]:
-            if len(roots) == 1:
-                memory = join_path(("flows", flow, "socket"))
-                memories.setdefault(form, {})[memory] = socket
-            for other in numbers - {socket}:
-                slots.setdefault(form, {})[f"{present.table(node)}.upstream.socket"] = other
-    for groups in (memories, slots):
-        alike = list(groups.values())
-        all_flows = {path: value for group in alike for path, value in group.items()}
-        for group in (*alike, *[all_flows] * (len(alike) > 1)):
-            found = _set(present, group)
-            yield replace(found, is_setting=groups is memories)
-
-
-def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports for devices whose packets wait behind those for a link that is not on their way.
-
-    Or another root port for the device of this link.
-    """
-    behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
-    if not behind or len(behind) == len(one.flows):
-        return
-    own = {where.rpartition("-")[2] for where in one.where}
-    ends = {end for flow in behind for end in present.ends_of_flow(flow)[:1]}
-    for names in (own, ends):
-        known = (name for name in sorted(names) if present.upstream_of(name) is not None)
-        slots: dict[str, Value] = {
-            f"{present.table(name)}.upstream.to": present.root(name) for name in known
-        }
-        if slots:
-            yield _set(present, slots)
-
-
-def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The memory of another socket for some flows, of those that may choose one."""
-    for host in one.where:
-        sockets = present.value(f"{present.table(host)}.sockets")
-        if not isinstance(sockets, int) or sockets == 1:
-            continue
-        for flow in one.flows:
-            path = join_path(("flows", flow, "socket"))
-            now = present.value(path) or 0
-            if isinstance(now, int):
-                yield replace(_set(present, {path: (now + 1) % sockets}), is_setting=True)
-
-
-def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports of the first socket, where processors are, for the ends of round trips."""
-    if one.kind != "latency":
-        return
-    ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
-    below = [end for end in ends if present.upstream_of(end) not in {None, present.root(end)}]
-    if below:
-        slots = {f"{present.table(end)}.upstream.to": present.root(end) for end in below}
-        yield _set(present, slots)
-    far = [root for end in ends if (root := present.root_port(end)) is not None and root[1] > 0]
-    if far:
-        yield _set(present, {f"{present.table(node)}.upstream.socket": 0 for node, _ in far})
-
-
-def _other_uplinks(
-    present: Present, one: Bottleneck, rates: Mapping[str, float]
-) -> Iterator[Lifting]:
-    """Other slots for devices whose packets share the uplink of their switch: one more each.
-
-    The device that could do most by its own link, or moves most, comes first.
-    """
-    if one.kind != "wire" or len(one.flows) == 1:
-        return
-    yield from _out_of_the_way(present, one)
-    for where in one.where:
-        above, below = present.ends(where) or ("", "")
-        moved: dict[str, float] = {}
-        for flow in one.flows:
-            for end in present.ends_of_flow(flow):
-                if present.upstream_of(end) == below:
-                    moved[end] = moved.get(end, 0.0) + rates.get(flow, 0.0)
-        steps = {end: round(20 * log(max(rate, 1.0))) for end, rate in moved.items()}
-        ends = list(moved)[::-1]
-        ends.sort(key=lambda end: (present.speed(f"{below}-{end}"), steps[end]), reverse=True)
-        keys = [f"{present.table(end)}.upstream.to" for end in ends[: len(ends) - 1]]
-        count = len(keys)
-        values = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
-        if keys:
-            yield Lifting(tuple(keys), (below,) * count, tuple(values))
 
 
 def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -296,7 +153,7 @@ def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
         smaller = [path for path in found if (amount_of(found[path]) or _RESET) < size]
         if smaller:
             reason = f"{_verb(names, 'requests', 'request')} {found[smaller[0]]} at a time"
-            yield _set(present, dict.fromkeys(smaller, f"{size} B"), reason)
+            yield setting(present, dict.fromkeys(smaller, f"{size} B"), reason)
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -332,13 +189,7 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
         {path: f"{int(size)} B" for path, before in small.items() if before < size}
         for size in dict.fromkeys((min(most, _USUAL), most))
     )
-    yield from (_set(present, found, reason) for found in (moved, *raised) if found)
-
-
-def _set(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
-    """Keys that are set to values, all at once."""
-    before = tuple(map(present.value, values))
-    return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
+    yield from (setting(present, found, reason) for found in (moved, *raised) if found)
 
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:

@@ -23,7 +23,7 @@ from peerlane.explaining.choice import (
     settled,
     worth,
 )
-from peerlane.explaining.lifting import Lifting, faults, liftings, of_limit
+from peerlane.explaining.lifting import faults, liftings, of_limit
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
     ALIKE,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from peerlane._core import Scenario
+    from peerlane.explaining.lift import Lifting
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Value
     from peerlane.results.explanation import Explanation

@@ -369,7 +369,7 @@ class RunResult(Document):
                 "nobody watched what the flows of this run waited for; call"
                 " Simulation.watch_waits() before it, or Fabric.run(watch_waits=True)"
             )
-        used = Used.of(self.links, list(self.flows), self.waits)
+        used = Used.of(self.links, list(self.flows))
         flows = []
         for waits in self.waits:
             flow, judged = self.flows[waits.id], waits.judged(used)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -83,19 +82,12 @@ class FlowWaits(Document):
     limit: Cause | None
     shares: tuple[Share, ...]
 
-    @property
-    def wires(self) -> tuple[tuple[str, str], ...]:
-        """The wires on which packets were, or for which they waited, with their directions."""
-        places = (share.cause.place for share in self.shares)
-        found = ((one.where, one.direction or "") for one in places if one.kind == "wire")
-        return tuple(dict.fromkeys(found))
-
     def judged(self, used: Used) -> FlowWaits:
         """The waits without those that a full wire hides, and with what a link loses by errors.
 
         Behind a full wire of its way a flow waits for no buffer and no memory: there would be no
         faster way to them. Of several full wires that of its own device is the limit if no other
-        flow uses it, because the flow would be as fast alone; else the one that most flows use. A
+        flow uses it, because the flow would be as fast alone; else the one it waits for most. A
         wire that was never full is no limit if the flow waits for something else, too, and a flow
         that waits for the wires of an idle link alone was too short to be seen.
         """
@@ -103,7 +95,8 @@ class FlowWaits(Document):
         if limit is None or limit.kind not in _HIDDEN:
             return self
         here = limit.where, limit.direction or ""
-        wires = self.wires
+        places = [share.cause.place for share in self.shares]
+        wires = [(one.where, one.direction or "") for one in places if one.kind == "wire"]
         is_down = limit.kind == "wire" and limit.detail is not None
         if limit.kind in _WIRES and not is_down and here in used.never:
             others = [one for one in self.shares if one.kind not in _WIRES]
@@ -114,7 +107,6 @@ class FlowWaits(Document):
                 return FlowWaits(self.id, None, self.shares)
         own = [way for way in used.own.get(self.id, ()) if way in used.full]
         full = [way for way in (here, *wires) if way in used.full]
-        full.sort(key=lambda way: -used.crossed[way])
         found_at = next(iter((*own, *full)), here)
         detail = used.lost.get(found_at)
         there = Cause("wire", *found_at, None)
@@ -167,7 +159,7 @@ class Used:
 
     `never` are links that were full at no time, and `idle` those that were hardly used. `own` has
     the wires of the devices at the ends of each flow that its data takes, if no other flow has
-    more than a little data there, and `crossed` the number of flows on each wire.
+    more than a little data there.
     """
 
     full: frozenset[tuple[str, str]]
@@ -175,12 +167,9 @@ class Used:
     own: Mapping[str, Sequence[tuple[str, str]]]
     never: frozenset[tuple[str, str]]
     idle: frozenset[tuple[str, str]]
-    crossed: Counter[tuple[str, str]]
 
     @classmethod
-    def of(
-        cls, links: Iterable[LinkResult], flows: Sequence[FlowResult], waits: Iterable[FlowWaits]
-    ) -> Used:
+    def of(cls, links: Iterable[LinkResult], flows: Sequence[FlowResult]) -> Used:
         """The use of links in a run, and the wires of flows."""
         full: set[tuple[str, str]] = set()
         never: set[tuple[str, str]] = set()
@@ -215,8 +204,7 @@ class Used:
             ]
             for flow in flows
         }
-        crossed = Counter(wire for one in waits for wire in one.wires)
-        return cls(frozenset(full), lost, own, frozenset(never), frozenset(idle), crossed)
+        return cls(frozenset(full), lost, own, frozenset(never), frozenset(idle))
 
 
 def told(cause: Cause) -> str:

@@ -1,0 +1,58 @@
+"""A change of a scenario that may lift a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.figures.quantities import amount_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.explaining.present import Present
+    from peerlane.results.bottleneck import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Lifting:
+    """Keys that may lift a limit together.
+
+    `values` lift it farther and farther, each with a value for every key. `is_setting` is whether
+    the change costs nothing but a setting or a mend, and `is_part` whether it needs another part,
+    such as a faster memory; others need a slot, a link or a buffer. A mend has a `reason`: what is
+    wrong, in words.
+    """
+
+    keys: tuple[str, ...]
+    before: tuple[Value, ...]
+    values: tuple[tuple[Value, ...], ...]
+    is_part: bool = False
+    is_setting: bool = False
+    reason: str | None = None
+
+    @property
+    def table(self) -> str:
+        """The table of the first key."""
+        return self.keys[0].rpartition(".")[0]
+
+    @property
+    def is_of_slots(self) -> bool:
+        """Whether devices move to other slots, one more at each step."""
+        return self.keys[0].endswith(".upstream.to")
+
+    @property
+    def is_of_errors(self) -> bool:
+        """Whether the change takes bit errors away."""
+        return self.keys[0].endswith("bit_error_rate")
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether the change takes a latency away, as no part can."""
+        return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
+
+
+def setting(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
+    """Keys that are set to values, all at once."""
+    before = tuple(map(present.value, values))
+    return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)

@@ -1,0 +1,134 @@
+"""Other places for devices and for the data of flows: slots, root ports, and sockets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import TYPE_CHECKING
+
+from peerlane.dotted import join_path
+from peerlane.explaining.lift import Lifting, setting
+from peerlane.results.bottleneck import without_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from peerlane.explaining.present import Present
+    from peerlane.results.bottleneck import Bottleneck, Value
+
+
+def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
+    """Other places that may lift the limit of a bottleneck, those that cost least first.
+
+    Args:
+        present: The scenario as it is.
+        one: The bottleneck.
+        rates: What each flow moves, in bytes a second.
+    """
+    yield from _nearer(present, one)
+    yield from _other_uplinks(present, one, rates)
+    yield from _at_root_ports(present, one)
+
+
+def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Memory at the socket of the device, or the device at that of its memory.
+
+    Flows that are alike change together, and then all flows. Where a memory is full, some of its
+    flows have theirs at another socket.
+    """
+    if one.kind == "memory" and one.detail is None:
+        yield from _other_memories(present, one)
+    if one.kind != "socket":
+        return
+    memories: dict[str, dict[str, Value]] = {}
+    slots: dict[str, dict[str, Value]] = {}
+    numbers = {int(each) for where in one.where for each in where.rpartition(".")[2].split("-")}
+    for flow in one.flows:
+        ends = present.ends_of_flow(flow)
+        roots = [root for end in ends if (root := present.root_port(end))]
+        form = without_numbers(" ".join((flow, *ends)))
+        for node, socket in roots[:1]:
+            if len(roots) == 1:
+                memory = join_path(("flows", flow, "socket"))
+                memories.setdefault(form, {})[memory] = socket
+            for other in numbers - {socket}:
+                slots.setdefault(form, {})[f"{present.table(node)}.upstream.socket"] = other
+    for groups in (memories, slots):
+        alike = list(groups.values())
+        all_flows = {path: value for group in alike for path, value in group.items()}
+        for group in (*alike, *[all_flows] * (len(alike) > 1)):
+            found = setting(present, group)
+            yield replace(found, is_setting=groups is memories)
+
+
+def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Root ports for devices whose packets wait behind those for a link that is not on their way.
+
+    Or another root port for the device of this link.
+    """
+    behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
+    if not behind or len(behind) == len(one.flows):
+        return
+    own = {where.rpartition("-")[2] for where in one.where}
+    ends = {end for flow in behind for end in present.ends_of_flow(flow)[:1]}
+    for names in (own, ends):
+        known = (name for name in sorted(names) if present.upstream_of(name) is not None)
+        slots: dict[str, Value] = {
+            f"{present.table(name)}.upstream.to": present.root(name) for name in known
+        }
+        if slots:
+            yield setting(present, slots)
+
+
+def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The memory of another socket for some flows, of those that may choose one."""
+    for host in one.where:
+        sockets = present.value(f"{present.table(host)}.sockets")
+        if not isinstance(sockets, int) or sockets == 1:
+            continue
+        for flow in one.flows:
+            path = join_path(("flows", flow, "socket"))
+            now = present.value(path) or 0
+            if isinstance(now, int):
+                yield replace(setting(present, {path: (now + 1) % sockets}), is_setting=True)
+
+
+def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Root ports of the first socket, where processors are, for the ends of round trips."""
+    if one.kind != "latency":
+        return
+    ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
+    below = [end for end in ends if present.upstream_of(end) not in {None, present.root(end)}]
+    if below:
+        slots = {f"{present.table(end)}.upstream.to": present.root(end) for end in below}
+        yield setting(present, slots)
+    far = [root for end in ends if (root := present.root_port(end)) is not None and root[1] > 0]
+    if far:
+        yield setting(present, {f"{present.table(node)}.upstream.socket": 0 for node, _ in far})
+
+
+def _other_uplinks(
+    present: Present, one: Bottleneck, rates: Mapping[str, float]
+) -> Iterator[Lifting]:
+    """Other slots for devices whose packets share the uplink of their switch: one more each.
+
+    The device that could do most by its own link, or moves most, comes first.
+    """
+    if one.kind != "wire" or len(one.flows) == 1:
+        return
+    yield from _out_of_the_way(present, one)
+    for where in one.where:
+        above, below = present.ends(where) or ("", "")
+        moved: dict[str, float] = {}
+        for flow in one.flows:
+            for end in present.ends_of_flow(flow):
+                if present.upstream_of(end) == below:
+                    moved[end] = moved.get(end, 0.0) + rates.get(flow, 0.0)
+        steps = {end: round(20 * log(max(rate, 1.0))) for end, rate in moved.items()}
+        ends = list(moved)[::-1]
+        ends.sort(key=lambda end: (present.speed(f"{below}-{end}"), steps[end]), reverse=True)
+        keys = [f"{present.table(end)}.upstream.to" for end in ends[: len(ends) - 1]]
+        count = len(keys)
+        values = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
+        if keys:
+            yield Lifting(tuple(keys), (below,) * count, tuple(values))
