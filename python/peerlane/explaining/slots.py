@@ -69,7 +69,7 @@ def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
     if not behind or len(behind) == len(one.flows):
         return
-    own = {where.rpartition("-")[2] for where in one.where}
+    own = {both[1] for where in one.where if (both := present.ends(where))}
     ends = {end for flow in behind for end in present.ends_of_flow(flow)[:1]}
     for names in (own, ends):
         known = (name for name in sorted(names) if present.upstream_of(name) is not None)
@@ -81,16 +81,21 @@ def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The memory of another socket for some flows, of those that may choose one."""
+    """The memory of the next socket for every second flow."""
     for host in one.where:
         sockets = present.value(f"{present.table(host)}.sockets")
         if not isinstance(sockets, int) or sockets == 1:
             continue
-        for flow in one.flows:
-            path = join_path(("flows", flow, "socket"))
-            now = present.value(path) or 0
-            if isinstance(now, int):
-                yield replace(setting(present, {path: (now + 1) % sockets}), is_setting=True)
+        for flows in (one.flows[1::2], one.flows[::2]):
+            paths = [join_path(("flows", flow, "socket")) for flow in flows]
+            now = {path: present.value(path) or 0 for path in paths}
+            moved: dict[str, Value] = {
+                path: (socket + 1) % sockets
+                for path, socket in now.items()
+                if isinstance(socket, int)
+            }
+            if moved:
+                yield replace(setting(present, moved), is_setting=True)
 
 
 def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
