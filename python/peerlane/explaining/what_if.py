@@ -219,8 +219,10 @@ class Case:
                 found += self._further(one, tried)
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
-        useful = [each for each in found if self._helps(one, each)]
-        useful.sort(key=worth)
+        helping = [each for each in found if self._helps(one, each)]
+        # Of liftings that change the same, the one with further keys goes on farther.
+        helping.sort(key=lambda each: len(each.lifting.keys))
+        useful = sorted({each.what_if.changes: each for each in helping}.values(), key=worth)
         known = {each.lifting.keys for each in useful}
         useless = [each for each in found if each.lifting.keys not in known]
         if useless:
@@ -231,7 +233,7 @@ class Case:
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
         is_shared = one.kind == "wire" and len(one.flows) > 1 and not is_own
         first = first_of(useful, lifts, is_shared=is_shared)
-        instead = [each for each in useful if each.what_if.changes != first.what_if.changes]
+        instead = [each for each in useful if each is not first]
         more = sorted(instead, key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
         steps = self._steps(one, first, more)
@@ -239,7 +241,7 @@ class Case:
             one,
             reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
-            instead=tuple({each.what_if.changes: each.what_if for each in lean(instead)}.values()),
+            instead=tuple(each.what_if for each in lean(instead)),
             not_lifted=tuple(refused),
         )
         return self._value(one, first), lifted
