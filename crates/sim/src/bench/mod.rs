@@ -43,9 +43,7 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     };
     let hosts = endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST);
     for host in 0..hosts {
-        put(format_args!(
-            "[hosts.h{host}]\n{HOST}{CREDIT}{PIPELINES}"
-        ));
+        put(format_args!("[hosts.h{host}]\n{HOST}{CREDIT}{PIPELINES}"));
     }
     if hosts > 1 {
         put(format_args!("[controllers.c]\nports = {hosts}\n"));

@@ -368,5 +368,8 @@ fn of_several_devices_all_together_fill_a_buffer_above_them() {
     let enough = enough.strip_suffix(" would do").expect("a size");
     assert_eq!(warnings(&of(4, enough)), [""; 0]);
     let [slow, fast, full] = ["3 KiB", enough, "64 KiB"].map(|size| rate(&of(4, size)));
-    assert!(slow < 0.9 * full && fast > 0.99 * full, "{slow} {fast} {full} with {enough}");
+    assert!(
+        slow < 0.9 * full && fast > 0.99 * full,
+        "{slow} {fast} {full} with {enough}"
+    );
 }

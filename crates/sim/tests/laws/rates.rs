@@ -328,6 +328,9 @@ fn a_core_stores_at_most_the_lines_of_its_write_combining_buffers_in_the_time_to
         let on_wire = 84.0 / (2.0 * 32.0 * 128.0 / 130.0);
         let expected = f64::from(buffers) * 64e9 / (400.0 + on_wire);
         let moved = steady(&result.flows[0]);
-        assert!((moved / expected - 1.0).abs() < 0.01, "{buffers}: {moved} for {expected}");
+        assert!(
+            (moved / expected - 1.0).abs() < 0.01,
+            "{buffers}: {moved} for {expected}"
+        );
     }
 }
