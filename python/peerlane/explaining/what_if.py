@@ -180,12 +180,17 @@ class Case:
     def _is_natural(self, one: Bottleneck) -> bool:
         return is_natural(one, self._ends, self._slow)
 
+    def _is_shared(self, one: Bottleneck) -> bool:
+        """Whether the flows of several devices share a wire."""
+        is_own = is_natural(one, self._ends, ())
+        return one.kind == "wire" and len(one.flows) > 1 and not is_own
+
     def _fault(self, one: Bottleneck) -> str | None:
         """What is wrong with packets, as far as it is known without a run.
 
         On a wire that devices share, the wire is the limit.
         """
-        if one.kind == "wire" and len(one.flows) > 1 and not is_natural(one, self._ends, ()):
+        if self._is_shared(one):
             return None
         known = (lift.reason for lift in faults(self._present, one) if lift.reason is not None)
         return next(known, None)
@@ -206,7 +211,6 @@ class Case:
     def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
         """A bottleneck with its steps, and what they are worth, in bytes a second."""
         one = replace(one, alone=self._alone(one), reason=None)
-        is_own = is_natural(one, self._ends, ())
         found: list[Tried] = []
         refused: list[str] = []
         rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
@@ -231,8 +235,7 @@ class Case:
             if not refused:
                 refused.append("no key of the scenario lifts it")
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
-        is_shared = one.kind == "wire" and len(one.flows) > 1 and not is_own
-        first = first_of(useful, lifts, is_shared=is_shared)
+        first = first_of(useful, lifts, is_shared=self._is_shared(one))
         instead = [each for each in useful if each is not first]
         more = sorted(instead, key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
