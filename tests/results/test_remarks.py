@@ -75,6 +75,36 @@ def test_in_the_steady_state_each_rate_has_its_interval(peerlane: Run, scenario:
     assert "write steady = true" in wrong.err
 
 
+def test_in_the_steady_state_accesses_and_locks_have_intervals_too() -> None:
+    text = """
+        [hosts.h]
+        coherent = true
+        [buffers.b]
+        host = "h"
+        size = "4 KiB"
+        [[accesses]]
+        by = "h"
+        buffer = "b"
+        interval = "500 ns"
+        count = 1
+        [[locks]]
+        id = "rare"
+        by = "h"
+        buffer = "b"
+        interval = "100 us"
+        random_intervals = true
+        count = 1
+    """
+    result = variant(
+        parsed(text, "steady"), {"measure.steady": True, "measure.limit": "4 ms"}
+    ).run()
+    [accesses], [locks] = result.accesses, result.locks
+    assert accesses.steady and accesses.uncertainty is not None and accesses.uncertainty < 0.05
+    assert accesses.bytes_per_second == accesses.steady.per_second
+    [remark] = result.remarks
+    assert remark.startswith(f"rare: ±{100 * (locks.uncertainty or 0):.0f} % after 4")
+
+
 def test_an_amount_that_is_set_replaces_the_one_that_is_written() -> None:
     text = fabric().flow("a", "h", id="f", size="4 KiB").to_toml()
     result = variant(parsed(text, "pair"), {"flows.f.count": 2}).run()

@@ -225,7 +225,7 @@ class Workloads(Sections):
         return self._update("measure", {"from": start, "until": until})
 
     def steady(self, limit: str | None = None) -> Self:
-        """Lets every flow go on until the rate of each in the steady state is known.
+        """Lets every workload go on until the rate of each in the steady state is known.
 
         Args:
             limit: The time, from when every link is up, at which the run ends in any case.

@@ -135,7 +135,7 @@ class RunRequest:
         bool,
         typer.Option(
             "--steady",
-            help="Let every flow go on, whatever its amount is, until the rate of each in the "
+            help="Let every workload go on, whatever its amount is, until the rate of each in the "
             "steady state is known to 5 %, and print the rates with their 95 % confidence "
             "intervals. As --set measure.steady=true.",
         ),

@@ -10,7 +10,6 @@ from peerlane.report.charts.rates import rates
 from peerlane.report.page import Section
 from peerlane.report.table import MOST_LINES, Column, Line, Table, cells, columns, heads
 from peerlane.report.words import NONE, duration, rate
-from peerlane.results.flows import uncertainty
 from peerlane.results.workload import LISTS
 
 MOST_REMARKS = 8
@@ -68,7 +67,7 @@ def _flow(flow: FlowResult, bars: ErrorBars | None) -> Line:
     data = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
     if flow.intact and not flow.compared:
         data = "not compared"
-    share = uncertainty(flow)
+    share = flow.uncertainty
     cells = (
         flow.id,
         f"{flow.source} to {flow.place}",

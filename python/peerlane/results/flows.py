@@ -16,8 +16,7 @@ _BURST = 0.1
 """Part of a call in which its data came, below which the rate says nothing of the call."""
 
 
-def uncertainty(flow: FlowResult | DirectionResult) -> float | None:
-    """Half of the confidence interval of the rate, as a part of the rate."""
+def _uncertainty(flow: FlowResult | DirectionResult) -> float | None:
     if not flow.bytes_per_second or flow.half_width_bytes_per_second is None:
         return None
     return flow.half_width_bytes_per_second / flow.bytes_per_second
@@ -38,6 +37,11 @@ class DirectionResult(Document):
     intact: bool
     under_way_ns: tuple[float, float] | None = None
     half_width_bytes_per_second: float | None = None
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Half of the confidence interval of the rate, as a part of the rate."""
+        return _uncertainty(self)
 
     @property
     def latency(self) -> Latency | None:
@@ -119,6 +123,19 @@ class FlowResult(MovedData):
         if self.intact and not self.compared:
             return "not compared"
         return MovedData.state(self, lost=lost or bool(self.missing))
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Half of the confidence interval of the rate, as a part of the rate."""
+        return _uncertainty(self)
+
+    def doubt(self, length: str) -> str | None:
+        """Why the rate in the steady state is not known well after `length`."""
+        if self.silence:
+            return None
+        if self.bytes_per_second is None:
+            return f"too few bytes for a rate after {length}"
+        return MovedData.doubt(self, length)
 
     @property
     def place(self) -> str:

@@ -8,8 +8,10 @@ from operator import attrgetter
 from peerlane.results.document import Document, renamed
 from peerlane.results.latency import Latency
 from peerlane.results.workload import (
+    STEADY,
     Column,
     MovedData,
+    SteadyState,
     WorkloadResult,
     counts,
     latencies,
@@ -26,7 +28,8 @@ class TrafficResult(MovedData):
     `node_bytes_per_second` is the least and the most of one node. `fairness` is Jain's index over
     the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one node has it all. The latency
     counts from the time at which a message was due, so it includes the wait at a full source. A
-    value that was never observed is `None`. `completed` and `intact` are as for a flow.
+    value that was never observed is `None`. `completed` and `intact` are as for a flow. `steady` is
+    the rate of all nodes together in a run that measures steady states.
     """
 
     id: str
@@ -41,6 +44,7 @@ class TrafficResult(MovedData):
     bytes: int
     completed: bool
     intact: bool
+    steady: SteadyState | None = None
 
     METRIC = "accepted_bytes_per_second"
     DONE = "bytes"
@@ -50,6 +54,7 @@ class TrafficResult(MovedData):
         *counts("nodes", folds=(1,)),
         Column("offered GB/s", attrgetter("offered_bytes_per_second"), "rate"),
         Column("accepted", attrgetter("accepted_bytes_per_second"), "rate"),
+        STEADY,
         Column("least", lambda one: (one.node_bytes_per_second or (None,))[0], "rate", 5),
         Column("most", lambda one: (one.node_bytes_per_second or (None,))[-1], "rate", 4),
         Column("fairness", attrgetter("fairness"), "number", 6),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import ceil, log10
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +17,7 @@ from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
 from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation, bottlenecks
-from peerlane.results.flows import FlowResult, LinkResult, uncertainty
+from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
 from peerlane.results.series import Series
 from peerlane.results.sharing import (
@@ -47,8 +48,6 @@ _LEFT_OUT = frozenset(
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
 ) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
 """Fields that a notebook shows in a table of their own only."""
-PRECISION = 0.05
-"""Half of a confidence interval, as a part of the rate, above which a sentence says so."""
 _MOST_WORKLOADS = 8
 """Workloads that `repr` shows."""
 _LITTLE = 0.02
@@ -199,9 +198,9 @@ class RunResult(Document):
     progress, each with the event that it waits for and since when; the run has failed then.
     `expectations` has the expectations of the scenario, each with the measured value and whether it
     is met. `overlap` has the flow that ended first, and the one that had moved the least part of
-    its bytes by then, if that was less than 90 %. `steady` means that the flows went on until the
-    rate of each was known, or until the `limit` in `[measure]`. `waits` has what each flow waited
-    for, if that was watched; the JSON leaves it out otherwise.
+    its bytes by then, if that was less than 90 %. `steady` means that the workloads went on until
+    the rate of each was known, or until the `limit` in `[measure]`. `waits` has what each flow
+    waited for, if that was watched; the JSON leaves it out otherwise.
     """
 
     name: str
@@ -443,17 +442,11 @@ class RunResult(Document):
         length = duration(self.simulated_ns)
         limit = duration(10 ** ceil(log10(2 * self.simulated_ns)))
         longer = f'write a longer limit, such as limit = "{limit}", in [measure]'
-        for flow in self.flows:
-            share = uncertainty(flow)
-            if flow.silence:
-                continue
-            if share is None and flow.bytes_per_second is None:
-                told.append(f"{flow.id}: too few bytes for a rate after {length}; {longer}")
-            elif share is None:
-                whole = "its rate is that of the whole time"
-                told.append(f"{flow.id}: not steady within {length}: {whole}; {longer}")
-            elif share > PRECISION:
-                told.append(f"{flow.id}: ±{100 * share:.0f} % after {length}; {longer}")
+        # A collective does not go on.
+        measured = (self.flows, self.traffic, self.accesses, self.locks, self.transactions)
+        for one in chain.from_iterable(measured):
+            if doubt := one.doubt(length):
+                told.append(f"{one.id}: {doubt}; {longer}")
         return told
 
     @property

@@ -8,8 +8,10 @@ from operator import attrgetter
 from peerlane.results.document import Document
 from peerlane.results.latency import Latency
 from peerlane.results.workload import (
+    STEADY,
     Column,
     MovedData,
+    SteadyState,
     WorkloadResult,
     counts,
     latencies,
@@ -51,6 +53,10 @@ def _times(found: TranslationResult | None) -> tuple[int, float] | None:
     return (found.count, found.mean_ns) if found else None
 
 
+def _steady_rate(one: LockResult) -> float | None:
+    return one.steady.per_second if one.steady else None
+
+
 @dataclass(frozen=True, slots=True)
 class AccessResult(MovedData):
     """Accesses to a buffer, one after the other, each measured until its last byte.
@@ -61,7 +67,7 @@ class AccessResult(MovedData):
     cores together; where a program starts the accesses, all bytes over the time from its first call
     to its last return. `cache` and `translations` count all accesses of an accelerator, and are
     `None` for other makers. `intact` means that no access failed and that reads of memory which
-    nobody writes returned its bytes.
+    nobody writes returned its bytes. `steady` is the rate in a run that measures steady states.
     """
 
     id: str
@@ -78,6 +84,7 @@ class AccessResult(MovedData):
     translations: TranslationResult | None
     completed: bool
     intact: bool
+    steady: SteadyState | None = None
 
     METRIC = "bytes_per_second"
     DONE = "count"
@@ -88,6 +95,7 @@ class AccessResult(MovedData):
         *counts("count", folds=(1,)),
         *latencies("latency_ns", "latency", "mean", "p50", "p99", "max", folds=(0, 8, 4, 2)),
         Column("GB/s", attrgetter("bytes_per_second"), "rate"),
+        STEADY,
         Column("hits", lambda one: one.cache and one.cache.share(), "word", 6, optional=True),
         Column("translations", lambda one: _times(one.translations), "times", 3, optional=True),
     )
@@ -109,7 +117,7 @@ class LockResult(WorkloadResult):
     the latency from the beginning of a request until it holds the lock. `attempts` counts all
     compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is the
     time that they waited. `violations` counts the times that a lock of the table had two
-    holders or passed a waiter by.
+    holders or passed a waiter by. `steady` is the rate in a run that measures steady states.
     """
 
     id: str
@@ -124,6 +132,7 @@ class LockResult(WorkloadResult):
     waiting_ns: Latency | None
     violations: int
     completed: bool
+    steady: SteadyState | None = None
 
     METRIC = "request_ns.mean"
     DONE = "count"
@@ -133,6 +142,10 @@ class LockResult(WorkloadResult):
         *latencies("request_ns", "request", "mean", "p50", "p99", folds=(0, 2, 4)),
         *counts("attempts", "waited", folds=(1, 5)),
         Column("waiting", quantile("waiting_ns", "mean"), "time"),
+        Column(
+            "a second", lambda one: one.steady and one.steady.per_second, "amount", optional=True
+        ),
+        STEADY,
     )
     STATE = "holders"
 
@@ -165,7 +178,8 @@ class TransactionResult(WorkloadResult):
     transactions that found their lock taken. `latency_ns` is the time from the begin of a
     transaction to the release of its lock, and `histogram_ns` counts it in steps of 10 ns, by the
     lower bound of each step. `intact` means that all transactions have committed, and that the
-    versions of the rows add up to their number.
+    versions of the rows add up to their number. `steady` is the rate in a run that measures steady
+    states.
     """
 
     id: str
@@ -181,6 +195,7 @@ class TransactionResult(WorkloadResult):
     violations: int
     completed: bool
     intact: bool
+    steady: SteadyState | None = None
 
     METRIC = "committed_per_second"
     DONE = "committed"
@@ -188,6 +203,7 @@ class TransactionResult(WorkloadResult):
         *names("by", "buffer", "lock"),
         *counts("committed", folds=(2,)),
         Column("a second", attrgetter("committed_per_second"), "amount"),
+        STEADY,
         *counts("conflicts", folds=(3,)),
         *latencies("latency_ns", "latency", "mean", "p50", "p99", folds=(0, 1, 4)),
     )

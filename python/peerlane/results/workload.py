@@ -69,6 +69,32 @@ def quantile(field: str, name: str) -> Callable[[Any], object]:
 
 
 @dataclass(frozen=True, slots=True)
+class SteadyState(Document):
+    """The rate of a workload in the steady state, after its warm-up, of all its parts together.
+
+    `per_second` is in bytes, locks or transactions, `half_width_per_second` half of its 95 %
+    confidence interval.
+    """
+
+    per_second: float
+    half_width_per_second: float
+    from_ns: float
+    until_ns: float
+
+    @property
+    def uncertainty(self) -> float:
+        """Half of the confidence interval, as a part of the rate."""
+        return self.half_width_per_second / self.per_second
+
+
+PRECISION = 0.05
+"""Half of a confidence interval, as a part of the rate, above which a sentence says so."""
+
+STEADY = Column("±", attrgetter("uncertainty"), "share", optional=True)
+"""The column of half of the confidence interval of the rate before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadResult(Document, ABC):
     """The result of one workload."""
 
@@ -87,6 +113,19 @@ class WorkloadResult(Document, ABC):
         """The latencies of its requests, if there are any."""
         found: Latency | None = getattr(self, "latency_ns", None)
         return found
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Half of the confidence interval of the rate in the steady state, as a part of it."""
+        steady: SteadyState | None = getattr(self, "steady", None)
+        return steady.uncertainty if steady else None
+
+    def doubt(self, length: str) -> str | None:
+        """Why the rate in the steady state is not known well after `length`."""
+        share = self.uncertainty
+        if share is None:
+            return f"not steady within {length}: its rate is that of the whole time"
+        return f"±{100 * share:.0f} % after {length}" if share > PRECISION else None
 
     @property
     def measured(self) -> str:

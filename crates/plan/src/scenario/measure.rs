@@ -11,8 +11,8 @@ kernel::parameters! {
         from: Span = Span::ZERO, from "the beginning of the run";
         /// End of the window.
         until: Option<Span> = None, from "each scenario";
-        /// Whether every flow goes on, whatever its amount is, until the rate of each in the steady state is known: warm-up cut by MSER-5, ten batch means, and a 95 % confidence interval of 5 % of the rate to each side.
-        steady: bool = false, from "our choice: each flow moves its amount";
+        /// Whether every workload but collectives goes on, whatever its amount is, until the rate of each in the steady state is known: warm-up cut by MSER-5, ten batch means, and a 95 % confidence interval of 5 % of the rate to each side.
+        steady: bool = false, from "our choice: each workload does what is written";
         /// Time from when every link is up until a run with steady = true ends, whatever is known by then.
         limit: Span = Span::from_us(20_000), from "our choice: some hundred commands of a drive";
     }
@@ -23,7 +23,7 @@ kernel::parameters! {
 pub struct Measure {
     /// The part of the run in which steady rates are measured.
     pub window: Option<(Span, Span)>,
-    /// The limit of a run in which all flows go on until the steady rate of each is known.
+    /// The limit of a run in which all workloads go on until the steady rate of each is known.
     pub steady: Option<Span>,
     /// The line of the key that says so.
     pub line: usize,

@@ -19,7 +19,7 @@ const PAYLOAD: u64 = 128;
 /// The payload of each message across a torus, in bytes.
 const MESSAGE: u64 = 256;
 
-/// Keys of all links, hosts, switches and devices that are written, so that a shape is the same when a default changes.
+/// Keys of links, hosts, switches, devices and controllers that are written, so that a shape is the same when a default changes.
 const LINKS: &str = "[links]\nspread_spectrum = false\n";
 const HOST: &str = "memory_address_bits = 32\n";
 const CREDIT: &str = "update_fc_share = 0.25\n";
@@ -114,7 +114,7 @@ pub fn all_to_all_scenario(hosts: usize, ports: usize, size: u64) -> String {
     let controllers = hosts.div_ceil(ports);
     for controller in 0..controllers {
         put(format_args!(
-            "[controllers.c{controller}]\nports = {ports}\nvirtual_channels = 4\n"
+            "[controllers.c{controller}]\nports = {ports}\nvirtual_channels = 4\n{CREDIT}"
         ));
     }
     for to in 1..controllers {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::ops::Range;
 
 use host::queue_pair::MessageNote;
 use kernel::{Span, Time};
@@ -19,8 +20,8 @@ pub struct Meter {
     window: Option<(Time, Time)>,
     /// Time from the beginning of the run until the links are up, by which workloads begin later than planned.
     up: Span,
-    /// The number of parts that go on after their ends, which are the first ones.
-    endless: usize,
+    /// The parts that go on after their ends.
+    endless: Vec<Range<u32>>,
     open: usize,
     /// The number of ends of flows so far.
     ends: u64,
@@ -262,7 +263,7 @@ impl Meter {
             groups,
             window: None,
             up: Span::ZERO,
-            endless: 0,
+            endless: Vec::new(),
             progress: Time::ZERO,
             counts_later: false,
             uncounted: VecDeque::new(),
@@ -315,14 +316,14 @@ impl Meter {
         self.window = window.map(|(from, until)| (from + up, until + up));
     }
 
-    /// Lets the first `parts` go on after their ends, so that none counts as over.
-    pub fn go_on(&mut self, parts: usize) {
+    /// Lets `parts` go on after their ends, so that none counts as over.
+    pub fn go_on(&mut self, parts: Vec<Range<u32>>) {
         self.endless = parts;
     }
 
     /// Whether all parts are complete but for those that go on after their ends.
     pub fn are_others_complete(&self) -> bool {
-        self.open_parts <= self.endless
+        self.open_parts <= self.endless.iter().map(Range::len).sum()
     }
 
     /// The time from the beginning of the run until the links are up, by which workloads begin later than planned.
@@ -554,8 +555,8 @@ impl Meter {
         };
         change(meter);
         let is_over = meter.is_complete() || meter.forgotten && !meter.is_interrupted;
-        let goes_on = (flow.0 as usize) < self.endless;
-        if is_over && !goes_on && !std::mem::replace(&mut meter.closed, true) {
+        let goes_on = || self.endless.iter().any(|parts| parts.contains(&flow.0));
+        if is_over && !goes_on() && !std::mem::replace(&mut meter.closed, true) {
             meter.ended = now;
             self.open -= 1;
             self.ends += 1;

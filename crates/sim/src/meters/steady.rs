@@ -1,4 +1,4 @@
-//! The rate of a flow in the steady state of a run, by its bytes at the ends of slots of equal length.
+//! The rate of a workload in the steady state of a run, by its bytes, or its pieces of work, at the ends of slots of equal length.
 //!
 //! The warm-up is cut by the rule MSER-5: of means of five slots each, as many are left out as make the standard error of the mean of the rest
 //! least (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997). The rest is cut into
@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use kernel::Time;
+use serde::Serialize;
 
 /// Slots of a mean.
 const SLOTS: usize = 5;
@@ -23,10 +24,10 @@ const FEWEST_IN_BATCH: usize = 4;
 /// The largest half of a confidence interval, as a part of the rate, with which a rate counts as measured.
 const PRECISION: f64 = 0.05;
 
-/// The rate of a flow in the steady state.
+/// The rate of a workload in the steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRate {
-    /// Mean of the batches, in bytes per second.
+    /// Mean of the batches, in bytes per second, or in pieces of work.
     pub mean: f64,
     /// Half of the 95 % confidence interval of the mean.
     pub half_width: f64,
@@ -36,7 +37,20 @@ pub struct SteadyRate {
     pub until: Time,
 }
 
-/// The rates of flows, each with the parts that it is of; no rate where there are too few bytes.
+/// The rate of a workload that is no flow in the steady state, in a result.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SteadyState {
+    /// The rate: bytes, locks or transactions per second, of all parts of the workload together.
+    pub per_second: f64,
+    /// Half of its 95 % confidence interval.
+    pub half_width_per_second: f64,
+    /// The beginning of the time in which it was measured.
+    pub from_ns: f64,
+    /// The end of that time.
+    pub until_ns: f64,
+}
+
+/// The rates of workloads, each with the parts that it is of; no rate where there are too few bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SteadyRates(pub Vec<(Range<u32>, Option<SteadyRate>)>);
 
@@ -75,6 +89,16 @@ impl SteadyRate {
             from: ends[first].0,
             until: ends[means.len()].0,
         })
+    }
+
+    /// The rate in a result.
+    pub fn told(&self) -> SteadyState {
+        SteadyState {
+            per_second: self.mean,
+            half_width_per_second: self.half_width,
+            from_ns: self.from.as_ns(),
+            until_ns: self.until.as_ns(),
+        }
     }
 
     /// The bytes of all batches.

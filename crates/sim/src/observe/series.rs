@@ -101,16 +101,15 @@ pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>
     })
 }
 
-/// The flows, each with the numbers of its columns.
-pub fn columns_of_flows(
+/// The workloads, each with the numbers of its columns.
+pub fn numbered_columns(
     workloads: &[PlannedWorkload],
 ) -> impl Iterator<Item = (&PlannedWorkload, Range<usize>)> {
-    let numbered = workloads.iter().scan(0, |next, one| {
+    workloads.iter().scan(0, |next, one| {
         let first = *next;
         *next += one.workload.kind().directions().len().max(1);
         Some((one, first..*next))
-    });
-    numbered.filter(|(one, _)| one.workload.flow().is_some())
+    })
 }
 
 /// The number of values that a series holds at most, of 24 bytes each, unless they are of so few samples.

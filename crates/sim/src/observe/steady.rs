@@ -1,23 +1,22 @@
-//! The end of a run that goes on until the rate of each of its flows in the steady state is known.
+//! The end of a run that goes on until the rate of each of its workloads in the steady state is known.
 
 use std::ops::Range;
 
 use kernel::{Span, Time};
 
-use super::series::{Sample, Series, columns_of_flows};
+use super::series::{Sample, Series, numbered_columns};
 use crate::meters::steady::{BATCHES, SteadyRate, SteadyRates};
 use crate::workload::PlannedWorkload;
-use crate::workload::flow::FlowPlan;
 
-/// Requests of a flow in a batch, at least, before the run ends: batches of fewer are not independent.
+/// Requests of a workload in a batch, at least, before the run ends: batches of fewer are not independent.
 const REQUESTS: u64 = 4;
 
-/// Slots in which all flows are under way before rates are looked at for the first time, and the part by which their number grows from one
+/// Slots in which all workloads are under way before rates are looked at for the first time, and the part by which their number grows from one
 /// look to the next.
 const FIRST_LOOK: usize = 400;
 const GROWTH: f64 = 1.25;
 
-/// The samples of a run that goes on until its flows are measured.
+/// The samples of a run that goes on until its workloads are measured.
 #[derive(Clone, Debug)]
 pub struct Steady {
     /// The time at which the run ends in any case.
@@ -40,12 +39,12 @@ impl Steady {
         }
     }
 
-    /// Whether each flow has been measured, or time is up.
+    /// Whether each workload has been measured, or time is up.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Takes in that a sample was added to `usage`, and whether all workloads but flows are over.
+    /// Takes in that a sample was added to `usage`, and whether all workloads are over that do not go on.
     pub fn look(&mut self, usage: &Series, workloads: &[PlannedWorkload], are_others_over: bool) {
         let samples = usage.samples();
         let Some(last) = samples.last() else { return };
@@ -76,21 +75,20 @@ impl Steady {
             return;
         }
         self.look_at = (samples.len() as f64 * GROWTH) as usize;
-        let precise = |(one, columns): (&PlannedWorkload, _)| {
-            let request = one.workload.flow().map_or(1, FlowPlan::request);
+        let precise = |(request, _, columns): (u64, &PlannedWorkload, _)| {
             let fewest = (request * REQUESTS * BATCHES as u64) as f64;
             rate(samples, &columns).is_some_and(|rate| rate.is_precise() && rate.bytes() >= fewest)
         };
-        self.is_over = columns_of_flows(workloads).all(precise);
+        self.is_over = columns_that_go_on(workloads).all(precise);
     }
 }
 
-/// The rates of all flows, and of both directions of those that have two.
+/// The rates of all workloads that go on, and of both directions of flows that have two.
 pub fn rates(samples: &[Sample], workloads: &[PlannedWorkload]) -> SteadyRates {
     let begin = begin(samples, workloads).unwrap_or(samples.len());
     let samples = &samples[begin..];
     let mut all = Vec::new();
-    for (one, columns) in columns_of_flows(workloads) {
+    for (_, one, columns) in columns_that_go_on(workloads) {
         let parts = one.own.parts.clone();
         all.push((parts.clone(), rate(samples, &columns)));
         if columns.len() > 1 {
@@ -103,6 +101,14 @@ pub fn rates(samples: &[Sample], workloads: &[PlannedWorkload]) -> SteadyRates {
     SteadyRates(all)
 }
 
+/// The workloads that go on until they are measured, each with the amount of a request and the numbers of its columns.
+fn columns_that_go_on(
+    workloads: &[PlannedWorkload],
+) -> impl Iterator<Item = (u64, &PlannedWorkload, Range<usize>)> {
+    numbered_columns(workloads)
+        .filter_map(|(one, columns)| Some((one.workload.kind().request()?, one, columns)))
+}
+
 /// The rate of the bytes in some columns of the samples.
 fn rate(samples: &[Sample], columns: &Range<usize>) -> Option<SteadyRate> {
     let end = |sample: &Sample| (sample.at, sample.delivered_of(columns));
@@ -110,10 +116,10 @@ fn rate(samples: &[Sample], columns: &Range<usize>) -> Option<SteadyRate> {
     SteadyRate::of(&ends)
 }
 
-/// The first sample after bytes of each flow that has any have arrived, behind the first sample of all, whose slot may be shorter.
+/// The first sample after bytes of each workload that has any have arrived, behind the first sample of all, whose slot may be shorter.
 fn begin(samples: &[Sample], workloads: &[PlannedWorkload]) -> Option<usize> {
     let last = samples.last()?;
-    let all = columns_of_flows(workloads).map(|(_, columns)| columns);
+    let all = columns_that_go_on(workloads).map(|(.., columns)| columns);
     let any: Vec<_> = all.filter(|own| last.delivered_of(own) > 0).collect();
     let is_under_way = |sample: &Sample| any.iter().all(|own| sample.delivered_of(own) > 0);
     let mut later = samples.iter().skip(1);

@@ -25,6 +25,7 @@ use crate::observe::series::Sample;
 use crate::workload::{Seen, WorkloadResults, is_default};
 use usage::Usage;
 
+pub use crate::meters::steady::SteadyState;
 pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
 pub use crate::workload::collective::CollectiveResult;

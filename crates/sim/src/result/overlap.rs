@@ -4,7 +4,7 @@ use kernel::Time;
 use serde::Serialize;
 
 use crate::meters::meter::FlowMeter;
-use crate::observe::series::{Sample, columns_of_flows};
+use crate::observe::series::{Sample, numbered_columns};
 use crate::workload::{PlannedWorkload, Seen};
 
 /// Of the flows of a run, the one that ended first, and the one that had moved the least part of its bytes by then.
@@ -25,7 +25,10 @@ const MOST: f64 = 0.9;
 
 /// The flows that overlap least, if a flow had moved less than [`MOST`] of its bytes when another one ended.
 pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
-    let flows: Vec<_> = columns_of_flows(seen.workloads).collect();
+    let all = numbered_columns(seen.workloads);
+    let flows: Vec<_> = all
+        .filter(|(one, _)| one.workload.flow().is_some())
+        .collect();
     let ended = flows
         .iter()
         .filter_map(|(one, _)| Some((end(one, seen)?, one)));

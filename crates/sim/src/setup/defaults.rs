@@ -17,10 +17,13 @@ pub(super) struct Change {
     before: &'static str,
 }
 
+/// The sections whose tables have ports of PCI Express links.
+const PORTS: &[&str] = &["hosts", "io_ports", "switches", "devices", "controllers"];
+
 /// All changes of defaults since the first version, in the order of versions.
 pub(super) const CHANGES: &[Change] = &[
     since_02(&["links"], "spread_spectrum", "false"),
-    since_02(&["hosts", "switches", "devices"], "update_fc_share", "0.25"),
+    since_02(PORTS, "update_fc_share", "0.25"),
     since_02(&["hosts", "devices"], "receive_pipeline_symbols", "0"),
     since_02(&["hosts", "devices"], "transmit_pipeline_symbols", "0"),
     since_02(&["hosts"], "memory_address_bits", "32"),
@@ -126,6 +129,24 @@ mod tests {
         );
         let is_known = |one: &Change| VERSIONS.contains(&one.since);
         assert!(CHANGES.iter().all(is_known));
+    }
+
+    #[test]
+    fn a_default_of_all_ports_is_named_in_every_section_that_has_it() {
+        let text = "[controllers.c]\nports = 1\n[controllers.d]\nports = 1\n[[cables]]\nfrom = \"c\"\nto = \"d\"\n\
+            [hosts.h]\n[switches.s]\nupstream = \"h\"\n[devices.a]\nupstream = { to = \"s\", lanes = 8 }\n\
+            [io_ports.p]\ncontroller = \"c\"\n";
+        let written = setup::written(text, "old.toml", &Models::default()).expect("it is TOML");
+        let used = written.unwritten();
+        let of_ports = used
+            .iter()
+            .filter(|one| one.row.declaration.key == "update_fc_share");
+        let mut sections: Vec<&str> = of_ports.map(|one| one.section).collect();
+        sections.sort_unstable();
+        sections.dedup();
+        let mut named = PORTS.to_vec();
+        named.sort_unstable();
+        assert_eq!(sections, named);
     }
 
     #[test]

@@ -50,11 +50,6 @@ impl Plan {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let (fabric, written) = (&scenario.fabric, &scenario.workloads);
         plan::check(fabric)?;
-        if fabric.measure.steady.is_some() && written.flows.is_empty() {
-            let message =
-                "measure, steady: there is no flow to measure; write [[flows]], or leave it out";
-            return Err(fabric.error(fabric.measure.line, message.to_owned()));
-        }
         let places = Places::new(fabric)?;
         places.check(fabric)?;
         let mut enumerated = Enumerated::new(fabric, places)?;
@@ -72,6 +67,11 @@ impl Plan {
         let mut warnings = planned.warnings;
         warnings.extend_from_slice(&scenario.warnings);
         let workloads = planned.workloads;
+        let mut kinds = workloads.iter().map(|one| one.workload.kind());
+        if fabric.measure.steady.is_some() && kinds.all(|kind| kind.request().is_none()) {
+            let message = "measure, steady: no workload goes on until its rate is known; write [[flows]], or leave it out";
+            return Err(fabric.error(fabric.measure.line, message.to_owned()));
+        }
         let mut planned = enumerated.make(fabric, memories, warnings);
         let flows = workloads.iter().filter_map(|one| one.workload.flow());
         let found = shortages::shortages(&planned, flows);

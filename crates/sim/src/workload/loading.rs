@@ -13,13 +13,16 @@ use crate::plan::FabricPlan;
 
 use super::{Own, PlannedWorkload};
 
+/// More accesses than any run has time for.
+const ENDLESS: u64 = 1 << 40;
+
 /// Destination of the loading of workloads.
 pub(crate) struct Loading<'a> {
     pub(crate) plan: &'a FabricPlan,
     pub(crate) workloads: &'a [PlannedWorkload],
     /// Time when the links are up, which delays everything that was planned.
     pub(crate) up: Span,
-    /// The limit of a run in which flows go on whatever their amounts are.
+    /// The limit of a run in which workloads go on whatever their amounts are.
     pub(crate) steady: Option<Span>,
     pub(crate) models: &'a mut [Model],
     /// The threads that make the calls of flows, by the number of the flow.
@@ -29,6 +32,17 @@ pub(crate) struct Loading<'a> {
 }
 
 impl Loading<'_> {
+    /// The time for which a workload makes requests, of which `written` is in the scenario.
+    pub(crate) fn duration(&self, written: Span) -> Span {
+        // A run ends at its limit, from when the links are up.
+        self.steady.map_or(written, |limit| limit * 2)
+    }
+
+    /// The number of accesses or pieces of work of a workload, of which `written` is in the scenario.
+    pub(crate) fn count(&self, written: u64) -> u64 {
+        self.steady.map_or(written, |_| ENDLESS)
+    }
+
     /// Starts a thread for each device that its driver sets up vectors of.
     pub(crate) fn set_up_vectors(&mut self) {
         for (node, planned) in self.plan.nodes.iter().enumerate() {

@@ -29,7 +29,7 @@ use ::scenario::{Row, ScenarioError, Section};
 use crate::build::Requests;
 use crate::meters::latency::Latencies;
 use crate::meters::meter::{FlowMeter, Meter};
-use crate::meters::steady::SteadyRates;
+use crate::meters::steady::{SteadyRate, SteadyRates};
 use crate::model::Model;
 use crate::plan::memory::Memories;
 use crate::plan::{Enumerated, FabricPlan};
@@ -99,6 +99,12 @@ pub(crate) trait Kind {
     /// The amount of work of the part with this number, in the unit of its meter (bytes, or transactions for work under locks), if the plan
     /// has one; its mean where the amount is random.
     fn amount(&self, _part: usize) -> Option<u64> {
+        None
+    }
+
+    /// The amount of one request, message or piece of work in the unit of the meters, if the workload goes on until its rate in the steady
+    /// state is known.
+    fn request(&self) -> Option<u64> {
         None
     }
 
@@ -370,7 +376,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) models: &'a [Model],
     pub(crate) meter: &'a Meter,
     pub(crate) watchers: &'a Watchers,
-    /// The rates of flows in the steady state, if the run goes on until they are known.
+    /// The rates of workloads in the steady state, if the run goes on until they are known.
     pub(crate) steady: Option<&'a SteadyRates>,
     pub(crate) now: Time,
 }
@@ -379,6 +385,27 @@ impl<'a> Seen<'a> {
     /// The meters of the parts.
     pub(crate) fn meters(&self, own: &Own) -> impl Iterator<Item = &'a FlowMeter> + use<'a> {
         own.meters(self.meter)
+    }
+
+    /// The rate of a workload in the steady state, if the run goes on until that is known.
+    pub(crate) fn steady_rate(&self, own: &Own) -> Option<SteadyRate> {
+        self.steady.and_then(|rates| rates.of(&own.parts))
+    }
+
+    /// Whether every part of a flow is accounted for; if it goes on until its rate is known, whether it has begun.
+    pub(crate) fn is_complete(&self, meter: &FlowMeter) -> bool {
+        match self.steady {
+            Some(_) => meter.delivered > 0,
+            None => meter.is_accounted_for(),
+        }
+    }
+
+    /// Whether a flow has done everything as it should; if it goes on until its rate is known, everything so far.
+    pub(crate) fn is_whole(&self, meter: &FlowMeter) -> bool {
+        match self.steady {
+            Some(_) => meter.refused == 0 && meter.intact,
+            None => meter.is_whole(),
+        }
     }
 
     /// The latencies of all parts of a workload together.

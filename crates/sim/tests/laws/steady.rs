@@ -1,6 +1,6 @@
-//! A run in the steady state goes on until the rate of each flow is known, whatever the amounts of the flows are.
+//! A run in the steady state goes on until the rate of each workload is known, whatever the amounts of the workloads are.
 
-use sim::result::RunResult;
+use sim::result::{RunResult, SteadyState};
 
 use crate::bad_input::refusal;
 use crate::fixture::*;
@@ -119,32 +119,106 @@ fn the_steady_state_is_the_same_on_several_threads() {
     assert_eq!(rates(&simulation.result()), rates(&run(&text)));
 }
 
-#[test]
-fn other_workloads_than_flows_end_before_the_run_does() {
-    let accesses = r#"
-        [buffers.b]
-        host = "h"
-        size = "4 KiB"
-        [[accesses]]
-        by = "h"
-        buffer = "b"
-        count = 1000
-        interval = "900 ns"
-    "#;
-    let text = mixed(STEADY).replace(
-        "memory = \"256 MiB\"",
-        "memory = \"256 MiB\"\ncoherent = true",
-    );
-    let result = run(&format!("{text}{accesses}"));
-    assert!(result.accesses[0].completed && result.simulated_ns > 900_000.0);
+/// Asserts that a workload that is no flow has a steady rate, known to 5 %, and returns it.
+fn steady_rate(state: Option<&SteadyState>) -> f64 {
+    let state = state.expect("its rate is known");
     assert!(
-        rates(&result)
-            .iter()
-            .all(|(_, rate, half)| half <= &(0.05 * rate))
+        state.half_width_per_second <= 0.05 * state.per_second,
+        "{state:?}"
     );
-    let none = format!("{STEADY}[hosts.h]\n");
+    assert!(state.from_ns < state.until_ns);
+    state.per_second
+}
+
+#[test]
+fn accesses_and_work_under_locks_go_on_until_their_rates_are_known() {
+    let text = |count: u32| {
+        format!(
+            r#"
+            {STEADY}
+            [hosts.h]
+            coherent = true
+            latency = "100 ns"
+            [buffers.rows]
+            host = "h"
+            size = "64 KiB"
+            [buffers.table]
+            host = "h"
+            size = "4 KiB"
+            [buffers.free]
+            host = "h"
+            size = "4 KiB"
+            [[accesses]]
+            by = "h"
+            buffer = "free"
+            cores = 2
+            count = {count}
+            interval = "300 ns"
+            [[locks]]
+            by = "h"
+            buffer = "table"
+            cores = 2
+            count = {count}
+            hold = "200 ns"
+            [[transactions]]
+            by = "h"
+            buffer = "rows"
+            locks = "table"
+            cores = 2
+            count = {count}
+            "#
+        )
+    };
+    let (few, many) = (run(&text(1)), run(&text(1000)));
+    for result in [&few, &many] {
+        let (accesses, locks) = (&result.accesses[0], &result.locks[0]);
+        let transactions = &result.transactions[0];
+        let bytes = steady_rate(accesses.steady.as_ref());
+        assert_eq!(accesses.bytes_per_second, Some(bytes));
+        // A core waits for 300 ns after each access, which ends before the next one begins.
+        let one = 2.0 * accesses.size as f64 / 300e-9;
+        assert!(bytes < one && bytes > 0.3 * one, "{bytes}");
+        assert!(steady_rate(locks.steady.as_ref()) < 2.0 / 200e-9);
+        let committed = steady_rate(transactions.steady.as_ref());
+        assert_eq!(transactions.committed_per_second, Some(committed));
+        assert!(accesses.completed && accesses.intact && locks.completed);
+        assert!(transactions.completed && transactions.intact);
+        assert!(!result.partial);
+    }
+    // What is written as their amount makes no difference.
+    assert_eq!(few.simulated_ns, many.simulated_ns);
+}
+
+#[test]
+fn traffic_goes_on_until_its_rate_is_known() {
+    let network = "[networks.n]\nshape = \"ring\"\nsize = \"4\"\n";
+    let controller = "[controllers.n]\nports = 2\n[hosts.\"h{i}\"]\neach = \"i = 0..1\"\n\
+        [devices.\"n{i}\"]\neach = \"i = 0..1\"\nmodel = \"nic\"\nupstream = \"h{i}\"\n";
+    for fabric in [network, controller] {
+        let text = format!(
+            "{STEADY}{fabric}[[traffic]]\nnetwork = \"n\"\nload = \"400 MB/s\"\nduration = \"1 us\"\n"
+        );
+        let result = run(&text);
+        let traffic = &result.traffic[0];
+        let rate = steady_rate(traffic.steady.as_ref()) / traffic.nodes as f64;
+        assert_eq!(traffic.accepted_bytes_per_second, Some(rate));
+        assert!((rate / 400e6 - 1.0).abs() < 0.1, "{rate}");
+        assert!(traffic.completed && traffic.intact && !result.partial);
+    }
+}
+
+#[test]
+fn a_collective_ends_before_the_run_does() {
+    let collective = "[networks.n]\nshape = \"ring\"\nsize = \"4\"\n\
+        [[collectives]]\nnetwork = \"n\"\nalgorithm = \"ring\"\nsize = \"64 KiB\"\nstart = \"900 us\"\n";
+    let flow = "[hosts.h]\n[devices.d]\nupstream = \"h\"\n\
+        [[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"4 KiB\"\n";
+    let result = run(&format!("{STEADY}{collective}{flow}"));
+    assert!(result.collectives[0].completed);
+    assert!(result.simulated_ns > 900_000.0);
+    assert!(!result.partial && result.flows[0].half_width_bytes_per_second.is_some());
     assert_eq!(
-        refusal(&none),
-        "bad.toml:2: measure, steady: there is no flow to measure; write [[flows]], or leave it out"
+        refusal(&format!("{STEADY}{collective}")),
+        "bad.toml:2: measure, steady: no workload goes on until its rate is known; write [[flows]], or leave it out"
     );
 }

@@ -11,7 +11,6 @@ from rich.text import Text
 from peerlane.cli.tables.cells import STYLE, cell
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import duration, gigabytes, shortened, size
-from peerlane.results.flows import uncertainty
 from peerlane.results.workload import LISTS, Column
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _flows(result: RunResult) -> Iterator[RenderableType]:
 def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
-    known = any(uncertainty(flow) is not None for flow in result.flows)
+    known = any(flow.uncertainty is not None for flow in result.flows)
     flows = Sheet("flow", "from", "to")
     flows.add_column("direction")
     flows.numbers("bytes", "GB/s", *["± %"] * known, "MiB/s", *["steady GB/s"] * steady)
@@ -130,7 +129,7 @@ def _flow(flow: FlowResult, *, steady: bool, known: bool) -> list[str]:
 
 def _rates(flow: FlowResult | DirectionResult, *, steady: bool, known: bool) -> list[str]:
     rate = flow.bytes_per_second
-    share = uncertainty(flow)
+    share = flow.uncertainty
     latency = flow.latency_ns
     quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
     return [

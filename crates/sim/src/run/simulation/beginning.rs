@@ -38,13 +38,10 @@ impl Simulation {
         let up = self.now().round_up(SYMBOLS).since(Time::ZERO);
         self.probes.meter.begin(up, self.plan.measure);
         if self.plan.steady.is_some() {
-            let flows = self
-                .plan
-                .workloads
-                .iter()
-                .filter(|one| one.workload.flow().is_some());
-            let parts = flows.map(|one| one.own.parts.len()).sum();
-            self.probes.meter.go_on(parts);
+            let all = self.plan.workloads.iter();
+            let endless = all.filter(|one| one.workload.kind().request().is_some());
+            let parts = endless.map(|one| one.own.parts.clone());
+            self.probes.meter.go_on(parts.collect());
         }
         self.probes.interval = self.measured_interval(Time::ZERO + up);
         self.probes

@@ -31,7 +31,10 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     let plan = to.plan;
     let buffer = &plan.buffers[access.buffer];
     for (core, id) in access.cores.clone().zip(own.flows()) {
-        let what = accesses(plan, access, (core, id), to.up);
+        let what = Accesses {
+            count: to.count(access.parameters.count),
+            ..accesses(plan, access, (core, id), to.up)
+        };
         let by = &mut to.models[access.by];
         if let Some(accelerator) = by.device_mut::<Accelerator>() {
             if access.parameters.warm_translations {

@@ -61,6 +61,10 @@ impl Kind for AccessPlan {
         Some(self.parameters.count.saturating_mul(self.parameters.size.0))
     }
 
+    fn request(&self) -> Option<u64> {
+        Some(self.parameters.size.0)
+    }
+
     fn patience(&self) -> Patience {
         let pause = self.parameters.interval + self.parameters.turnaround;
         Patience::new(self.start(), pause + PATIENCE)

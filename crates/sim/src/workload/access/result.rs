@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::meters::latency::Latency;
 use crate::meters::meter::FlowMeter;
+use crate::meters::steady::SteadyState;
 
 use super::{AccessPlan, Own, Seen};
 
@@ -30,8 +31,11 @@ pub struct AccessResult {
     /// Histogram of the latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
     /// Bytes per second: the size of an access over its mean latency and turnaround, of all cores together; where a program starts
-    /// the accesses, all their bytes over the time from its first call to its last return.
+    /// the accesses, all their bytes over the time from its first call to its last return. In the steady state, the rate of the latter.
     pub bytes_per_second: Option<f64>,
+    /// The rate in the steady state, if the run goes on until that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyState>,
     /// Cache statistics of the accelerator, over all its accesses.
     pub cache: Option<CacheResult>,
     /// Translations that the accelerator asked its host for, over all its accesses.
@@ -68,6 +72,7 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
     let size = access.parameters.size.0;
     let latencies = seen.latencies(own);
     let told = latencies.told();
+    let steady = seen.steady_rate(own);
     let bytes = |pick: fn(&FlowMeter) -> u64| meters().map(pick).sum::<u64>();
     let failed = bytes(|meter| meter.refused) / size;
     let (cache, translations) = match seen.models[access.by].device::<Accelerator>() {
@@ -96,6 +101,9 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
         failed,
         histogram_ns: latencies.steps(STEP_NS),
         bytes_per_second: told.as_ref().and_then(|latency| {
+            if let Some(rate) = steady {
+                return Some(rate.mean);
+            }
             if access.completion.is_some() {
                 let meter = seen.meter.flow(own.first());
                 let span = meter.returned?.since(meter.called?);
@@ -104,11 +112,12 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
             let bytes = size * own.parts.len() as u64;
             Some(bytes as f64 / (latency.mean + access.parameters.turnaround.as_ns()) * 1e9)
         }),
+        steady: steady.map(|rate| rate.told()),
         latency_ns: told,
         cache,
         translations,
-        completed: meters().all(FlowMeter::is_accounted_for),
-        intact: meters().all(FlowMeter::is_whole),
+        completed: meters().all(|meter| seen.is_complete(meter)),
+        intact: meters().all(|meter| seen.is_whole(meter)),
     }
 }
 

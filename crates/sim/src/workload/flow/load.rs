@@ -2,7 +2,7 @@
 
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
-use kernel::Stream;
+use kernel::{Span, Stream};
 use transaction::{Addresses, Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
@@ -42,8 +42,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             },
             follows: (flow.parameters.read_after_write && *way == Way::Read).then_some(own.first()),
             extent: match flow.amount {
-                // A run ends at its limit, from when the links are up.
-                _ if let Some(limit) = to.steady => Extent::Lasting(limit * 2),
+                _ if to.steady.is_some() => Extent::Lasting(to.duration(Span::ZERO)),
                 Amount::Bytes(bytes) => Extent::Bytes(bytes),
                 Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
                 Amount::Lasting(span) => Extent::Lasting(span),

@@ -135,15 +135,6 @@ impl FlowPlan {
         matches!(self.mover, Mover::Engine(_) | Mover::Drive(_))
     }
 
-    /// Bytes of a request, a message, or a command of a drive.
-    pub(crate) fn request(&self) -> u64 {
-        match &self.mover {
-            Mover::Drive(blocks) => blocks.command,
-            _ if self.direction.writes() => self.write_size,
-            _ => self.read_size,
-        }
-    }
-
     /// The plan of the driver of an engine that moves the flow, if one does.
     pub fn transfer(&self) -> Option<&TransferPlan> {
         match &self.mover {
@@ -284,6 +275,14 @@ impl Kind for FlowPlan {
             _ => false,
         };
         draws_sizes || matches!(self.places, Places::Random(_))
+    }
+
+    fn request(&self) -> Option<u64> {
+        Some(match &self.mover {
+            Mover::Drive(blocks) => blocks.command,
+            _ if self.direction.writes() => self.write_size,
+            _ => self.read_size,
+        })
     }
 
     fn patience(&self) -> Patience {

@@ -291,10 +291,10 @@ fn of_steady_state(
         under_way_ns,
         bytes_per_second,
         half_width_bytes_per_second: rate.map(|rate| rate.half_width),
-        completed: meters().all(|meter| meter.delivered > 0),
+        completed: meters().all(|meter| seen.is_complete(meter)),
         intact: parts.iter().all(|(part, meter)| {
             let is_compared = !(flow.is_disturbed && flow.is_read(*part));
-            meter.refused == 0 && (meter.intact || !is_compared)
+            seen.is_whole(meter) || !is_compared && meter.refused == 0
         }),
         ..result
     }

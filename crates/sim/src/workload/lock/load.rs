@@ -17,7 +17,12 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
     for (number, flow) in own.flows().enumerate() {
         let work = work(plan, locked, number, flow);
         let start = work.start + to.up;
-        let work = LockedWork { start, ..work };
+        let count = to.count(work.count);
+        let work = LockedWork {
+            start,
+            count,
+            ..work
+        };
         if let Some(accelerator) = to.models[locked.by].device_mut::<Accelerator>() {
             if locked.parameters.warm_translations {
                 let buffers = locked.buffers().map(|buffer| &plan.buffers[buffer]);

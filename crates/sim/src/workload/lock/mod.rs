@@ -134,6 +134,10 @@ impl Kind for LockPlan {
         Some(self.parameters.count)
     }
 
+    fn request(&self) -> Option<u64> {
+        Some(1)
+    }
+
     fn patience(&self) -> Patience {
         Patience::new(self.start(), self.longest_pause() + PATIENCE)
     }

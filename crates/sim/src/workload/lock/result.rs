@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::meters::coherence::overlay;
 use crate::meters::latency::Latency;
-use crate::meters::meter::FlowMeter;
+use crate::meters::steady::SteadyState;
 use crate::workload::Workload;
 
 use super::{LockMeter, LockPlan, Own, Seen, UpdatePlan};
@@ -21,6 +21,9 @@ pub struct LockResult {
     pub buffer: String,
     /// Requests that have ended, with the release of the lock.
     pub count: u64,
+    /// The rate in the steady state, if the run goes on until that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyState>,
     /// Latency of the compare-and-swap that placed the owner in the queue, with the software time before the first one.
     pub request_ns: Option<Latency>,
     /// Histogram of the request latency: lower bound and count of each step of 10 ns that is not empty.
@@ -54,8 +57,11 @@ pub struct TransactionResult {
     pub lock: &'static str,
     /// Committed transactions.
     pub committed: u64,
-    /// Committed transactions per second, from the beginning of the first to the end of the last.
+    /// Committed transactions per second, from the beginning of the first to the end of the last, or in the steady state.
     pub committed_per_second: Option<f64>,
+    /// The rate in the steady state, if the run goes on until that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyState>,
     /// Transactions that found the lock taken and waited for it.
     pub conflicts: u64,
     /// Latency from the beginning of each transaction to the release of its lock.
@@ -79,6 +85,7 @@ pub(super) fn locks(locked: &LockPlan, own: &Own, seen: &Seen<'_>) -> LockResult
         by: seen.plan.nodes[locked.by].name.clone(),
         buffer: seen.plan.buffers[locked.table].name.clone(),
         count: ended.count,
+        steady: seen.steady_rate(own).map(|rate| rate.told()),
         request_ns: work.requests.told(),
         histogram_ns: work.requests.steps(STEP_NS),
         acquired_ns: work.acquisitions.told(),
@@ -100,6 +107,7 @@ pub(super) fn transactions(
     let meter: &LockMeter = seen.watchers.get();
     let (work, ended) = (meter.work(own.number), Ended::of(own, seen));
     let latencies = seen.latencies(own);
+    let steady = seen.steady_rate(own);
     let span = work.span.map(|(begin, end)| end.since(begin).as_ns() / 1e9);
     TransactionResult {
         id: locked.id.clone(),
@@ -108,7 +116,11 @@ pub(super) fn transactions(
         locks: seen.plan.buffers[locked.table].name.clone(),
         lock: update.parameters.lock.name(),
         committed: ended.count,
-        committed_per_second: span.map(|seconds| ended.count as f64 / seconds),
+        committed_per_second: match steady {
+            Some(rate) => Some(rate.mean),
+            None => span.map(|seconds| ended.count as f64 / seconds),
+        },
+        steady: steady.map(|rate| rate.told()),
         conflicts: work.conflicts,
         latency_ns: latencies.told(),
         histogram_ns: latencies.steps(STEP_NS),
@@ -121,15 +133,20 @@ pub(super) fn transactions(
 /// Amount of work under locks that has ended.
 struct Ended {
     count: u64,
-    /// Whether all work has ended.
+    /// Whether all work has ended, or goes on as it should.
     whole: bool,
+    /// The number of owners whose work goes on, each with one transaction at most that is not committed.
+    open: u64,
 }
 
 impl Ended {
     fn of(own: &Own, seen: &Seen<'_>) -> Self {
         Ended {
             count: seen.meters(own).map(|meter| meter.delivered).sum(),
-            whole: seen.meters(own).all(FlowMeter::is_whole),
+            whole: seen
+                .meters(own)
+                .all(|meter| seen.is_complete(meter) && seen.is_whole(meter)),
+            open: seen.meters(own).filter(|meter| !meter.is_closed()).count() as u64,
         }
     }
 }
@@ -143,8 +160,12 @@ fn is_intact(update: &UpdatePlan, seen: &Seen<'_>) -> bool {
         _ => false,
     });
     let ended = sharing.map(|one| Ended::of(&one.own, seen));
-    let committed: Option<u64> = ended.map(|one| one.whole.then_some(one.count)).sum();
-    committed == Some(versions(update, seen))
+    let committed = ended.map(|one| one.whole.then_some((one.count, one.open)));
+    let committed = committed.reduce(|all, one| Some((all?.0 + one?.0, all?.1 + one?.1)));
+    let versions = versions(update, seen);
+    committed
+        .flatten()
+        .is_some_and(|(count, open)| (count..=count + open).contains(&versions))
 }
 
 /// Sum of the version numbers of all rows.

@@ -17,7 +17,7 @@ pub(super) fn load(traffic: &TrafficPlan, sources: &[SourcePlan], own: &Own, to:
             region: traffic.message(),
             addresses: Addresses::Sequential,
             follows: None,
-            extent: Extent::Lasting(traffic.duration),
+            extent: Extent::Lasting(to.duration(traffic.duration)),
             request_size: Some(traffic.message()),
             start: traffic.start() + to.up,
             interval: Span::ZERO,

@@ -125,6 +125,10 @@ impl Kind for TrafficPlan {
         Some((self.load as f64 * self.duration.as_ns() * 1e-9) as u64)
     }
 
+    fn request(&self) -> Option<u64> {
+        Some(self.message())
+    }
+
     fn patience(&self) -> Patience {
         Patience::new(self.until(), NETWORK_PATIENCE)
     }

@@ -83,7 +83,7 @@ pub(super) fn load(
                 arrivals: traffic.arrivals,
                 stream: Stream::named(to.plan.seed, &name),
             },
-            during: (start, start + traffic.duration),
+            during: (start, start + to.duration(traffic.duration)),
         };
         to.spawn(nic.root, start, |system, costs| {
             offer(system, costs, offered)

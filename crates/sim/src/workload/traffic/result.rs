@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::TrafficPlan;
 use crate::meters::latency::Latency;
-use crate::meters::meter::FlowMeter;
+use crate::meters::steady::SteadyState;
 use crate::workload::{Own, Seen};
 
 /// The result of an open-loop workload.
@@ -20,8 +20,11 @@ pub struct TrafficResult {
     pub nodes: usize,
     /// Payload bytes that each node offered per second.
     pub offered_bytes_per_second: f64,
-    /// Mean payload bytes per node that arrived per second: within `[measure]`, or else while they were offered or arrived.
+    /// Mean payload bytes per node that arrived per second: within `[measure]`, in the steady state, or else while they were offered or arrived.
     pub accepted_bytes_per_second: Option<f64>,
+    /// The rate of all nodes together in the steady state, if the run goes on until that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyState>,
     /// Payload bytes per second of the node with the least, and of the one with the most.
     pub node_bytes_per_second: Option<(f64, f64)>,
     /// Jain's fairness index over the nodes: 1 where all have the same.
@@ -62,6 +65,7 @@ pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficRe
         (sum + rate, squares + rate * rate)
     });
     let any = sum > 0.0;
+    let steady = seen.steady_rate(own);
     let count = rates.len() as f64;
     TrafficResult {
         id: traffic.id.clone(),
@@ -69,7 +73,8 @@ pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficRe
         pattern: traffic.parameters.pattern.name(),
         nodes: rates.len(),
         offered_bytes_per_second: traffic.load as f64,
-        accepted_bytes_per_second: any.then_some(sum / count),
+        accepted_bytes_per_second: any.then_some(steady.map_or(sum, |rate| rate.mean) / count),
+        steady: steady.map(|rate| rate.told()),
         node_bytes_per_second: any.then(|| {
             rates
                 .iter()
@@ -80,7 +85,7 @@ pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficRe
         fairness: any.then(|| sum * sum / (count * squares)),
         latency_ns: seen.latencies(own).told(),
         bytes: meters().map(|meter| meter.delivered).sum(),
-        completed: meters().all(FlowMeter::is_accounted_for),
-        intact: meters().all(FlowMeter::is_whole),
+        completed: meters().all(|meter| seen.is_complete(meter)),
+        intact: meters().all(|meter| seen.is_whole(meter)),
     }
 }
