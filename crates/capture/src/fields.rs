@@ -317,7 +317,6 @@ fn fibre(frame: &FibreFrame, packet: &Packet, replay: bool, to: &mut impl Fields
     to.value(Field::Bytes, Number(route.frame_len.into()));
 }
 
-/// Gives the fields of a control block, and the number in it.
 fn control_block(block: Block, to: &mut impl Fields) {
     let (kind, channel, (name, number)) = match block {
         Block::Freed { channel, cycles } => ("freed", Some(channel), ("cycles", Some(cycles))),
@@ -396,7 +395,6 @@ fn attributes(attributes: Attributes) -> Vec<&'static str> {
     ])
 }
 
-/// The names of the flags that are set.
 fn names<const N: usize>(flags: [(&'static str, bool); N]) -> Vec<&'static str> {
     let set = flags.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(name, _)| name).collect()

@@ -91,7 +91,6 @@ pub struct Look<'a> {
     pub names: &'a Names,
 }
 
-/// One capture.
 #[derive(Debug)]
 struct Capture {
     filter: Filter,

@@ -417,7 +417,6 @@ impl<D: Data> Agent<D> {
         }
     }
 
-    /// A message to the home agent.
     fn message(&self, transaction: TransactionId) -> Message<D> {
         Message {
             source: self.id,

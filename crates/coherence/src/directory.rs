@@ -86,7 +86,6 @@ impl Directory {
         (self.pages[page].get_or_insert_with(empty), place)
     }
 
-    /// All lines with holders.
     pub(crate) fn held(&self) -> impl Iterator<Item = (Line, Holders)> {
         let first = self.first.number();
         let pages = self.pages.iter().enumerate();
@@ -111,7 +110,6 @@ impl Holders {
         bits & !bit(agent)
     }
 
-    /// Whether `agent` is a holder.
     pub(crate) fn include(self, agent: AgentId) -> bool {
         match self {
             Holders::Nobody => false,
@@ -120,7 +118,6 @@ impl Holders {
         }
     }
 
-    /// The holders without `agent`.
     pub(crate) fn without(self, agent: AgentId) -> Self {
         match self {
             Holders::One(one) if one != agent => self,
@@ -137,7 +134,6 @@ pub(crate) fn bit(agent: AgentId) -> u64 {
     1 << agent.number()
 }
 
-/// The agents whose bits are set in `bits`.
 pub(crate) fn agents(mut bits: u64) -> impl Iterator<Item = AgentId> {
     std::iter::from_fn(move || {
         let lowest = AgentId::new(bits.trailing_zeros() as u8)?;

@@ -57,12 +57,10 @@ impl<T> Numbered<T> {
         self.places.get_mut(number)?.as_mut()
     }
 
-    /// Number of items.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// All items.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().flatten()
     }

@@ -92,7 +92,6 @@ struct Group<T> {
 /// The most sets of a group. Our choice: with 16 ways, a group has some pages.
 const SETS_OF_GROUP: usize = 16;
 
-/// A place in a table.
 #[derive(Clone, Copy)]
 struct Place {
     group: usize,

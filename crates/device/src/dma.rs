@@ -124,7 +124,6 @@ impl Dma {
         iter::once(&mut self.requester).chain(&mut self.others)
     }
 
-    /// The requester of a function.
     fn of(&mut self, number: usize) -> &mut Requester {
         match number.checked_sub(1) {
             None => &mut self.requester,

@@ -221,7 +221,6 @@ impl Endpoint {
         self.bus_master
     }
 
-    /// Applies the registers.
     fn apply_registers(&mut self) {
         let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
@@ -281,7 +280,6 @@ impl Endpoint {
         self.link.prefetch_packets(packets);
     }
 
-    /// Starts the link.
     pub(crate) fn start<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         self.link.start(&mut At::new(fx, PORT));
     }
@@ -307,7 +305,6 @@ impl Endpoint {
         true
     }
 
-    /// Handles a timer.
     pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
         match timer {
             EndpointTimer::Link(timer) => {
@@ -392,7 +389,6 @@ impl Endpoint {
         self.answers.push_back((due, packet));
     }
 
-    /// Address of a BAR.
     pub(crate) fn base_of(&self, bar: usize) -> u64 {
         self.bars[bar]
     }

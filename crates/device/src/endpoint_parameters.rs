@@ -220,7 +220,6 @@ impl EndpointParameters {
         Datapath::new(self.clock.period(), width, idle, 0).time_of(bytes)
     }
 
-    /// The buffer for completions.
     pub(crate) fn completion_buffer(&self) -> CompletionBuffer {
         CompletionBuffer {
             bytes: self.completion_buffer.map(|Bytes(bytes)| bytes),
@@ -228,7 +227,6 @@ impl EndpointParameters {
         }
     }
 
-    /// The traffic class of the messages of interrupts.
     pub(crate) fn interrupt_class(&self) -> TrafficClass {
         class(self.interrupt_traffic_class)
     }
@@ -398,7 +396,6 @@ impl EndpointParameters {
     }
 }
 
-/// The traffic class with the number of a parameter.
 pub(crate) fn class(number: u32) -> TrafficClass {
     TrafficClass::new(number as u8).unwrap_or_default()
 }

@@ -10,7 +10,6 @@ pub(crate) fn number_of(place: FunctionPlace) -> usize {
     }
 }
 
-/// The place of function `number`.
 pub(crate) fn place_of(number: usize) -> FunctionPlace {
     number
         .checked_sub(1)

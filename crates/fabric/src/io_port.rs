@@ -122,7 +122,6 @@ impl From<(Port, LinkTimer)> for IoPortTimer {
     }
 }
 
-/// The function of the root port.
 const ROOT_PORT: FunctionPlace = FunctionPlace::Port(0);
 
 /// The ports to the endpoint and to the crossbar.
@@ -325,7 +324,6 @@ impl IoPort {
         });
     }
 
-    /// Records the errors that the port reports.
     fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             let source = self.functions.id_of(report.place);
@@ -368,7 +366,6 @@ impl IoPort {
             .complete(part.what, part, bytes, when, fx.store());
     }
 
-    /// Refuses a packet of the endpoint.
     fn refuse(
         &mut self,
         packet: PacketId,

@@ -115,7 +115,6 @@ impl Routes {
 /// A function that returns the intervals below a bridge.
 type Below = fn(&ConfigSpace) -> Vec<Interval<u64>>;
 
-/// The intervals below the ports of `functions`; the first port has the number `first`.
 fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>, Port)> {
     let ports = functions.ports().zip((first..).map(Port));
     ports
@@ -136,7 +135,6 @@ fn windows(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     }
 }
 
-/// The bus numbers below a bridge.
 fn buses(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     let (secondary, subordinate) = bridge.buses();
     vec![(secondary.into(), subordinate.into())]

@@ -55,7 +55,6 @@ impl Loads {
         }
     }
 
-    /// Selects the completion timeout of new loads.
     pub(crate) fn time_out_after(&mut self, timeout: CompletionTimeout) {
         self.open.time_out_after(timeout);
     }

@@ -116,7 +116,6 @@ const BACKGROUND: u64 = 1;
 const _: () = assert!(COMPONENT_BITS + 1 + LABEL_BITS + COUNT_BITS + 1 == u64::BITS);
 
 impl Rank {
-    /// The rank of the first frame at a port.
     fn frame(component: ComponentId, port: u32) -> Self {
         Self::of(component, false, port)
     }

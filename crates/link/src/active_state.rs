@@ -33,7 +33,6 @@ pub(crate) struct ActiveState {
     entries: u64,
 }
 
-/// The handshake of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     /// None is under way.

@@ -286,7 +286,6 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 }
 
-/// A receiver's buffers for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassBuffers {
     headers: ReceiveBuffer<8>,

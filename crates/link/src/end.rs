@@ -94,7 +94,6 @@ pub struct LinkEnd {
     /// The time at which the last TS2 of this end has left it.
     sent_ts2_until: Time,
     ltssm: Ltssm,
-    /// Whether the link has been up.
     has_been_up: bool,
     /// The time that the replay timer had left when the link left L0.
     replay_left: Option<Span>,
@@ -221,7 +220,6 @@ impl LinkEnd {
         now >= self.ltssm.down_from()
     }
 
-    /// Whether the link is not in L0 at `now`.
     fn is_outside_l0(&self, now: Time) -> bool {
         now >= self.outside_l0_from
     }

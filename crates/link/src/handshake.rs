@@ -79,7 +79,6 @@ impl Handshake {
         self.phase == Phase::Done
     }
 
-    /// Whether a DLLP of the handshake is to be sent.
     pub(crate) fn has_dllp(&self) -> bool {
         self.left > 0
     }

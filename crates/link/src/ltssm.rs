@@ -303,7 +303,6 @@ impl Ltssm {
         }
     }
 
-    /// Obeys a command.
     pub(crate) fn command(&mut self, command: LinkCommand) -> Step {
         match command {
             LinkCommand::TakeDown => self.leave(LinkState::Down, OrderedSetKind::ElectricalIdle),

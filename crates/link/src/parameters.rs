@@ -106,13 +106,11 @@ impl PortParameters {
             .get_or_insert(TRANSMIT_SYMBOLS);
     }
 
-    /// The Acks of the port.
     pub(crate) fn ack_rule(&self) -> AckRule {
         self.ack_policy
             .ack_rule(self.ack_limit_fraction, self.ack_packets)
     }
 
-    /// The UpdateFCs of the port.
     pub(crate) fn update_rule(&self) -> UpdateRule {
         self.update_fc_policy
             .update_rule(self.update_fc_share, self.update_fc_packets)

@@ -15,7 +15,6 @@ kernel::choices! {
     }
 }
 
-/// The Acks of a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AckRule {
     /// The latest time of an Ack, as a fraction of the latency limit.

@@ -155,7 +155,6 @@ impl Receiver {
         self.pending_updates = 0;
     }
 
-    /// Whether no packet is in the buffers.
     pub(crate) fn are_buffers_empty(&self) -> bool {
         let mut buffers = self.channels.iter().flatten();
         buffers.all(ClassBuffers::is_empty)
@@ -297,7 +296,6 @@ impl Receiver {
         self.channels[channel][class].announce(channel as u8, class, at)
     }
 
-    /// Whether `sequence` is the expected sequence number.
     pub(crate) fn expects(&self, sequence: u16) -> bool {
         sequence == self.expected
     }

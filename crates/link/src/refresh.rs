@@ -81,7 +81,6 @@ pub(crate) struct RefreshSchedule {
 /// The refreshes of a limit until some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refreshed {
-    /// The number of refreshes.
     pub(crate) count: u64,
     /// The time at which the last one became due.
     pub(crate) due: Time,

@@ -242,17 +242,14 @@ impl Transmitter {
         }
     }
 
-    /// Whether any packet waits.
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiting != [0; 2]
     }
 
-    /// The number of packets of one side that wait.
     pub(crate) fn waiting_on(&self, side: Side) -> usize {
         self.waiting[side as usize] as usize
     }
 
-    /// The number of waiting packets of one class of one source in a channel.
     pub(crate) fn waiting_of(&self, channel: usize, source: u16, class: Class) -> usize {
         let channel = self.channels.get(channel).unwrap_or(&self.channels[0]);
         channel.queue.waiting_of(source, class)

@@ -383,7 +383,6 @@ impl Queue {
         otherwise
     }
 
-    /// Takes any waiting packet.
     pub(crate) fn take_any(&mut self) -> Option<(u16, Waiting)> {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;
@@ -455,7 +454,6 @@ impl Queue {
             .collect()
     }
 
-    /// The number of waiting packets of one class of one source.
     pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
         self.sources[usize::from(source)].classes[class].len()
     }

@@ -288,7 +288,6 @@ impl Nvme {
         self.state = State::Stopping;
     }
 
-    /// Does all that can be done now.
     fn go_on(&mut self, shell: &mut Shell<'_>) {
         if self.state == State::Stopping && self.transfers == 0 {
             self.state = State::Disabled;
@@ -314,7 +313,6 @@ impl Nvme {
         self.state == State::Ready && self.registers.status & FATAL == 0
     }
 
-    /// Takes a write to a doorbell.
     fn ring(&mut self, doorbell: usize, value: u32, shell: &mut Shell<'_>) {
         if !self.is_working() {
             return;

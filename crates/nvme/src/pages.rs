@@ -80,7 +80,6 @@ impl Pages {
         &self.ranges
     }
 
-    /// Adds the page at `address`.
     fn add(&mut self, address: u64) -> Result<(), Status> {
         if !address.is_multiple_of(self.page) {
             return Err(Status::PrpOffsetInvalid);

@@ -241,7 +241,6 @@ fn check_no_port_above(node: &Node) -> Result<(), Wrong> {
     })
 }
 
-/// Checks the arbitration by port of `node`, which has `below` ports below it.
 fn check_port_arbitration(
     (node, below): (&Node, usize),
     (arbitration, table): (Option<PortArbitration>, Option<&PhaseTable>),

@@ -213,7 +213,6 @@ fn narrowest(
         .expect("a controller has room of its own")
 }
 
-/// The nodes at a controller.
 fn members(places: &[Option<Attachment>], controller: usize) -> impl Iterator<Item = usize> {
     let all = places.iter().enumerate();
     let own = all.filter(move |(_, place)| place.is_some_and(|one| one.controller == controller));

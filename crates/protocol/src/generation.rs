@@ -182,7 +182,6 @@ impl Generation {
     }
 }
 
-/// The properties of one generation.
 struct Row {
     lane_byte_fs_x64: u64,
     coding: Coding,

@@ -231,7 +231,6 @@ impl Form {
         found.map(|(.., key, lift)| (key, lift)).collect()
     }
 
-    /// Whether a list may be written for a key.
     pub(crate) fn is_list(&self, key: &str) -> bool {
         let is_list = |row: &Row| row.declaration.kind == Kind::List;
         self.rows
@@ -239,7 +238,6 @@ impl Form {
             .is_some_and(|rows| rows.iter().any(is_list))
     }
 
-    /// The value of a key in a built-in profile.
     pub(crate) fn built_in(&self, profile: &str, key: &str) -> Option<&'static str> {
         let (_, settings) = self.profiles.iter().find(|(name, _)| *name == profile)?;
         let found = settings.iter().find(|(name, _)| *name == key);

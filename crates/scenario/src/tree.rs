@@ -82,13 +82,11 @@ impl<'a> Table<'a> {
         entries.map(|entry| (entry.key.as_ref(), &entry.value.content))
     }
 
-    /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&Part<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some(&entry.value)
     }
 
-    /// The text that a key has.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.content {
             Content::Text(text) => Some(text),
@@ -96,7 +94,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether the table is repeated.
     pub(crate) fn is_repeated(&self) -> bool {
         self.get(EACH).is_some()
     }
@@ -172,7 +169,6 @@ impl From<Content<'static>> for Part<'static> {
 }
 
 impl<'a> Part<'a> {
-    /// The table that the part is, if it is one.
     pub(crate) fn table(&self) -> Option<&Table<'a>> {
         match &self.content {
             Content::Table(table) => Some(table),

@@ -26,7 +26,6 @@ pub(crate) struct Buffer {
     pub(crate) size: u64,
 }
 
-/// All buffers, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     all: BTreeMap<u64, Buffer>,
@@ -39,7 +38,6 @@ pub(crate) struct Buffers {
 pub(crate) struct Released {
     /// The card of the object that the buffer belonged to.
     pub(crate) card: usize,
-    /// The time of the release.
     pub(crate) at: Time,
     address: u64,
     taken: u64,
@@ -201,7 +199,6 @@ impl Buffers {
         given
     }
 
-    /// Whether there is released memory.
     pub(crate) fn has_released(&self) -> bool {
         !self.released.is_empty()
     }

@@ -190,7 +190,6 @@ impl Server {
         Ok(place.registers + offset)
     }
 
-    /// The number of slots of the card of a handle.
     fn slots_of(&mut self, client: u64, handle: u64) -> Result<usize, Failure> {
         let object = self.handles.of(client, handle)?.object;
         Ok(self.cards[object.card].place.slots.len())

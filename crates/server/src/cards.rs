@@ -28,7 +28,6 @@ impl Loader for NoLoader {
     }
 }
 
-/// A card and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) place: CardPlace,
@@ -115,7 +114,6 @@ impl Card {
 /// Bits of an object's number that distinguish the objects of a card.
 const OBJECT_BITS: u32 = 3;
 
-/// The objects of all cards.
 pub(crate) fn objects(
     simulation: &Simulation,
     cards: &[Card],

@@ -10,7 +10,6 @@ use session::{Event, Failure};
 pub(crate) struct OpenHandle {
     /// The number of the process.
     pub(crate) client: u64,
-    /// The open object.
     pub(crate) object: Named,
     is_shared: bool,
     /// The `eventfd` for each vector that the process has subscribed to.
@@ -71,7 +70,6 @@ impl OpenHandles {
         self.all.remove(&handle).map(|opened| opened.object)
     }
 
-    /// The numbers of all open handles.
     pub(crate) fn all(&self) -> Vec<u64> {
         self.all.keys().copied().collect()
     }
@@ -103,7 +101,6 @@ impl OpenHandles {
 /// Most open handles of all processes.
 const MOST_HANDLES: usize = 65_536;
 
-/// The state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// No process has it open.
@@ -136,7 +133,6 @@ impl OpenHandle {
         removed.map(drop).ok_or(Failure::NotFound)
     }
 
-    /// The interrupt vector of an event.
     fn vector(&self, event: Event, slots: usize) -> Result<u8, Failure> {
         let slot = self.object.slot.map(|slot| slot as u8);
         match (event, slot) {

@@ -101,7 +101,6 @@ fn stock() -> MutexGuard<'static, Stock> {
     STOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a page that is ready.
 fn take() -> Option<Box<MemoryPage>> {
     let mut stock = stock();
     if stock.sessions == 0 {

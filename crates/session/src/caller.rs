@@ -100,7 +100,6 @@ impl Caller {
         self.channel.receive_plain()
     }
 
-    /// Waits for the answer to a call in the page.
     fn answer_in_page(&mut self, expected: Expected) -> Result<Response, ChannelError> {
         let Some(page) = &self.page else {
             return Err(ChannelError::Closed);

@@ -344,7 +344,6 @@ fn pass<C: Component<Traffic = Pcie>>(
     }
 }
 
-/// The number of the timer of a component for the wire of the link at a port.
 fn wire_timer<C>(_: &C, port: usize) -> u32
 where
     C: Component,

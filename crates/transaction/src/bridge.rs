@@ -89,7 +89,6 @@ struct Asked {
     stamp: Stamp,
 }
 
-/// An incoming load.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     request: MemoryRequest,
@@ -206,7 +205,6 @@ impl Bridge {
         Some((frame, waiting.charge))
     }
 
-    /// Gives a load a tag of this bridge.
     fn assign_tag(&mut self, waiting: &Waiting, now: Time, packets: &mut Packets) -> PacketId {
         let content = &packets[waiting.packet];
         let (request, stamp) = (*content.header(), content.stamp);

@@ -12,7 +12,6 @@ pub struct CompletionBuffer {
     pub headers: Option<u32>,
 }
 
-/// Space in a completion buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Space {
     bytes: u64,
@@ -23,7 +22,6 @@ pub(crate) struct Space {
 const BOUNDARY: u64 = 64;
 
 impl CompletionBuffer {
-    /// Whether there is any limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.bytes.is_some() || self.headers.is_some()
     }
@@ -64,7 +62,6 @@ impl Space {
         Space::of(BOUNDARY - 1, len)
     }
 
-    /// Adds `more`.
     pub(crate) fn add(&mut self, more: Space) {
         self.bytes += more.bytes;
         self.headers += more.headers;

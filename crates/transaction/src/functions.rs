@@ -202,7 +202,6 @@ impl Functions {
         number.map(FunctionPlace::Virtual)
     }
 
-    /// The bus number of the port functions.
     fn internal_bus(&self) -> u8 {
         match self.role {
             Role::Root => 0,

@@ -101,7 +101,6 @@ impl LockedWork {
         }
     }
 
-    /// An access to the version and value of a row.
     fn version(&self, row: u64, operation: WordOperation) -> WordAccess {
         let rows = match &self.under {
             Under::Update(update) => update.rows,

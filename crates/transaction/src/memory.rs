@@ -33,7 +33,6 @@ pub fn set_page_source(source: PageSource) {
     SOURCE.get_or_init(|| source);
 }
 
-/// A page of zeros.
 fn new_page() -> Box<MemoryPage> {
     let ready = SOURCE.get().and_then(|source| source());
     ready.unwrap_or_else(|| vec![0; PAGE].into_boxed_slice().try_into().expect(WHOLE))

@@ -29,7 +29,6 @@ impl Pattern {
         self.0.wrapping_add(index.wrapping_mul(GOLDEN))
     }
 
-    /// The byte at `offset`.
     fn byte(self, offset: u64) -> u8 {
         self.word(offset / 8).to_le_bytes()[(offset % 8) as usize]
     }

@@ -9,7 +9,6 @@ use protocol::{Completion, CompletionTimeout, FunctionId, Header, Status};
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{AnsweredPart, Outstanding, RequestControl, RequesterLimits};
 
-/// An outstanding read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     flow: usize,

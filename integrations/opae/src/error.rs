@@ -17,7 +17,6 @@ pub struct ErrorInfo {
 }
 
 impl State {
-    /// The errors of the object of a token.
     fn errors(&mut self, token: usize) -> Result<(Token, Vec<&'static Attribute>), Code> {
         let token = self.token(token)?;
         let (objects, place) = self.object(token)?;

@@ -50,7 +50,6 @@ pub struct Event {
     subscription: Option<Subscription>,
 }
 
-/// The subscription of an event.
 #[derive(Clone, Copy, Debug)]
 struct Subscription {
     name: usize,

@@ -76,7 +76,6 @@ struct Names {
 }
 
 impl Names {
-    /// No names used yet.
     const fn new() -> Self {
         Names { next: 0, end: 0 }
     }

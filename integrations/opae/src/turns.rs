@@ -154,7 +154,6 @@ pub fn sleep_in_turn(limit: u64) {
     wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
 }
 
-/// The result of a turn.
 enum Turn {
     /// The wait has ended.
     Over(WaitEnd),

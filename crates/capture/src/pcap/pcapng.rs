@@ -17,7 +17,6 @@ pub(super) const PACKET_HEADER: usize = 28;
 /// A direction of a link, as an interface of the capture.
 #[derive(Clone, Debug)]
 pub(super) struct Interface {
-    /// The name of the interface.
     pub(super) name: String,
     /// The kind of link, its speed, its width and its ends.
     pub(super) description: String,

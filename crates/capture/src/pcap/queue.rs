@@ -43,7 +43,6 @@ impl Queue {
         }
     }
 
-    /// Enters the block of what takes the wire at a time in a direction.
     pub(super) fn enter(
         &mut self,
         (time, direction): (Time, DirectionId),

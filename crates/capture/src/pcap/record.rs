@@ -13,7 +13,6 @@ const VERSION: u8 = 1;
 /// Bytes of the pseudo-header without the name of the flow.
 pub(super) const FIXED: usize = 36;
 
-/// The kinds of record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// A TLP: sequence number, header, data, LCRC.

@@ -9,7 +9,6 @@ use crate::names::DirectionId;
 
 use super::tracks::{self, Track};
 
-/// The counters of all directions.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// The last value of each counter, by the place of its track, for one direction after the other.

@@ -6,7 +6,6 @@ use super::message::Message;
 use super::{PACKET, SEQUENCE, SEQUENCE_ID};
 use crate::fields::{Field, Fields, Value};
 
-/// The type of a track event.
 #[derive(Clone, Copy, Debug)]
 enum EventType {
     SliceBegin = 1,

@@ -10,7 +10,6 @@ const FIXED: u32 = 1;
 const BYTES: u32 = 2;
 
 impl Message<'_> {
-    /// Adds a number.
     pub(super) fn uint(&mut self, field: u32, value: u64) -> &mut Self {
         self.padded::<1>(field, value)
     }
@@ -30,7 +29,6 @@ impl Message<'_> {
         self
     }
 
-    /// Adds a text.
     pub(super) fn text(&mut self, field: u32, text: &str) -> &mut Self {
         self.message::<1>(field, |to| to.0.extend_from_slice(text.as_bytes()))
     }

@@ -222,7 +222,6 @@ fn add_texts(names: &Names, data: &mut Message<'_>) {
     }
 }
 
-/// The number of the name of a slice.
 fn name(kind: Kind) -> u64 {
     kind as u64 + 1
 }

@@ -48,7 +48,6 @@ impl Track {
         }
     }
 
-    /// The number of the track in a direction.
     pub(super) fn uuid(self, direction: DirectionId) -> u64 {
         ((direction.0 + 1) * EACH + self.place()) as u64
     }

@@ -47,7 +47,6 @@ pub struct CacheCounters {
 pub(super) struct LineAccess {
     /// The origin of the access.
     pub(super) initiator: Initiator,
-    /// The operation.
     pub(super) operation: Operation,
     /// The physical address.
     pub(super) address: u64,
@@ -158,7 +157,6 @@ impl Lines {
         self.free.max(now)
     }
 
-    /// Begins a part.
     pub(super) fn begin(&mut self, part: LineAccess, now: Time) -> Begun {
         let line = Line::of(part.address);
         let at = self.slot(now);
@@ -222,7 +220,6 @@ impl Lines {
         }
     }
 
-    /// Handles a message.
     pub(super) fn receive(&mut self, message: Message<LineData>, now: Time) -> Outcome {
         let snoops = matches!(message.content, protocol::coherence::Content::Snoop(..));
         let event = self.agent.receive(message, &mut self.out);

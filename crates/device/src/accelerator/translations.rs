@@ -257,7 +257,6 @@ impl Translations {
         Some(packets.make(header, Stamp::default(), &[]))
     }
 
-    /// Applies the registers.
     pub(super) fn apply_registers(&mut self, endpoint: &Endpoint) {
         let space = endpoint.functions().space(FunctionPlace::Own);
         self.enabled = space.ats_enabled();
@@ -308,7 +307,6 @@ impl Translations {
         }
     }
 
-    /// Takes the entry for a page.
     fn translated(&mut self, page: Page, entry: Option<[u8; Translation::BYTES]>, now: Time) {
         let entry = entry.and_then(|bytes| Translation::parse(bytes).ok());
         let mapping = entry.and_then(|entry| mapping(page, &entry));

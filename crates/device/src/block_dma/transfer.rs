@@ -20,7 +20,6 @@ pub(super) struct Transfer {
     pub(super) failed: bool,
 }
 
-/// The progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its request is not made yet.
@@ -79,7 +78,6 @@ impl Transfer {
         self.failed = ended.failed.is_some();
     }
 
-    /// The flow of a transfer that is measured.
     pub(super) fn flow(&self, what: &Accesses) -> Option<FlowId> {
         self.one.measured.then_some(what.flow)
     }

@@ -25,7 +25,6 @@ pub(super) struct Held {
     pub(super) charge: Option<Charge>,
     /// The cycle in which the circuit can take its last beat at the earliest.
     pub(super) earliest: u64,
-    /// The request, if it is one.
     pub(super) request: Option<Request>,
 }
 
@@ -34,7 +33,6 @@ pub(super) struct Held {
 pub(super) struct Request {
     /// Its first bytes, with the header.
     pub(super) header: [u8; 16],
-    /// Length of the header.
     pub(super) header_len: usize,
     pub(super) stamp: Stamp,
     /// Bytes of its payload that are lost with it.

@@ -20,7 +20,6 @@ pub(super) struct Labels {
     is_disowned: bool,
 }
 
-/// An outstanding read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) flow: Option<FlowId>,
@@ -98,7 +97,6 @@ impl Labels {
         completion.requester == id && self.reads.contains_key(&completion.tag.0)
     }
 
-    /// The observation of a completion of a read.
     pub(super) fn answered(
         &mut self,
         completion: &Completion,
@@ -149,7 +147,6 @@ pub(super) fn label_of(flow: Option<FlowId>) -> u32 {
     flow.map_or(0, |flow| flow.0 + 1)
 }
 
-/// The flow of a label.
 pub(super) fn flow_of(label: u32) -> Option<FlowId> {
     label.checked_sub(1).map(FlowId)
 }

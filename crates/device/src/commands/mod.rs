@@ -19,7 +19,6 @@ use registers::{
     OVERRUN, STATUS,
 };
 
-/// The BAR of the registers.
 pub(crate) const REGISTERS: Bar = Bar {
     index: 2,
     size: registers::SIZE,

@@ -8,7 +8,6 @@ use transaction::FunctionPlace;
 
 use super::Endpoint;
 
-/// The faults of an endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     /// The number of packets with data, next to be sent, whose data is bad.

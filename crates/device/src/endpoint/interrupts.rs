@@ -22,7 +22,6 @@ pub(super) struct Tables {
     is_pending: bool,
 }
 
-/// The table of one function.
 #[derive(Clone, Debug)]
 struct Table {
     /// Address of the BAR with the table.
@@ -45,7 +44,6 @@ impl Endpoint {
         Some(self.message_packet(place, message, fx))
     }
 
-    /// The traffic class of the messages of interrupts.
     pub(crate) fn interrupt_class(&self) -> TrafficClass {
         self.parameters.interrupt_class()
     }

@@ -144,7 +144,6 @@ impl Endpoint {
     }
 }
 
-/// The function that has made a completion.
 fn completer(packet: PacketId, packets: &Packets) -> FunctionId {
     match packets[packet].header().kind {
         Kind::Completion(completion) => completion.completer,

@@ -58,12 +58,10 @@ impl VectorTable {
         }
     }
 
-    /// Where the table is.
     pub(super) fn place(&self) -> MsixTable {
         self.place
     }
 
-    /// The counts of each vector.
     pub(super) fn counts(&self) -> &[VectorCounts] {
         &self.counts
     }
@@ -123,7 +121,6 @@ impl VectorTable {
         }
     }
 
-    /// Whether any pending bit is set.
     pub(super) fn has_pending(&self) -> bool {
         self.pending.iter().any(|byte| *byte != 0)
     }

@@ -34,7 +34,6 @@ impl VirtualMemory {
         }))
     }
 
-    /// Applies the registers of the physical function.
     pub(super) fn apply_registers(&mut self, physical: &ConfigSpace) {
         self.functions = 0;
         if let Some(bar) = physical.virtual_bar(0)

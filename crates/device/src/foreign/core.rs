@@ -103,7 +103,6 @@ impl Core {
         Ticket(self.tickets)
     }
 
-    /// The time of the next timer.
     pub(super) fn next_timer(&self) -> Time {
         let next = self.timers.peek();
         next.map_or(Time::NEVER, |Reverse((due, ..))| *due)

@@ -285,7 +285,6 @@ fn unit(setting: &Setting) -> &'static str {
     each!(setting, value => of(value))
 }
 
-/// The kind of a value.
 fn kind(setting: &Setting) -> Kind {
     fn of<Q: Quantity>(_: &Q) -> Kind {
         Q::KIND

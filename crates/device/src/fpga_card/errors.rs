@@ -118,7 +118,6 @@ pub(super) struct CardErrors {
     pub(super) is_alerting: bool,
 }
 
-/// The bits for errors of the link.
 const LINK_BITS: u64 = 0xff;
 
 /// Bits of the register that injects errors (`RAS_ERROR_INJECT`).

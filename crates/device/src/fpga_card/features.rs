@@ -3,7 +3,6 @@
 use super::AfuId;
 use super::words::half;
 
-/// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FeatureKind {
     /// An accelerator functional unit.

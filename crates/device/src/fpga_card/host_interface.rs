@@ -34,10 +34,8 @@ pub struct Shell<'s> {
     pub(super) has_atomics: bool,
 }
 
-/// The interface to host memory.
 #[derive(Debug)]
 pub(super) struct HostInterface {
-    /// Number of the slot.
     slot: u8,
     /// Number of outstanding non-posted requests, of this and earlier AFUs.
     unanswered: u32,

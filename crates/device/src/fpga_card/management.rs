@@ -13,7 +13,6 @@ use super::words::{merged, part_of};
 /// The registers of the management engine.
 #[derive(Clone, Debug)]
 pub(super) struct Management {
-    /// Number of ports.
     ports: u8,
     scratchpad: u64,
     pub(super) errors: CardErrors,

@@ -129,7 +129,6 @@ impl LeafParameters for FpgaCardParameters {
 /// Size of the BAR of the management engine.
 const BAR_SIZE: u64 = 512 * 1024;
 
-/// The BAR of the ports.
 const PORT_BAR: usize = 2;
 
 /// Size of the BAR of so many ports.

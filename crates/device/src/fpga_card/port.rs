@@ -7,10 +7,8 @@ use super::features::{FeatureKind, header};
 use super::interrupts::{INTERRUPTS, first_vector, port_alert};
 use super::words::{merged, part_of};
 
-/// The registers of the port.
 #[derive(Clone, Debug)]
 pub(super) struct PortRegisters {
-    /// Number of the port.
     number: u8,
     scratchpad: u64,
     control: u64,

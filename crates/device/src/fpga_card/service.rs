@@ -23,7 +23,6 @@ enum Region {
     Afu(usize),
 }
 
-/// The target of an access.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     bar: usize,

@@ -52,7 +52,6 @@ impl Unit {
         }
     }
 
-    /// The unit, if there is one.
     pub(super) fn get(&mut self) -> Option<&mut dyn Afu> {
         let afu = self.afu.as_mut()?;
         let afu = afu.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -327,7 +327,6 @@ impl Nic {
             .min(self.window.due_after(fx))
     }
 
-    /// Applies the registers.
     fn apply_registers(&mut self) {
         let allowed = self.shared.endpoint.requests_allowed();
         self.reads.outstanding.allow(allowed);

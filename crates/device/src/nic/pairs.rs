@@ -55,7 +55,6 @@ impl Pairs {
             .then_some(vector)
     }
 
-    /// Takes a buffer of a queue pair for a message.
     pub(super) fn take_buffer(&mut self, owner: QueuePairId) -> Buffer {
         let buffer = self.get_mut(owner).buffers.take();
         if let Buffer::At(_) = buffer {
@@ -205,7 +204,6 @@ pub(super) enum Buffer {
 }
 
 impl Buffers {
-    /// Takes a buffer for a message.
     pub(super) fn take(&mut self) -> Buffer {
         match self.here.pop_front() {
             Some(address) if address.is_multiple_of(NAP_BUFFER) => Buffer::At(address),

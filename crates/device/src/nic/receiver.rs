@@ -97,7 +97,6 @@ impl Receiver {
         })
     }
 
-    /// Handles a packet.
     fn receive_packet(
         &mut self,
         frame: BusFrame,

@@ -25,7 +25,6 @@ use crate::place::place_of;
 pub(super) struct Shared {
     pub(super) endpoint: Endpoint,
     pub(super) parameters: NicParameters,
-    /// The number of this processor.
     pub(super) processor: u8,
     cycle: Span,
     functions: [Function; FUNCTIONS],
@@ -98,7 +97,6 @@ impl Shared {
         self.cycle * u64::from(count)
     }
 
-    /// Applies the registers of the functions.
     pub(super) fn apply_registers(&mut self) {
         for (function, known) in (0..).zip(&mut self.functions) {
             *known = Function {
@@ -208,7 +206,6 @@ impl<'c> Context<'c> {
         });
     }
 
-    /// Drops a packet, with a fault.
     pub(super) fn drop_packet(&mut self, function: u8, fault: Fault, packet: PacketId) {
         let content = &self.fx.store()[packet];
         let lost = Lost::of(content);

@@ -48,7 +48,6 @@ impl Mark {
     }
 }
 
-/// A posted request.
 #[derive(Debug)]
 pub(crate) enum Posted<W> {
     Write {
@@ -65,7 +64,6 @@ pub(crate) enum Posted<W> {
 }
 
 impl<W> Posted<W> {
-    /// A write to a range of addresses.
     pub(crate) fn write(what: W, mark: Mark, (address, len): (u64, u64)) -> Self {
         Posted::Write {
             what,
@@ -137,12 +135,10 @@ impl<P, W> Lane<P, W> {
         self.posted() + self.reads()
     }
 
-    /// Bytes of these requests.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether all requests are sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.posted.is_empty() && self.to_send.is_empty()
     }

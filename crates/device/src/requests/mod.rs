@@ -54,7 +54,6 @@ impl<P, W> Requests<P, W> {
         }
     }
 
-    /// Applies the registers.
     pub(crate) fn apply_registers(&mut self, endpoint: &Endpoint) {
         self.tags.apply_registers(endpoint);
     }
@@ -80,13 +79,11 @@ impl<P, W> Requests<P, W> {
         lane.begin(order, what, range, atomic);
     }
 
-    /// Adds a posted request.
     pub(crate) fn post(&mut self, place: FunctionPlace, posted: Posted<W>) {
         let (order, lane) = self.lane(place);
         lane.post(order, posted);
     }
 
-    /// Whether all requests are sent.
     pub(crate) fn are_sent(&self) -> bool {
         self.lanes.iter().all(Lane::is_sent)
     }
@@ -96,7 +93,6 @@ impl<P, W> Requests<P, W> {
         self.lanes.iter().map(Lane::waiting).sum()
     }
 
-    /// Bytes of these requests.
     pub(crate) fn bytes(&self) -> u64 {
         self.lanes.iter().map(Lane::bytes).sum()
     }

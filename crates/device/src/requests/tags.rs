@@ -39,7 +39,6 @@ impl<P: Copy> Tags<P> {
         }
     }
 
-    /// The outstanding requests of a function.
     pub(crate) fn of(&mut self, place: FunctionPlace) -> Option<&mut Outstanding<P>> {
         self.functions.get_mut(number_of(place))
     }

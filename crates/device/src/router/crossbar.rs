@@ -74,7 +74,6 @@ impl Exits {
         ))
     }
 
-    /// The numbers of these outputs.
     pub(super) fn outputs(self) -> impl Iterator<Item = usize> {
         let (out, hops) = match self {
             Exits::User => (Some(TO_USER), Hops::default()),

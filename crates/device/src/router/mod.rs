@@ -93,7 +93,6 @@ const TO_USER: usize = 0;
 const TO_PCIE: usize = 1;
 const FIRST_FIBRE: usize = 2;
 
-/// The port of a fibre.
 fn port(fibre: usize) -> Port {
     Port(fibre as u16 + 1)
 }

@@ -66,12 +66,10 @@ impl Router {
         None
     }
 
-    /// The queues of an input.
     fn queues_of(&self, input: usize) -> &[Queue] {
         &self.queues[input * self.stride..][..self.stride]
     }
 
-    /// The number of a queue of an input.
     pub(super) fn number(&self, input: usize, queue: usize) -> usize {
         input * self.stride + queue
     }

@@ -38,7 +38,6 @@ enum Origin {
     },
 }
 
-/// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
     /// The range to work on.
@@ -186,7 +185,6 @@ impl List {
         }
     }
 
-    /// The unit of the list.
     pub(super) fn unit(&self) -> Unit {
         self.unit
     }

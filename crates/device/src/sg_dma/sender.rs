@@ -9,7 +9,6 @@ use super::list::{List, Lookup};
 use super::registers::{Registers, Unit};
 use super::user::Fifo;
 
-/// The source of the data.
 pub(super) enum Source<'f> {
     /// A circuit that always has data.
     Pattern(Pattern),
@@ -84,7 +83,6 @@ impl Work {
         self.list.advance(len)
     }
 
-    /// The end of the work.
     pub(super) fn end(&self, failed: bool) -> Ended {
         Ended {
             unit: self.list.unit(),

@@ -11,7 +11,6 @@ use packet::{BusFrame, Charge, ReturnedSpace};
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 
-/// A crossbar.
 #[derive(Clone, Debug)]
 struct Crossbar {
     order: Order,
@@ -69,7 +68,6 @@ struct Output {
 /// For each virtual channel, the queue that claims the space behind an output.
 type Claims = [Option<usize>; 3];
 
-/// The next action of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The first packet of this queue may pass now.

@@ -77,7 +77,6 @@ impl Ingest {
     }
 }
 
-/// The memory controllers and their memory.
 #[derive(Debug)]
 pub(super) struct MemoryController {
     /// The first address.

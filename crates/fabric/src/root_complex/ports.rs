@@ -109,7 +109,6 @@ impl RootPorts {
         ports as u16
     }
 
-    /// The number of every root port.
     pub(super) fn numbers(&self) -> impl Iterator<Item = Port> + use<> {
         (0..self.ports.len() as u16).map(Port)
     }
@@ -126,7 +125,6 @@ impl RootPorts {
         }
     }
 
-    /// Applies the registers of the root ports.
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = FunctionPlace::Port(index);
@@ -205,7 +203,6 @@ impl RootPorts {
         self.ports[port.index()].max_payload
     }
 
-    /// The largest payload that any root port may send.
     pub(super) fn largest_max_payload(&self) -> Option<u32> {
         self.ports.iter().map(|port| port.max_payload).max()
     }

@@ -149,7 +149,6 @@ impl Sockets {
         self.under_way.pop(now)
     }
 
-    /// The socket of a root port.
     pub(super) fn of_port(&self, port: Port) -> usize {
         self.of_ports[port.index()]
     }

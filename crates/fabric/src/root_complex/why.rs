@@ -95,7 +95,6 @@ impl<C: Cpu> RootComplex<C> {
         is_late.then_some(Why::Memory)
     }
 
-    /// The sockets that an end may be in.
     fn sockets_of(&self, end: RootEnd) -> Range<usize> {
         match end {
             RootEnd::Memory(None) => 0..self.parameters.sockets as usize,

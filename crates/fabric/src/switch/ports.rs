@@ -106,7 +106,6 @@ impl Switch {
         self.on_link(UPSTREAM, fx, |link, at| link.permit_l1(permits, at));
     }
 
-    /// Applies the registers.
     pub(super) fn apply_registers(&mut self) {
         self.routes = Routes::of_switch(&self.functions);
         let up = self.functions.space(FunctionPlace::Own).bus_master_enable();

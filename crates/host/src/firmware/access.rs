@@ -5,7 +5,6 @@ use transaction::{Action, ConfigAccess};
 
 use crate::Desk;
 
-/// The configuration registers of all functions.
 pub(super) struct Registers(pub(super) Desk<ConfigAccess, u32>);
 
 impl Registers {

@@ -164,7 +164,6 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
     }
 }
 
-/// Enables atomic requests of a function.
 async fn enable_atomics(registers: &Registers, one: &FoundFunction) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);

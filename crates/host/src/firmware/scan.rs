@@ -137,7 +137,6 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, Fi
     Ok(found)
 }
 
-/// Writes the bus numbers of a bridge.
 async fn number(registers: &Registers, bridge: FunctionId, secondary: u8, subordinate: u8) {
     let value = u32::from(subordinate) << 16 | u32::from(secondary) << 8 | u32::from(bridge.bus());
     registers

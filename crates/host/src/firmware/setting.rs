@@ -153,7 +153,6 @@ impl Registers {
         }
     }
 
-    /// Enables containment and its interrupt.
     async fn enable_containment(&self, function: FunctionId, non_fatal: bool) {
         if let Some(capability) = self.extended(function, register::CONTAINMENT_ID).await {
             let trigger = if non_fatal {

@@ -29,7 +29,6 @@ struct Device {
 }
 
 impl Resets {
-    /// The number of resets of a device that have begun.
     pub(super) fn begun(&self, message: u32) -> u32 {
         self.0.get(&message).map_or(0, |device| device.begun)
     }

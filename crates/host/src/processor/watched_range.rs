@@ -12,7 +12,6 @@ pub(super) struct WatchedRange {
 }
 
 impl WatchedRange {
-    /// Whether `bytes` overlap the watched range.
     pub(super) fn overlaps(&self, bytes: &Range<u64>) -> bool {
         bytes.start < self.range.end && self.range.start < bytes.end
     }

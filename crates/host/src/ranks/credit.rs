@@ -60,7 +60,6 @@ impl Credit {
         self.owed >= self.share.div_ceil(2)
     }
 
-    /// Returns all owed credit.
     pub(super) fn pay(&mut self) -> u16 {
         std::mem::take(&mut self.owed) as u16
     }

@@ -27,7 +27,6 @@ pub(super) struct Header {
     pub(super) number: u32,
 }
 
-/// The kind of a NAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The whole message.

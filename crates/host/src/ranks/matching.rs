@@ -27,7 +27,6 @@ pub(super) struct Posted {
     pub(super) context: Context,
     /// The sender, or `None` for any sender.
     pub(super) from: Option<usize>,
-    /// The tag, or `None` for any tag.
     pub(super) tag: Option<u32>,
     pub(super) target: Item,
 }

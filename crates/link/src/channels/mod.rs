@@ -25,7 +25,6 @@ pub(crate) const fn number_of(channel: usize, class: Class) -> usize {
     channel * Class::ALL.len() + class.index()
 }
 
-/// The channel and the class with this number.
 pub(crate) const fn channel_and_class(number: usize) -> (usize, Class) {
     let classes = Class::ALL.len();
     (number / classes, Class::ALL[number % classes])

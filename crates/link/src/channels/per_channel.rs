@@ -21,7 +21,6 @@ impl<T> PerChannel<T> {
         PerChannel { others, first }
     }
 
-    /// The number of channels.
     pub(crate) fn len(&self) -> usize {
         1 + self.others.len()
     }

@@ -121,7 +121,6 @@ impl LinkEnd {
         }
     }
 
-    /// Records an error that the link corrects.
     pub(super) fn record(&mut self, error: CorrectableError, cx: &mut impl EndContext) {
         self.repaired |= error.bit();
         self.set(LinkTimer::Errors, cx.now(), cx);

@@ -78,7 +78,6 @@ impl LinkEnd {
         self.handshake.pending()
     }
 
-    /// Handles the exchange of features.
     pub(super) fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl EndContext) {
         match effect {
             FeatureEffect::Exchanged { is_scaled } => {

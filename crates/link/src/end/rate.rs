@@ -37,7 +37,6 @@ impl Rates {
         self.round_trip
     }
 
-    /// The time of the longest frame on the wire.
     pub(super) fn longest_frame(&self, timing: &WireTiming) -> Span {
         timing.length(u32::from(self.max_payload) + LONGEST_OVERHEAD)
     }

@@ -58,7 +58,6 @@ impl LinkEnd {
         (arrival, if urgent { self.pump(cx) } else { None })
     }
 
-    /// Handles a frame that is no packet.
     fn receive_between_packets(
         &mut self,
         frame: Frame,

@@ -90,7 +90,6 @@ impl LinkEnd {
         }
     }
 
-    /// Takes note of ordered sets that have arrived.
     pub(super) fn receive_ordered_set(
         &mut self,
         set: OrderedSet,

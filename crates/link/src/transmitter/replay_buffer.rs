@@ -86,7 +86,6 @@ impl ReplayBuffer {
         self.replaying.is_some()
     }
 
-    /// The packet that was sent last.
     pub(crate) fn last_sent(&self) -> Option<PacketId> {
         let next = self.replaying.unwrap_or(self.kept.len());
         let last = next.checked_sub(1)?;

@@ -19,12 +19,10 @@ const UNCLAIMED: u8 = u8::MAX;
 impl Claims {
     pub(super) const NONE: Self = Claims([UNCLAIMED; _]);
 
-    /// Whether any class is claimed.
     pub(super) fn any(&self) -> bool {
         *self != Self::NONE
     }
 
-    /// Whether the class is claimed.
     pub(super) fn is_claimed(&self, class: Class) -> bool {
         self.0[class] != UNCLAIMED
     }
@@ -34,7 +32,6 @@ impl Claims {
         self.0[class] = source as u8;
     }
 
-    /// Ends the claim of `source` to a class, if it has one.
     #[inline(always)]
     pub(super) fn end(&mut self, source: usize, class: Class) {
         let claim = &mut self.0[class];

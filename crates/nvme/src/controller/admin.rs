@@ -15,7 +15,6 @@ use crate::queues::{CompletionQueue, SubmissionQueue};
 use super::Nvme;
 
 impl Nvme {
-    /// Executes an admin command.
     pub(super) fn execute_admin(
         &mut self,
         command: &Command,

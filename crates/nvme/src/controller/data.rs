@@ -286,7 +286,6 @@ impl Nvme {
         self.access(slot, end, shell);
     }
 
-    /// Ends the command in a slot.
     pub(super) fn end(&mut self, slot: usize, outcome: Result<u32, Status>, now: u64) {
         let Some(progress) = self.slots.take(slot) else {
             return;

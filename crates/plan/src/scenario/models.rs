@@ -59,7 +59,6 @@ impl Models {
         Some((model.core(), parameters))
     }
 
-    /// The names of all models.
     pub(super) fn names(&self) -> Vec<&str> {
         let built_in = LEAVES.iter().map(|model| model.name);
         let outside = self.0.iter().map(ForeignModel::name);

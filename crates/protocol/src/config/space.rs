@@ -42,7 +42,6 @@ pub(super) struct LoadedTable {
 }
 
 impl ConfigSpace {
-    /// A space of zeros.
     pub(super) fn empty() -> Self {
         Self {
             dwords: Arc::new([0; ConfigRequest::REGISTERS as usize]),

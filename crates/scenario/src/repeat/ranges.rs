@@ -34,7 +34,6 @@ impl Ranges {
         Ok(Self(ranges))
     }
 
-    /// The number of members.
     pub(super) fn count(&self) -> u128 {
         let lengths = self
             .0
@@ -65,7 +64,6 @@ impl Ranges {
 }
 
 impl Values {
-    /// The value of a variable.
     pub(super) fn of(&self, name: &str) -> Result<i64, String> {
         let found = self.0.iter().find(|(one, _)| one == name);
         found.map(|(_, value)| *value).ok_or_else(|| {

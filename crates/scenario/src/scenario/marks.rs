@@ -41,7 +41,6 @@ impl Scenario {
     }
 }
 
-/// A mark of a part.
 enum Mark<'t> {
     Place(&'t mut usize),
     Member(&'t mut Option<String>),

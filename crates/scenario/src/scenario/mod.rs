@@ -188,7 +188,6 @@ fn is_repeated(section: &Part<'_>) -> bool {
     }
 }
 
-/// The path of a key of a table.
 fn below(table: &str, key: &str) -> String {
     format!("{table}.{}", path::join([key]))
 }

@@ -124,7 +124,6 @@ impl Scenario {
         }
     }
 
-    /// The key of a section that is one table.
     fn of_keys(
         &self,
         path: &str,
@@ -240,7 +239,6 @@ impl Scenario {
         unknown(path, &what, name, &[section], &names)
     }
 
-    /// The key of one link.
     fn of_link(&self, path: &str, id: &str, keys: &[String]) -> Result<Vec<Place>, String> {
         if let Some(link) = self.link(id) {
             let key = only(path, keys, &[LINKS, id])?;

@@ -94,7 +94,6 @@ impl Scenario {
         links
     }
 
-    /// The place of one link.
     pub(super) fn link(&self, id: &str) -> Option<(Steps, bool)> {
         let mut links = self.links().into_iter().rev();
         let found = links.find(|(one, ..)| one == id);
@@ -219,7 +218,6 @@ impl Scenario {
     }
 }
 
-/// The tables of a list, with their numbers in it.
 fn tables_in<'t>(list: &'t [Part<'static>]) -> impl Iterator<Item = (usize, &'t Table<'static>)> {
     let parts = list.iter().enumerate();
     parts.filter_map(|(number, part)| Some((number, part.table()?)))

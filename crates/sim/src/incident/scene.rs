@@ -30,7 +30,6 @@ pub struct Scene<'a> {
 /// A program that an incident has started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
-    /// The number of the incident.
     pub(crate) incident: usize,
     /// The host on which the program runs, and its thread.
     pub(crate) host: usize,
@@ -91,7 +90,6 @@ impl Scene<'_> {
         self.models[node].press_attention_button((upper.0, port), self.world);
     }
 
-    /// Gives the upper end of a link a command.
     pub(crate) fn command_upper_end(&mut self, link: usize, command: LinkCommand) {
         let [upper, _] = ends(self.plan, &self.plan.links[link]);
         let (node, port) = (upper.0.0 as usize, upper.1 as u16);

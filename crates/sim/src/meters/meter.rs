@@ -162,7 +162,6 @@ impl FlowMeter {
         }
     }
 
-    /// Takes in that bytes were lost.
     fn lose(&mut self, bytes: u32, offset: Option<u64>) {
         self.refused += u64::from(bytes);
         if let (Some(offset), true) = (offset, bytes > 0) {

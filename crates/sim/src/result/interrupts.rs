@@ -25,7 +25,6 @@ pub struct InterruptResult {
     pub dropped: u64,
 }
 
-/// The results of all vectors that had an interrupt.
 pub(super) fn interrupts(plan: &FabricPlan, models: &[Model]) -> Vec<InterruptResult> {
     let mut results = Vec::new();
     for (node, model) in plan.nodes.iter().zip(models) {

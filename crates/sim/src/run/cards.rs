@@ -11,7 +11,6 @@ use crate::run::simulation::Simulation;
 /// An FPGA card and its location.
 #[derive(Clone, Debug)]
 pub struct CardPlace {
-    /// The number of its node.
     node: usize,
     /// Name of the card.
     pub name: String,

@@ -228,7 +228,6 @@ impl Simulation {
         place.ok_or_else(|| AccessError::NoNic(nic.to_owned()))
     }
 
-    /// The host above a node.
     pub(crate) fn host_of(&self, node: &str) -> Result<String, AccessError> {
         let root = self.plan().nodes[self.node(node)?].root;
         Ok(self.plan().nodes[root].name.clone())

@@ -57,7 +57,6 @@ pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     }
 }
 
-/// All sections of a scenario.
 pub(super) fn sections() -> Vec<SectionForm> {
     let lists = workload::lists().into_iter();
     let lists = lists.map(|(name, noun)| SectionForm {

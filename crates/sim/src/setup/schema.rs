@@ -32,7 +32,6 @@ pub fn schema(outside: &Models) -> Value {
     })
 }
 
-/// All rows of the catalogue.
 struct Rows(Vec<Row>);
 
 impl Rows {

@@ -18,9 +18,7 @@ type Way = (usize, bool);
 pub(super) struct PlannedShortage {
     /// The node whose port has the buffer.
     pub(super) node: usize,
-    /// The link.
     pub(super) link: usize,
-    /// The shortage.
     pub(super) shortage: Shortage,
 }
 

@@ -21,13 +21,11 @@ pub(crate) trait Entry: Sized {
     /// Reads an entry, but for its id.
     fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;
 
-    /// Its id.
     fn id(&self) -> &At<String>;
 
     /// The lines of its keys.
     fn lines(&self) -> &Lines;
 
-    /// An error at a key.
     fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
         let message = format!("{} {:?}, {key}: {message}", Self::NOUN, self.id().value);
         scenario.error(self.lines().of(key), message)

@@ -80,7 +80,6 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// An error at a key of an entry.
     pub(crate) fn error(&self, entry: &impl Entry, key: &str, message: &str) -> ScenarioError {
         entry.error(self.scenario, key, message)
     }

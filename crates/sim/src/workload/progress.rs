@@ -27,7 +27,6 @@ impl Patience {
         }
     }
 
-    /// The patience with all `workloads`, if there are any.
     pub(crate) fn of(workloads: &[PlannedWorkload]) -> Option<Self> {
         let all = workloads.iter().map(|one| one.workload.kind().patience());
         all.reduce(|one, other| Patience {

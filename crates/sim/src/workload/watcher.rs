@@ -10,11 +10,9 @@ use super::PlannedWorkload;
 
 /// Watches what components tell of the workloads of one kind.
 pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
-    /// Takes in `what`, observed at `now`.
     fn observe(&mut self, now: Time, what: &Observation);
 }
 
-/// All watchers of a run.
 #[derive(Debug)]
 pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
 

@@ -47,7 +47,6 @@ enum Stage {
     Over,
 }
 
-/// One piece of work.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     born: Time,

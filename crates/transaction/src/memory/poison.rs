@@ -40,7 +40,6 @@ impl Poison {
         }
     }
 
-    /// Whether no byte is poisoned.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

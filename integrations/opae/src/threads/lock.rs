@@ -74,7 +74,6 @@ impl<T> Lock<T> {
         None
     }
 
-    /// Takes the lock if it is free.
     fn take_free(&self) -> bool {
         let word = &self.word;
         let taken = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);

@@ -12,7 +12,6 @@ use crate::fpga_card::msgdma::{
     Block, Descriptor, Dispatcher, Endings, Engine, MemoryAddress, Outcome, ReadFifo,
 };
 
-/// The two masters.
 #[derive(Debug)]
 pub(super) struct Masters {
     pub(super) fifo: ReadFifo<MemoryAddress>,
@@ -41,7 +40,6 @@ impl Masters {
         }
     }
 
-    /// Discards all work.
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
         self.ending.clear();

@@ -23,7 +23,6 @@ pub(crate) struct Control(pub(crate) u32);
 pub(crate) const DWORDS: usize = 8;
 
 impl Descriptor {
-    /// Reads a descriptor.
     pub(crate) fn parse(dwords: &[u32; DWORDS]) -> Self {
         let [from, to, len, numbers, strides, from_high, to_high, control] = *dwords;
         let [low, high, read_burst, write_burst] = numbers.to_le_bytes();

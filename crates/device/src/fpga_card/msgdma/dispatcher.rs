@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use super::descriptor::{DWORDS, Descriptor};
 use crate::fpga_card::Shell;
 
-/// The dispatcher of one engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dispatcher {
     control: u32,
@@ -179,7 +178,6 @@ impl Dispatcher {
         !self.waiting.is_empty() && !self.is_stopped() && self.control & STOP_DESCRIPTORS == 0
     }
 
-    /// Whether the engine is stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.control & STOP_DISPATCHER != 0 || self.stopped_on != [false; 2]
     }

@@ -20,7 +20,6 @@ use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::{LINE, LONGEST};
 use crate::fpga_card::words::{half, merged};
 
-/// The prefetcher of one engine.
 #[derive(Debug)]
 pub(crate) struct Prefetcher {
     /// The tag of its requests, to which the place of a descriptor in its block is added.

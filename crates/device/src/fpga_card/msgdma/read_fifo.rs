@@ -28,14 +28,12 @@ pub(crate) struct ReadFifo<T> {
     holds: bool,
 }
 
-/// A burst of data.
 #[derive(Clone, Debug)]
 pub(crate) struct Burst<T> {
     /// The additional value of the burst.
     pub(crate) what: T,
     /// The time at which its data is available; never while the host has not answered.
     pub(crate) ready: Time,
-    /// The descriptor that ends with the burst.
     pub(crate) ends: Option<Descriptor>,
     len: u16,
     data: [u8; LONGEST],
@@ -45,7 +43,6 @@ pub(crate) struct Burst<T> {
 const BURSTS: usize = 128;
 
 impl<T> Burst<T> {
-    /// The data of the burst.
     pub(crate) fn data(&self) -> &[u8] {
         &self.data[..usize::from(self.len)]
     }

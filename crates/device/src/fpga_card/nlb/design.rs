@@ -2,7 +2,6 @@
 
 use crate::fpga_card::AfuId;
 
-/// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Design {
     /// The native loopback that only copies.

@@ -6,7 +6,6 @@
 use super::registers::{Notice, Registers};
 use crate::fpga_card::misuse::LINE;
 
-/// The state of an exchange.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     step: Step,
@@ -92,7 +91,6 @@ impl Exchange {
         }
     }
 
-    /// Handles the data of a line.
     pub(super) fn answered(&mut self, line: u32, data: &[u8], registers: &Registers) {
         let (words, _) = data.as_chunks::<4>();
         let word = |place: usize| words.get(place).map_or(0, |word| u32::from_le_bytes(*word));

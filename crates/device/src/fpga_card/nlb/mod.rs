@@ -57,7 +57,6 @@ impl Mode {
 }
 
 impl Nlb {
-    /// The unit of a design.
     pub(super) fn new(design: Design) -> Self {
         Nlb {
             design,

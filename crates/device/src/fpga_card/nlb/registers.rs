@@ -15,7 +15,6 @@ pub(super) struct Registers {
     words: [u64; 16],
 }
 
-/// The control register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Control(u32);
 

@@ -8,7 +8,6 @@ use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
 use crate::fpga_card::msgdma::{Block, Engine, MemoryAddress, Outcome, ReadFifo};
 
-/// The read master.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) block: Block,
@@ -37,7 +36,6 @@ impl Reader {
         self.fifo.engine()
     }
 
-    /// Discards all work.
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
         self.block.prefetcher.discard();

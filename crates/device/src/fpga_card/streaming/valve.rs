@@ -3,7 +3,6 @@
 
 use super::stream::Beat;
 
-/// The valve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Valve {
     passed: u64,

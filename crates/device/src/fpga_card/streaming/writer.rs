@@ -15,7 +15,6 @@ use crate::fpga_card::misuse::LONGEST;
 use crate::fpga_card::msgdma::prefetcher::TAGS;
 use crate::fpga_card::msgdma::{Block, Descriptor, Done, Endings, Engine, MemoryAddress, Outcome};
 
-/// The write master.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) block: Block,
@@ -44,7 +43,6 @@ struct Writing {
     ends_packet: bool,
 }
 
-/// The response of a descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Response {
     bytes: u32,
@@ -197,7 +195,6 @@ impl Writer {
         }
     }
 
-    /// Writes the burst.
     fn write(&mut self, to: MemoryAddress, shell: &mut Shell<'_>) -> Done {
         let lines = self.filled.next_multiple_of(BEAT);
         self.data[self.filled..lines].fill(0);

@@ -37,7 +37,6 @@ pub(super) struct Fetch {
     pub(super) due: Time,
 }
 
-/// Numbers of descriptors under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnderWay {
     /// Descriptors being read, of all functions.

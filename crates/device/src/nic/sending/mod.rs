@@ -26,7 +26,6 @@ use stream::Stream;
 
 pub(super) use job::Address;
 
-/// The sending engine.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     fetches: Fetches,
@@ -260,7 +259,6 @@ impl Sender {
         true
     }
 
-    /// Begins the work of a descriptor.
     fn begin(&mut self, fetch: Fetch, descriptor: Descriptor, cx: &mut Context<'_>) {
         let is_get = matches!(descriptor.body, Body::Get { .. });
         let fault = if cx.shared.bus.channel_to(descriptor.destination).is_none() {

@@ -43,7 +43,6 @@ pub(super) struct Core {
     agent: Agent<LineData>,
     /// The first-level cache; it contains only lines that the core's cache has.
     first: SetAssociative<()>,
-    /// Accesses with an outstanding transaction.
     outstanding: Vec<(TransactionId, CoreAccess)>,
     /// Accesses that could not send a request yet.
     waiting: VecDeque<CoreAccess>,

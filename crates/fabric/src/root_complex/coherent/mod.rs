@@ -170,7 +170,6 @@ impl Coherent {
         })
     }
 
-    /// The caches of the cores.
     pub(super) fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
         self.cores.iter().map(Core::agent)
     }

@@ -134,7 +134,6 @@ impl Configuration {
         self.requests.next_change(now)
     }
 
-    /// Whether the access is complete.
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.progress, Progress::Answered(_))
     }

@@ -136,7 +136,6 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Enqueues a request of the CPU at a root port of its socket.
     pub(in crate::root_complex) fn enqueue_request_down(
         &mut self,
         port: Port,

@@ -78,7 +78,6 @@ enum Target {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Takes a packet that has come in at `port`.
     pub(super) fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let header = *content.header();

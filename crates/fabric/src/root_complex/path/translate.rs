@@ -26,7 +26,6 @@ impl<C: Cpu> RootComplex<C> {
         Step::Kept
     }
 
-    /// Handles a translation request.
     pub(super) fn begin_translation(
         &mut self,
         inbound: Inbound<'_>,

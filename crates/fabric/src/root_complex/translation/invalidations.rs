@@ -72,7 +72,6 @@ impl Invalidations {
         }
     }
 
-    /// Number of invalidations that have ended.
     pub(super) fn done(&self) -> u64 {
         self.done
     }
@@ -95,7 +94,6 @@ impl Invalidations {
         self.order_used(who, now);
     }
 
-    /// The time of the next event.
     pub(super) fn next_time(&self) -> Time {
         let done = self.queue.front().map_or(Time::NEVER, |(done, _)| *done);
         match self.flush {

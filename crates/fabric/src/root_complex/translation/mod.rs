@@ -149,7 +149,6 @@ pub(super) struct InvalidateRequests {
     pub(super) invalidation: Invalidation,
 }
 
-/// The way of the reads of descriptors.
 #[derive(Clone, Copy, Debug)]
 struct DescriptorWay {
     /// The time from the agent to the memory, and from the memory to the agent.
@@ -290,7 +289,6 @@ impl TranslationAgent {
         false
     }
 
-    /// Whether the agent translates the addresses of an address space.
     fn translates(&self, who: AddressSpace) -> bool {
         let function = who.function;
         self.translates_all

@@ -17,7 +17,6 @@ pub(super) struct Untranslated {
     waiting: BTreeMap<u16, VecDeque<Waiting>>,
 }
 
-/// A waiting packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: PacketId,
@@ -103,7 +102,6 @@ impl Waiting {
     }
 }
 
-/// Whether a packet may pass all these earlier ones.
 fn passes<'w>(
     header: &Header,
     mut earlier: impl Iterator<Item = &'w Waiting>,

@@ -29,7 +29,6 @@ pub const FATAL_RECEIVED: u32 = 1 << 6;
 const STATUS: u32 = 0x7f;
 
 impl ConfigSpace {
-    /// Declares the root error registers.
     pub(super) fn declare_root_errors(&mut self) {
         self.declare(ROOT_ERROR_COMMAND, 0, ROOT_ERROR_INTERRUPTS, 0);
         self.declare(ROOT_ERROR_STATUS, 0, 0, STATUS);

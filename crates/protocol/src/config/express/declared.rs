@@ -69,7 +69,6 @@ impl ConfigSpace {
         self.declare(DEVICE_CONTROL_2, 0, enables, 0);
     }
 
-    /// Declares the registers of the link.
     fn declare_link_registers(&mut self, express: &Express) {
         let port = express.port;
         let is_downstream = port.is_downstream();

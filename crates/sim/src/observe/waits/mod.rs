@@ -199,7 +199,6 @@ impl Waits {
     }
 }
 
-/// The parts of one flow, whose workload has this number.
 fn parts_of(
     wires: &Wires,
     plan: &FabricPlan,

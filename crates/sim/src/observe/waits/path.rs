@@ -85,7 +85,6 @@ impl Wires {
         self.by_transmitter.get(&end).copied()
     }
 
-    /// The transmitters of a component.
     pub(super) fn from(&self, component: usize) -> impl Iterator<Item = Wire> {
         let all = self
             .by_transmitter

@@ -270,7 +270,6 @@ impl Engine {
         probes.take_in(&mut self.world.observations);
     }
 
-    /// Gives the observations that wait to the probes.
     pub(super) fn deliver_waiting(&mut self, probes: &mut Probes) {
         if probes.are_observations_waiting() {
             probes.take_in(&mut self.world.observations);

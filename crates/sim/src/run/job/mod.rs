@@ -45,7 +45,6 @@ pub struct Job {
     moved: Time,
 }
 
-/// One rank of a job.
 #[derive(Debug)]
 struct Member {
     nic: String,

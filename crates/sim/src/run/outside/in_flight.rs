@@ -12,7 +12,6 @@ pub(in crate::run) struct InFlight {
     pub(in crate::run) address: u64,
 }
 
-/// The accesses in flight.
 #[derive(Debug, Default)]
 pub(in crate::run) struct Accesses {
     all: Vec<InFlight>,
@@ -27,7 +26,6 @@ impl Accesses {
         self.all.push(access);
     }
 
-    /// Takes the accesses that have ended.
     pub(in crate::run) fn take_ended(&mut self, meter: &Meter) -> Vec<InFlight> {
         if std::mem::replace(&mut self.taken_at, meter.ends()) == meter.ends() {
             return Vec::new();

@@ -19,7 +19,6 @@ pub(crate) struct Incidents {
     /// The time of the last incident, and the numbers of events and packets until then.
     last: Time,
     counts: (u64, u64),
-    /// The programs that incidents have started.
     programs: Vec<Started>,
 }
 
@@ -34,7 +33,6 @@ impl Incidents {
         self.counts
     }
 
-    /// The programs that incidents have started.
     pub(in crate::run) fn programs(&self) -> &[Started] {
         &self.programs
     }

@@ -23,7 +23,6 @@ const METERS_AHEAD: usize = 3;
 /// The most observations that wait to be taken in.
 const MOST_WAITING: usize = 32;
 
-/// The probes of a run.
 #[derive(Debug)]
 pub(crate) struct Probes {
     pub(super) meter: Meter,
@@ -115,7 +114,6 @@ impl Probes {
         !is_left
     }
 
-    /// Whether observations wait to be taken in.
     pub(super) fn are_observations_waiting(&self) -> bool {
         self.waiting > 0
     }

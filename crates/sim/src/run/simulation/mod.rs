@@ -113,7 +113,6 @@ impl Simulation {
         self.engine.models()
     }
 
-    /// The component of a node.
     pub(crate) fn model(&self, node: usize) -> &Model {
         &self.engine.models()[node]
     }

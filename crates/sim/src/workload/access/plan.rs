@@ -16,7 +16,6 @@ use crate::workload::planner::Planner;
 use super::AccessPlan;
 
 impl Planner<'_> {
-    /// Plans all accesses.
     pub(in crate::workload) fn accesses(&mut self) -> Result<(), ScenarioError> {
         let all = &self.written.accesses;
         self.check_ids(all)?;
@@ -182,7 +181,6 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a node of that kind makes accesses to buffers.
 fn makes_accesses(kind: &NodeKind) -> bool {
     matches!(kind, NodeKind::Host(..))
         || kind.device::<AcceleratorParameters>().is_some()

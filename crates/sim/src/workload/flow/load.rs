@@ -12,7 +12,6 @@ use crate::workload::flow::section::Direction;
 use super::{Amount, FlowPlan, Kind, Loading, Own, Places, TransferPlan};
 use crate::workload::PlannedWorkload;
 
-/// Gives a flow to its requester.
 pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
     let pattern = to.plan.pattern(flow.pattern);
     let ways: &[Way] = match flow.direction {

@@ -15,13 +15,11 @@ pub(crate) struct LockMeter {
     /// Flow of the first owner; the flows of the others follow.
     first: u32,
     makers: Vec<Maker>,
-    /// Meters by number of the workload.
     works: BTreeMap<u32, WorkMeter>,
     /// Records by buffer.
     tables: BTreeMap<usize, Record>,
 }
 
-/// One owner of locks.
 #[derive(Clone, Debug)]
 struct Maker {
     work: u32,

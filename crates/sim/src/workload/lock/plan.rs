@@ -44,7 +44,6 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans all transactions.
     pub(in crate::workload) fn transactions(&mut self) -> Result<(), ScenarioError> {
         self.locked(&self.written.transactions, |one| Locked {
             by: &one.by.value,

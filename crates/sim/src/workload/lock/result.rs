@@ -97,7 +97,6 @@ pub(super) fn locks(locked: &LockPlan, own: &Own, seen: &Seen<'_>) -> LockResult
     }
 }
 
-/// The outcome of transactions.
 pub(super) fn transactions(
     locked: &LockPlan,
     update: &UpdatePlan,

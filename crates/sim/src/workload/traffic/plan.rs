@@ -158,7 +158,6 @@ impl Written<'_> {
         self.traffic.error(self.scenario, key, message)
     }
 
-    /// The plan of a workload of a network.
     fn in_network(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
         let network = self.network(networks)?;
         self.check_message(networks, network, self.traffic.parameters.message.0)?;

@@ -171,7 +171,6 @@ fn attributes(level: Level, is_contiguous: bool, rights: Rights) -> u64 {
 pub(super) const TABLE: u64 = 4096;
 /// Size of a descriptor in bytes.
 pub(super) const DESCRIPTOR: u64 = 8;
-/// Number of descriptors in a table.
 const DESCRIPTORS: u64 = TABLE / DESCRIPTOR;
 /// Number of descriptors that the Contiguous bit combines into one page.
 const CONTIGUOUS_DESCRIPTORS: u64 = 16;

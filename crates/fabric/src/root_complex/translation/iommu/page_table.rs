@@ -19,7 +19,6 @@ pub struct PageTable {
     memory_base: u64,
 }
 
-/// The memory pages for tables.
 #[derive(Clone, Debug)]
 struct TablePool {
     /// Pages that were never used.

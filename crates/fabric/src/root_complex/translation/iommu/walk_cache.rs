@@ -41,7 +41,6 @@ impl WalkCache {
         Some(self.entries[0].table)
     }
 
-    /// Adds the table for these addresses.
     pub(super) fn fill(
         &mut self,
         who: AddressSpace,

@@ -82,7 +82,6 @@ impl Walkers {
         assert!(before.is_none(), "a walker walks for one page at a time");
     }
 
-    /// Ends the read of a walker.
     pub(super) fn end(&mut self, walker: usize) -> Walk {
         self.walks[walker]
             .take()

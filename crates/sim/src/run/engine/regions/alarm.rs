@@ -22,7 +22,6 @@ impl Alarm {
         assert!(!is_raised, "a thread of the simulation has panicked");
     }
 
-    /// Raises the alarm for the panic of a thread.
     pub(super) fn raise(&self, panic: Panic) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(panic);

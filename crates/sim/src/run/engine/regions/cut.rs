@@ -14,7 +14,6 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The number of regions.
     pub(super) fn count(&self) -> usize {
         1 + self.regions.iter().copied().max().unwrap_or(0) as usize
     }

@@ -56,7 +56,6 @@ impl Mail {
         self.frames.push(frame);
     }
 
-    /// Whether no frame is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

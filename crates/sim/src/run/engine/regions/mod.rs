@@ -34,7 +34,6 @@ use voucher::Voucher;
 /// The most regions of a fabric. Our choice: each has a passage to each other one.
 const MOST_REGIONS: usize = 256;
 
-/// The regions of a fabric.
 #[derive(Debug)]
 pub(super) struct Regions {
     all: Vec<Mutex<Region>>,
@@ -103,12 +102,10 @@ impl Regions {
         self.all.iter().map(lock).collect()
     }
 
-    /// The passages to the region with this number, from each region.
     fn passages_to(&self, number: usize) -> impl Iterator<Item = &Passage> {
         self.passages.iter().skip(number).step_by(self.all.len())
     }
 
-    /// The passages from the region with this number, to each region.
     fn passages_from(&self, number: usize) -> impl Iterator<Item = &Passage> {
         let count = self.all.len();
         self.passages[number * count..][..count].iter()
@@ -228,7 +225,6 @@ impl Engine {
         }
     }
 
-    /// The wires at which the fabric may be cut.
     fn wires_to_cut(&self, plan: &Plan) -> Vec<Wire> {
         let shortest = self.shortest(plan);
         let all = self.world.wires();

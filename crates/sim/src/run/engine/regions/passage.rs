@@ -38,7 +38,6 @@ impl Passage {
         self.has_mail.store(true, Ordering::Release);
     }
 
-    /// Whether frames are in it.
     pub(super) fn has_mail(&self) -> bool {
         self.has_mail.load(Ordering::Acquire)
     }

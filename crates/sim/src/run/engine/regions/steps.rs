@@ -11,7 +11,6 @@ use crate::observe::stores::Stores;
 use crate::plan::FabricPlan;
 
 impl Regions {
-    /// Runs `act` with the world of the region of a component at the time `now`.
     pub(in crate::run::engine) fn act<T>(
         &self,
         component: usize,

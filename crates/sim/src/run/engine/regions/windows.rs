@@ -111,7 +111,6 @@ impl Engine {
 }
 
 impl Shares {
-    /// Counts the events of a window, before which each region had had `events`.
     fn count_window<R: DerefMut<Target = Region>>(&mut self, all: &mut [R], events: &mut [u64]) {
         self.windows += 1;
         let mut longest = 0;
