@@ -61,10 +61,11 @@ impl LinkConfig {
             self.channels
         }
     }
+}
 
-    /// The configuration of an end with one source and without any option.
-    #[cfg(test)]
-    pub(crate) fn plain() -> Self {
+impl Default for LinkConfig {
+    /// The configuration of an end with one source and without any option, of a link that never fails.
+    fn default() -> Self {
         LinkConfig {
             generation: Generation::Gen3,
             lanes: 4,

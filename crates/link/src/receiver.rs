@@ -42,7 +42,7 @@ pub struct Delivery {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
-    channels: PerChannel<PerClass<ClassBuffers>>,
+    pub(crate) channels: PerChannel<PerClass<ClassBuffers>>,
 
     /// The buffers of a channel that software enables. Boxed, because few links have these channels.
     unopened: Option<Box<PerClass<ClassBuffers>>>,
@@ -62,7 +62,6 @@ pub(crate) struct Receiver {
 
     /// Boxed, because few links have bit errors.
     errors: Option<Box<BitErrors>>,
-    /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     /// Classes with a pending UpdateFC, as bits by their [number](number_of).
     pending_updates: u32,
@@ -129,10 +128,6 @@ impl Receiver {
             leaving: VecDeque::new(),
             pending_updates: 0,
         }
-    }
-
-    pub(crate) fn channels(&self) -> usize {
-        self.channels.len()
     }
 
     /// Begins anew without a link: sequence numbers and what is announced. Packets in the buffers stay there.
@@ -445,7 +440,7 @@ mod tests {
     use super::*;
 
     fn receiver(expected: u16) -> Receiver {
-        let config = LinkConfig::plain();
+        let config = LinkConfig::default();
         let mut receiver = Receiver::new(&PortParameters::default(), config);
         receiver.expected = expected;
         receiver

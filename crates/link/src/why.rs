@@ -79,7 +79,7 @@ mod tests {
         let header = protocol::Header::memory_write(protocol::FunctionId(0), 0, 64);
         packets[packet].write(header.expect("a legal write"), packet::Stamp::default());
         let timing = WireTiming::new(Generation::Gen3, 4, Clocks::default(), 0.5);
-        let mut transmitter = Transmitter::new(timing, &LinkConfig::plain(), 0);
+        let mut transmitter = Transmitter::new(timing, &LinkConfig::default(), 0);
         let ready = Time::ZERO + kernel::Span::from_ns(2);
         transmitter.push(0, 0, Waiting::new(packet, &packets, ready));
         transmitter.busy_until = ready + kernel::Span::from_ns(1);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::command::{COMPLETION, Completion, SUBMISSION};
 
 /// A submission queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SubmissionQueue {
     /// Address of the first entry.
     pub base: u64,
@@ -30,10 +30,7 @@ impl SubmissionQueue {
             base,
             entries,
             completions,
-            head: 0,
-            tail: 0,
-            is_fetching: false,
-            deleted_by: None,
+            ..SubmissionQueue::default()
         }
     }
 
@@ -68,7 +65,7 @@ impl SubmissionQueue {
 }
 
 /// A completion queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CompletionQueue {
     /// Address of the first entry.
     base: u64,
@@ -98,13 +95,8 @@ impl CompletionQueue {
             base,
             entries,
             vector,
-            head: 0,
-            tail: 0,
             phase: true,
-            waiting: VecDeque::new(),
-            held: 0,
-            timer: None,
-            is_pending: false,
+            ..CompletionQueue::default()
         }
     }
 

@@ -7,7 +7,7 @@ use packet::Verdict;
 use super::Outgoing;
 
 /// The retransmission state of one end, for both directions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Resend {
     /// Frames that are not acknowledged, oldest first, each with its cycles.
     kept: VecDeque<(Outgoing, u32)>,
@@ -29,14 +29,8 @@ pub(super) struct Resend {
 impl Resend {
     pub(super) fn new(room: u32) -> Self {
         Resend {
-            kept: VecDeque::new(),
-            cycles: 0,
             room,
-            oldest: 0,
-            again: 0,
-            timeouts: 0,
-            expected: 0,
-            refused: false,
+            ..Resend::default()
         }
     }
 

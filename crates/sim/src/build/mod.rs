@@ -289,27 +289,16 @@ fn plain_end(
         generation: link.generation.0,
         lanes: link.lanes.0,
         max_payload: 4096,
-        channels: 1,
-        has_channel_capability: false,
-        sources: 1,
-        weights: Vec::new(),
-        cut_through: false,
-        far_cut_through: false,
-        infinite_completions: false,
         report_finished: true,
-        own: None,
         transmit_pipeline: near.transmit,
         round_trip: there + back,
-        held: [Span::ZERO; _],
         clocks: Clocks {
             are_separate: link.sris,
             are_spread: link.spread_spectrum,
         },
-        far_l0s_exit: Span::ZERO,
-        far_l0s_entry: Span::ZERO,
-        is_upstream: false,
         errors: (rate > 0.0).then(|| BitErrors::new(rate, Stream::named(*seed, name))),
         fails_at: link.failure(),
+        ..LinkConfig::default()
     }
 }
 

@@ -12,13 +12,12 @@ use transaction::CallNote;
 use super::latency::Latencies;
 
 /// The meter of all flows of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Meter {
     flows: Vec<FlowMeter>,
     /// Latencies of workloads whose flows are measured together.
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
-    /// Time from the beginning of the run until the links are up, by which workloads begin later than planned.
     up: Span,
     /// The parts that go on after their ends.
     endless: Vec<Range<u32>>,
@@ -29,7 +28,6 @@ pub struct Meter {
     parts: usize,
     /// The number of parts of workloads that are not complete.
     open_parts: usize,
-    /// Time of the last observation of a flow.
     progress: Time,
     /// Whether the counts of latencies may wait until they are loaded.
     counts_later: bool,
@@ -255,17 +253,11 @@ impl Meter {
         }
         Meter {
             open: flows.len(),
-            ends: 0,
             parts: flows.len(),
             open_parts: flows.len(),
             flows,
             groups,
-            window: None,
-            up: Span::ZERO,
-            endless: Vec::new(),
-            progress: Time::ZERO,
-            counts_later: false,
-            uncounted: VecDeque::new(),
+            ..Meter::default()
         }
     }
 

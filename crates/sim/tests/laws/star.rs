@@ -127,27 +127,14 @@ fn end(
     finished: bool,
 ) -> LinkEnd {
     let config = LinkConfig {
-        generation: Generation::Gen3,
-        lanes: 4,
         max_payload: 512,
-        channels: 1,
-        has_channel_capability: false,
         sources,
-        weights: Vec::new(),
         cut_through: cut_through.0,
         far_cut_through: cut_through.1,
-        infinite_completions: false,
         report_finished: finished,
-        own: None,
-        transmit_pipeline: Span::ZERO,
-        round_trip: Span::ZERO,
-        held: [Span::ZERO; _],
-        clocks: Clocks::default(),
-        far_l0s_exit: Span::ZERO,
-        far_l0s_entry: Span::ZERO,
         is_upstream: true,
         errors,
-        fails_at: Time::NEVER,
+        ..LinkConfig::default()
     };
     LinkEnd::new(config, port)
 }

@@ -4,8 +4,8 @@ use super::*;
 use std::sync::Arc;
 
 use crate::EndpointConfig;
-use kernel::{Bytes, Span, Time};
-use link::{Clocks, LinkConfig, LinkEnd, PortParameters};
+use kernel::Bytes;
+use link::{LinkConfig, LinkEnd, PortParameters};
 use protocol::register::{
     BARS, BUS_MASTER, COMMAND, MEMORY_SPACE, MSI, MSI_ENABLE, NUM_VFS, SRIOV_CONTROL,
     SYSTEM_PAGE_SIZE, VF_BARS, VF_ENABLE, VF_MEMORY_SPACE,
@@ -134,27 +134,10 @@ fn what_is_beyond_the_bar_in_a_larger_page_is_held_by_nobody() {
 /// An endpoint on bus 5; its BAR 0 is just below the BARs of its virtual functions.
 pub(crate) fn endpoint() -> Endpoint {
     let link = LinkConfig {
-        generation: Generation::Gen3,
-        lanes: 4,
-        max_payload: 128,
-        channels: 1,
-        has_channel_capability: false,
-        sources: 1,
-        weights: Vec::new(),
-        cut_through: false,
-        far_cut_through: false,
         infinite_completions: true,
-        report_finished: false,
         own: Some(0),
-        transmit_pipeline: Span::ZERO,
-        round_trip: Span::ZERO,
-        held: [Span::ZERO; _],
-        clocks: Clocks::default(),
-        far_l0s_exit: Span::ZERO,
-        far_l0s_entry: Span::ZERO,
         is_upstream: true,
-        errors: None,
-        fails_at: Time::NEVER,
+        ..LinkConfig::default()
     };
     let mut endpoint = Endpoint::new(EndpointConfig {
         parameters: parameters(),

@@ -20,7 +20,7 @@ use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::{LINE, LONGEST};
 use crate::fpga_card::words::{half, merged};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Prefetcher {
     /// The tag of its requests, to which the place of a descriptor in its block is added.
     tag: u32,
@@ -138,20 +138,7 @@ impl Prefetcher {
     pub(crate) fn new(tag: u32) -> Self {
         Prefetcher {
             tag,
-            is_used: false,
-            control: 0,
-            start: 0,
-            fetch: 0,
-            store: 0,
-            state: State::Idle,
-            block: Block::default(),
-            awaited: 0,
-            discarded: 0,
-            begun: VecDeque::new(),
-            ended: VecDeque::new(),
-            unsent: VecDeque::new(),
-            irq: false,
-            interrupts: 0,
+            ..Prefetcher::default()
         }
     }
 
@@ -288,11 +275,6 @@ impl Prefetcher {
         self.unsent.pop_front();
     }
 
-    /// Whether there is nothing to fetch and nothing to write.
-    fn is_idle(&self) -> bool {
-        self.state == State::Idle && !self.waits_to_write()
-    }
-
     /// Continues all work that can continue now; returns whether there was any.
     pub(crate) fn go_on(
         &mut self,
@@ -300,7 +282,7 @@ impl Prefetcher {
         vector: u8,
         shell: &mut Shell<'_>,
     ) -> bool {
-        if self.is_idle() {
+        if self.state == State::Idle && !self.waits_to_write() {
             return false;
         }
         let mut any = false;

@@ -3,7 +3,7 @@
 use super::stream::{BEAT, Beat};
 
 /// A generator or a checker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pattern {
     memory: Vec<u8>,
     /// Beats of a test.
@@ -45,15 +45,8 @@ impl Pattern {
     fn new(interrupt_bit: u32) -> Self {
         Pattern {
             memory: vec![0; MEMORY],
-            payload: 0,
-            length: 0,
-            position: 0,
-            control: 0,
-            left: 0,
-            is_complete: false,
-            interrupts: false,
-            errors: 0,
             interrupt_bit,
+            ..Pattern::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Action, Bytes, Component, ComponentId, Label, Span, Stream, World};
-use link::{Clocks, Concern, LinkConfig, LinkEnd, PortParameters};
+use link::{Concern, LinkConfig, LinkEnd, PortParameters};
 use packet::{FlowId, Packets, Pcie, Stamp};
 use protocol::{
     BridgeFunction, Completion, CompletionTimeout, ConfigSpace, Express, FunctionId, Generation,
@@ -129,27 +129,10 @@ fn port(number: u8) -> PortFunction {
 
 fn link() -> LinkEnd {
     let config = LinkConfig {
-        generation: Generation::Gen3,
-        lanes: 4,
         max_payload: 512,
-        channels: 1,
-        has_channel_capability: false,
         sources: 3,
-        weights: Vec::new(),
-        cut_through: false,
-        far_cut_through: false,
-        infinite_completions: false,
         report_finished: true,
-        own: None,
-        transmit_pipeline: Span::ZERO,
-        round_trip: Span::ZERO,
-        held: [Span::ZERO; _],
-        clocks: Clocks::default(),
-        far_l0s_exit: Span::ZERO,
-        far_l0s_entry: Span::ZERO,
-        is_upstream: false,
-        errors: None,
-        fails_at: Time::NEVER,
+        ..LinkConfig::default()
     };
     // Buffers without a limit, because no packet of a test came over the link.
     LinkEnd::new(
