@@ -124,10 +124,6 @@ pub fn class(class: Class) -> &'static str {
     WORDS[class]
 }
 
-fn class_word(class: Class) -> Value<'static> {
-    word(class.index())
-}
-
 fn status(status: Status) -> Value<'static> {
     word(match status {
         Status::Successful => 3,
@@ -287,7 +283,7 @@ fn data_link(dllp: Option<&Dllp>, to: &mut impl Fields) {
 }
 
 fn limits(credit: &Credit, to: &mut impl Fields) {
-    to.value(Field::Class, class_word(credit.class));
+    to.value(Field::Class, word(credit.class.index()));
     to.value(Field::Channel, Number(credit.channel.into()));
     to.value(Field::Headers, Number(credit.headers.into()));
     to.value(Field::Data, Number(credit.data.into()));

@@ -123,10 +123,6 @@ impl<D: Data> Home<D> {
             .collect()
     }
 
-    fn is_lost(&self, agent: AgentId) -> bool {
-        self.lost & bit(agent) != 0
-    }
-
     /// Whether no request is in service.
     pub fn is_idle(&self) -> bool {
         self.active.len() == 0
@@ -157,7 +153,7 @@ impl<D: Data> Home<D> {
         out: &mut Vec<Sent<D>>,
     ) {
         let (who, transaction) = (message.source, message.transaction);
-        if self.is_lost(who) {
+        if self.lost & bit(who) != 0 {
             return;
         }
         match message.content {

@@ -57,7 +57,9 @@ impl LeafParameters for DmaParameters {
 
 impl Leaf for Dma {
     fn requester(&self, function: u8) -> Option<&Requester> {
-        self.requesters().nth(function.into())
+        iter::once(&self.requester)
+            .chain(&self.others)
+            .nth(function.into())
     }
 
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
@@ -112,11 +114,6 @@ impl Dma {
         };
         dma.configure_requesters();
         dma
-    }
-
-    /// The requesters of all functions, by number.
-    fn requesters(&self) -> impl Iterator<Item = &Requester> {
-        iter::once(&self.requester).chain(&self.others)
     }
 
     /// The requesters of all functions, by number, mutable.

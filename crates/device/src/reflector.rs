@@ -52,7 +52,9 @@ impl Leaf for Reflector {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        while self.may_send() && self.endpoint.is_open(fx) {
+        while (!self.outbound.is_empty() && self.endpoint.is_bus_master())
+            && self.endpoint.is_open(fx)
+        {
             if let Some(packet) = self.outbound.pop_front() {
                 self.endpoint.hand_over(packet, fx);
             }
@@ -68,11 +70,6 @@ impl Reflector {
             replies,
             outbound: std::collections::VecDeque::new(),
         }
-    }
-
-    /// Whether a write waits to be sent back, and the function may send requests.
-    fn may_send(&self) -> bool {
-        !self.outbound.is_empty() && self.endpoint.is_bus_master()
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {

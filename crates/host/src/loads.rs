@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
-use protocol::{Completion, CompletionTimeout, FunctionId, Status, TrafficClass};
-use transaction::{AnsweredPart, Outstanding, RequesterLimits};
+use protocol::{Completion, FunctionId, Status, TrafficClass};
+use transaction::{Outstanding, RequesterLimits};
 
 use crate::ThreadId;
 
@@ -14,7 +14,7 @@ use crate::ThreadId;
 pub(crate) struct Loads {
     id: FunctionId,
     waiting: VecDeque<(Load, u32)>,
-    open: Outstanding<Load>,
+    pub(crate) open: Outstanding<Load>,
 }
 
 /// The thread that loads, and the address.
@@ -55,10 +55,6 @@ impl Loads {
         }
     }
 
-    pub(crate) fn time_out_after(&mut self, timeout: CompletionTimeout) {
-        self.open.time_out_after(timeout);
-    }
-
     /// Queues a load of `len` bytes at `address` for a thread.
     pub(crate) fn push(&mut self, thread: ThreadId, address: u64, len: u32) {
         self.waiting.push_back((Load { thread, address }, len));
@@ -86,15 +82,5 @@ impl Loads {
             bytes: data.map(<[u8]>::to_vec),
             last: part.last,
         })
-    }
-
-    /// Removes a load whose timeout has passed, and returns its missing part.
-    pub(crate) fn give_up(&mut self, now: Time) -> Option<AnsweredPart<Load>> {
-        self.open.give_up(now)
-    }
-
-    /// The next time after `now` at which a load times out, or may be sent because a tag is free again.
-    pub(crate) fn next_change(&mut self, now: Time) -> Time {
-        self.open.next_change(now)
     }
 }

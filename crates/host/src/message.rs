@@ -82,15 +82,11 @@ impl Messages {
     /// byte shows that it has arrived.
     fn offset(&self, number: u64, len: u64) -> u64 {
         let place = number * self.message.size % self.window;
-        if self.is_noticed_by_its_end() {
+        if self.drawn.is_none() && !self.message.primitive.is_nap() {
             place + self.message.size - len
         } else {
             place
         }
-    }
-
-    fn is_noticed_by_its_end(&self) -> bool {
-        self.drawn.is_none() && !self.message.primitive.is_nap()
     }
 
     /// The size of the next message after `sent` bytes, if the flow has not ended at `now`.

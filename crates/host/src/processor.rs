@@ -488,7 +488,7 @@ impl Cpu for Processor {
         if let Some(packet) = self.loads.next(now, packets) {
             return Next::Packet(packet);
         }
-        let earliest = threads.min(self.loads.next_change(now));
+        let earliest = threads.min(self.loads.open.next_change(now));
         match self.requester.next(now, packets) {
             Next::NotBefore(time) => Next::NotBefore(time.min(earliest)),
             Next::Nothing if earliest < Time::NEVER => Next::NotBefore(earliest),
@@ -516,7 +516,7 @@ impl Cpu for Processor {
     }
 
     fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)> {
-        let lost = self.loads.give_up(now)?;
+        let lost = self.loads.open.give_up(now)?;
         self.threads[lost.what.thread.0].fail(LoadFailure::TimedOut);
         self.end_load(lost.what.thread, now);
         Some((lost.what.address, lost.len))
@@ -536,7 +536,7 @@ impl Cpu for Processor {
 
     fn time_out_after(&mut self, timeout: CompletionTimeout) {
         self.requester.time_out_after(timeout);
-        self.loads.time_out_after(timeout);
+        self.loads.open.time_out_after(timeout);
     }
 
     fn address_of(&self, flow: FlowId) -> Option<u64> {

@@ -11,13 +11,13 @@ pub(crate) struct ActiveState {
     /// The time without packets after which the end requests L1.
     entry: Span,
     /// L1 Entry Enabled in ASPM Control.
-    is_enabled: bool,
+    pub(crate) is_enabled: bool,
     /// Whether the component permits it: no link below a switch is in L0.
-    is_permitted: bool,
+    pub(crate) is_permitted: bool,
     /// The function of the port, which sends the message of a refusal.
-    port: FunctionId,
+    pub(crate) port: FunctionId,
     /// Whether the function adds an ECRC to the packets that it sends.
-    adds_digest: bool,
+    pub(crate) adds_digest: bool,
     handshake: Handshake,
     /// The time at which the next DLLP of the handshake is due.
     next_dllp: Time,
@@ -82,27 +82,9 @@ impl ActiveState {
         (self.is_enabled, self.port, self.adds_digest) = (is_enabled, port, adds_digest);
     }
 
-    pub(crate) fn is_enabled(&self) -> bool {
-        self.is_enabled
-    }
-
     /// Sets whether the component permits L1; returns whether that is new.
     pub(crate) fn permit(&mut self, is_permitted: bool) -> bool {
         std::mem::replace(&mut self.is_permitted, is_permitted) != is_permitted
-    }
-
-    pub(crate) fn is_permitted(&self) -> bool {
-        self.is_permitted
-    }
-
-    /// Whether the function of the port adds an ECRC to the packets that it sends.
-    pub(crate) fn adds_digest(&self) -> bool {
-        self.adds_digest
-    }
-
-    /// The function that sends the message of a refusal.
-    pub(crate) fn port(&self) -> FunctionId {
-        self.port
     }
 
     pub(crate) fn handshake(&self) -> Handshake {

@@ -226,7 +226,7 @@ impl LinkEnd {
 
     /// The time at which the link fails, or [`Time::NEVER`].
     pub fn fails_at(&self) -> Time {
-        self.ltssm.fails_at()
+        self.ltssm.fails_at
     }
 
     /// Expects that an incident takes the signal from this end at `time`. A cut-through port knows then, as with bit errors, which packets

@@ -111,7 +111,7 @@ pub struct LinkStatus {
 pub(crate) struct Ltssm {
     state: LinkState,
     /// The time at which the link fails, or [`Time::NEVER`].
-    fails_at: Time,
+    pub(crate) fails_at: Time,
     /// Whether the data link layer is active: `DL_Active`.
     is_active: bool,
     /// Whether the far end holds the link in hot reset, or has disabled it; otherwise this end has.
@@ -128,7 +128,7 @@ pub(crate) struct Ltssm {
     /// The highest rate that software permits: Target Link Speed.
     target: Generation,
     /// The rate and width of the link since it was last in L0.
-    agreed: Offer,
+    pub(crate) agreed: Offer,
     /// Whether the end goes to Recovery once it is in L0, because its offer has changed too late for the exchange under way.
     retrains_again: bool,
 }
@@ -234,16 +234,6 @@ impl Ltssm {
             agreed: full,
             retrains_again: false,
         }
-    }
-
-    /// The rate and width of the link since it was last in L0.
-    pub(crate) fn agreed(&self) -> Offer {
-        self.agreed
-    }
-
-    /// The time at which the link fails, or [`Time::NEVER`].
-    pub(crate) fn fails_at(&self) -> Time {
-        self.fails_at
     }
 
     /// The time from which on the link is not in L0: that of its failure, or zero once it has left L0 or begun to leave it for L1.

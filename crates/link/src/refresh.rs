@@ -10,9 +10,9 @@ const DORMANT_AFTER: Span = Span::from_us(1000);
 /// When an end refreshes its limits, and whether it does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refresh {
-    interval: Span,
+    pub(crate) interval: Span,
     /// The time at which this end last sent anything new.
-    last_news: Time,
+    pub(crate) last_news: Time,
     /// Whether the refreshes of an idle link are counted when they are needed, instead of being sent.
     is_dormant: bool,
 }
@@ -24,16 +24,6 @@ impl Refresh {
             last_news: Time::ZERO,
             is_dormant: false,
         }
-    }
-
-    /// The interval at which limits are sent again.
-    pub(crate) fn interval(&self) -> Span {
-        self.interval
-    }
-
-    /// The time at which this end last sent anything new.
-    pub(crate) fn last_news(&self) -> Time {
-        self.last_news
     }
 
     pub(crate) fn is_dormant(&self) -> bool {

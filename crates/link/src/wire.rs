@@ -42,7 +42,7 @@ pub struct WireTiming {
     alignment: Span,
     generation: Generation,
     lanes: u8,
-    skip_token_bytes: u32,
+    pub(crate) skip_token_bytes: u32,
     clocks: Clocks,
 }
 
@@ -137,11 +137,6 @@ impl WireTiming {
     /// The width.
     pub fn lanes(&self) -> u8 {
         self.lanes
-    }
-
-    /// The bytes of the EDS token in front of a skip ordered set.
-    pub(crate) fn skip_token_bytes(&self) -> u32 {
-        self.skip_token_bytes
     }
 
     /// Whether the two ends have separate reference clocks (SRIS).

@@ -7,7 +7,6 @@ use crate::command::Status;
 pub struct Pages {
     /// Size of a page of the host.
     page: u64,
-    /// Address and length of each contiguous range.
     ranges: Vec<(u64, u64)>,
     /// The bytes whose pages are not known.
     left: u64,

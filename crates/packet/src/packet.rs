@@ -222,7 +222,6 @@ pub struct Packet {
 
     /// Data that is not sent on any wire.
     pub stamp: Stamp,
-    /// The route between routers.
     route: Route,
     /// The serial number of the packet, which it keeps when its header is rewritten.
     number: u64,

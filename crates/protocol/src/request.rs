@@ -12,7 +12,7 @@ pub struct MemoryRequest {
     address: u64,
     dwords: u16,
     /// Last and first byte enables, as in the header. They share a byte to keep a `Header` at 32 bytes.
-    enables: u8,
+    pub(crate) enables: u8,
     address_type: AddressType,
 }
 
@@ -185,11 +185,6 @@ impl MemoryRequest {
     /// Byte enables of the last dword; 0 in a request of one dword.
     pub const fn last_be(&self) -> u8 {
         self.enables >> 4
-    }
-
-    /// Byte enables of the last dword in the upper four bits, of the first dword in the lower four.
-    pub(crate) const fn enables(&self) -> u8 {
-        self.enables
     }
 
     /// The address type.

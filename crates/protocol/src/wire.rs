@@ -257,7 +257,7 @@ type Words = (u8, u16, Tag, [u32; 3]);
 fn memory(kind: u8, request: &MemoryRequest) -> Words {
     let second = u32::from(request.requester.0) << 16
         | u32::from(request.tag.0 & 0xff) << 8
-        | u32::from(request.enables());
+        | u32::from(request.enables);
     let address_type = match request.address_type() {
         AddressType::Untranslated => UNTRANSLATED,
         AddressType::TranslationRequest { .. } => TRANSLATION_REQUEST,

@@ -231,11 +231,6 @@ impl Model {
         requesters.find_map(|requester| requester.why(flow, now))
     }
 
-    /// Whether a requester here makes the requests of flows, rather than an engine that software commands.
-    pub fn has_requester(&self) -> bool {
-        self.requester().is_some()
-    }
-
     /// Whether some bytes of a message of a flow have not left the controller, so that the flow is not complete.
     pub fn sends_flows(&self) -> bool {
         match self {

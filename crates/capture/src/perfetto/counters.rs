@@ -100,13 +100,9 @@ impl Counters {
         if *last != value {
             let is_first = mem::replace(last, value) == UNKNOWN;
             if is_first {
-                self.add((direction, track));
+                self.new.push((direction, track));
             }
             self.changed.push((track.uuid(direction), value));
         }
-    }
-
-    fn add(&mut self, new: (DirectionId, Track)) {
-        self.new.push(new);
     }
 }

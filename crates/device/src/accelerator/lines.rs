@@ -12,7 +12,7 @@ use super::parameters::{AcceleratorParameters, WholeLineRequest};
 /// The cache, and the messages that wait for the link.
 #[derive(Debug)]
 pub(super) struct Lines {
-    agent: Agent<LineData>,
+    pub(super) agent: Agent<LineData>,
     /// The lines in the first of two levels; it contains only lines that the cache has.
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
@@ -26,9 +26,9 @@ pub(super) struct Lines {
     /// The parts that wait for their lines, by transaction, with their numbers.
     asked: Vec<Option<(u64, LineAccess)>>,
     /// Number of parts that have sent requests.
-    begun: u64,
+    pub(super) begun: u64,
     out: Vec<Message<LineData>>,
-    counters: CacheCounters,
+    pub(super) counters: CacheCounters,
 }
 
 /// Counters of a cache.
@@ -126,22 +126,9 @@ impl Lines {
         }
     }
 
-    pub(super) fn agent(&self) -> &Agent<LineData> {
-        &self.agent
-    }
-
-    pub(super) fn counters(&self) -> CacheCounters {
-        self.counters
-    }
-
     /// Whether another line may be requested now.
     pub(super) fn is_open(&self) -> bool {
         self.agent.is_open()
-    }
-
-    /// Number of parts that have sent requests.
-    pub(super) fn begun(&self) -> u64 {
-        self.begun
     }
 
     /// Whether the first `first` parts with requests have ended.
@@ -152,14 +139,9 @@ impl Lines {
             .all(|(number, _)| *number >= first)
     }
 
-    /// The time at which the port takes a line that is available at `now`.
-    fn slot(&self, now: Time) -> Time {
-        self.free.max(now)
-    }
-
     pub(super) fn begin(&mut self, part: LineAccess, now: Time) -> Begun {
         let line = Line::of(part.address);
-        let at = self.slot(now);
+        let at = self.free.max(now);
         let access = match part.operation {
             Operation::Read => self.agent.access(line, Need::Read, &mut self.out),
             Operation::Write if part.len == LINE_BYTES => {

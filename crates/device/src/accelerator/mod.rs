@@ -161,7 +161,7 @@ impl Leaf for Accelerator {
         }
         if let Some(translations) = &mut self.translations {
             translations.give_up(&mut self.endpoint, fx);
-            while let Some(error) = translations.next_error() {
+            while let Some(error) = translations.errors.pop_front() {
                 fx.observe(Observation::event(error));
             }
         }
@@ -221,18 +221,18 @@ impl Accelerator {
 
     /// The coherent agent.
     pub fn agent(&self) -> &Agent<LineData> {
-        self.lines.agent()
+        &self.lines.agent
     }
 
     /// The counters of the cache.
     pub fn cache(&self) -> CacheCounters {
-        self.lines.counters()
+        self.lines.counters
     }
 
     /// The latencies of the host's translation of addresses.
     pub fn round_trips(&self) -> RoundTrips {
         let translations = self.translations.as_ref();
-        translations.map_or(RoundTrips::default(), |all| all.round_trips())
+        translations.map_or(RoundTrips::default(), |all| all.round_trips)
     }
 
     /// Adds a sequence of accesses, and returns the number by which software can start them, from 1.
@@ -316,7 +316,7 @@ impl Accelerator {
                     Message::InvalidateRequest { tag, .. } => {
                         let what = payload.and_then(|bytes| Invalidation::parse(bytes).ok());
                         let range = what.map_or(PageRange::ALL, |what| what.range);
-                        let begun = self.lines.begun();
+                        let begun = self.lines.begun;
                         translations.invalidate(request.requester, tag, &range, begun);
                     }
                     _ => return self.endpoint.serve(packet, fx),

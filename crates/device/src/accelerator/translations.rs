@@ -25,7 +25,7 @@ pub(super) struct Translations {
     missing: Vec<(Page, Stage)>,
     /// Half of the cache's own latency for a miss.
     half: Span,
-    round_trips: RoundTrips,
+    pub(super) round_trips: RoundTrips,
     /// Invalidations to confirm: the tag, the requester, and the number of parts begun before.
     invalidated: VecDeque<(InvalidateTag, FunctionId, u64)>,
     /// Whether translation requests are enabled (ATS Control).
@@ -33,7 +33,7 @@ pub(super) struct Translations {
     /// Whether one was answered with Unsupported Request since they were enabled: then no more are sent.
     refused: bool,
     /// Errors of translation requests that were not reported yet.
-    errors: VecDeque<&'static str>,
+    pub(super) errors: VecDeque<&'static str>,
     /// Most outstanding page requests (Outstanding Page Request Allocation).
     page_requests: u32,
 }
@@ -118,10 +118,6 @@ impl Translations {
         self.cache.invalidate_all();
         self.missing.clear();
         self.refused = false;
-    }
-
-    pub(super) fn round_trips(&self) -> RoundTrips {
-        self.round_trips
     }
 
     /// Adds a translation without a request.
@@ -325,11 +321,6 @@ impl Translations {
         } else if !std::mem::replace(&mut self.refused, true) {
             self.errors.push_back(REFUSED);
         }
-    }
-
-    /// The next error that was not reported yet.
-    pub(super) fn next_error(&mut self) -> Option<&'static str> {
-        self.errors.pop_front()
     }
 
     fn answer(&mut self, page: Page, mapping: Option<Mapping>, now: Time) {

@@ -112,7 +112,6 @@ pub(super) struct Pair {
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
     pub(super) buffers: Buffers,
-    /// The vector of the interrupt after each event for arrived data, if the owner wants one.
     interrupt: Option<u16>,
 }
 

@@ -39,7 +39,6 @@ pub(super) struct Shared {
 #[derive(Clone, Copy, Debug, Default)]
 struct Function {
     id: FunctionId,
-    /// Whether it exists and may send requests.
     is_master: bool,
 }
 

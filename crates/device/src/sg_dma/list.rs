@@ -10,7 +10,7 @@ use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 /// A list of descriptors, and the time at which each is available.
 #[derive(Clone, Debug)]
 pub(super) struct List {
-    unit: Unit,
+    pub(super) unit: Unit,
     origin: Origin,
     /// The rest of the current descriptor.
     current: Option<Descriptor>,
@@ -183,10 +183,6 @@ impl List {
             *unasked = 0;
             self.left = come.len() as u64;
         }
-    }
-
-    pub(super) fn unit(&self) -> Unit {
-        self.unit
     }
 
     /// Whether the list has no further data.

@@ -171,7 +171,7 @@ impl Leaf for SgDma {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let received = self.receive_all(fx);
-            let passed = self.user.pass(self.is_crossed());
+            let passed = self.user.pass(self.registers.word(CROSSED) & 1 != 0);
             let sent = self.send_one(fx);
             if !(received || passed || sent) {
                 return;
@@ -207,10 +207,6 @@ impl SgDma {
             parameters: parameters.clone(),
             endpoint,
         }
-    }
-
-    fn is_crossed(&self) -> bool {
-        self.registers.word(CROSSED) & 1 != 0
     }
 }
 

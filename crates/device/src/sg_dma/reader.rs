@@ -73,7 +73,7 @@ impl Reader {
             Lookup::Awaited => return Offer::Nothing,
         };
         let address = range.address;
-        let largest = endpoint.max_read_request().min(fifo.size() as u32);
+        let largest = endpoint.max_read_request().min(fifo.size as u32);
         let take = MemoryRequest::first_len(address, range.len.into(), largest);
         let room = fifo.room() - self.reserved >= take as usize;
         let (own, range) = (FunctionPlace::Own, (address, take));

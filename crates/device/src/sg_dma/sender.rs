@@ -85,7 +85,7 @@ impl Work {
 
     pub(super) fn end(&self, failed: bool) -> Ended {
         Ended {
-            unit: self.list.unit(),
+            unit: self.list.unit,
             label: self.label,
             bytes: self.bytes,
             failed: failed || self.list.is_abandoned(),

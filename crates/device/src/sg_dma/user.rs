@@ -27,7 +27,7 @@ impl UserLogic {
 #[derive(Clone, Debug)]
 pub(super) struct Fifo {
     bytes: VecDeque<u8>,
-    size: usize,
+    pub(super) size: usize,
 }
 
 impl Fifo {
@@ -41,11 +41,6 @@ impl Fifo {
     /// Number of bytes in the FIFO.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Capacity in bytes.
-    pub(super) fn size(&self) -> usize {
-        self.size
     }
 
     /// Free space in bytes.

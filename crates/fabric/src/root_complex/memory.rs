@@ -104,7 +104,7 @@ pub(super) struct MemoryController {
     largest_completion: u32,
     completion_boundary: u32,
     /// Outstanding reads, and the ports whose buffers hold them.
-    reads: Agenda<(PacketId, Port)>,
+    pub(super) reads: Agenda<(PacketId, Port)>,
     /// The number of reads, next to be answered, whose bytes go bad.
     bad_reads: u32,
 }
@@ -332,11 +332,6 @@ impl MemoryController {
             .write(request.first_byte() - self.base, written(packet, request));
     }
 
-    /// Lets a store of the CPU arrive at the memory at `now`; the CPU does not wait for its end.
-    pub(super) fn take_store(&mut self, request: &MemoryRequest, now: Time) {
-        self.take_write(request, now);
-    }
-
     /// Begins a read that arrives at `there`; returns the time of its answer.
     pub(super) fn begin_read(
         &mut self,
@@ -349,11 +344,6 @@ impl MemoryController {
         let due = self.take_lines(request, there) + self.read_latency + late;
         self.reads.push(due, (packet, port));
         due
-    }
-
-    /// The next read with an answer due by `now`, and its port.
-    pub(super) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
-        self.reads.pop(now)
     }
 
     /// Lets the bytes go bad that the next `count` reads ask for.

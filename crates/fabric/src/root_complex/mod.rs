@@ -296,7 +296,7 @@ impl<C: Cpu> RootComplex<C> {
     /// Whether a request for the line is in service at the home agent.
     pub fn has_pending_request(&self, line: Line) -> bool {
         let coherent = self.coherent.as_ref();
-        coherent.is_some_and(|coherent| coherent.has_pending_request(line))
+        coherent.is_some_and(|coherent| coherent.home.is_busy(line))
     }
 
     /// Applies the registers. Packets of the CPU may have the largest max payload size of the root ports; a port with a smaller one gets

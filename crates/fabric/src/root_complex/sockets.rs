@@ -28,7 +28,7 @@ pub(super) struct Sockets {
     /// Time at which the last write from each port leaves its buffer.
     left: Vec<Time>,
     /// Packets between sockets, by their arrival times.
-    under_way: Agenda<(Crossing, PacketId)>,
+    pub(super) under_way: Agenda<(Crossing, PacketId)>,
 }
 
 /// The origin of a packet that may go to another socket, which also determines what happens to it there.
@@ -142,11 +142,6 @@ impl Sockets {
         pairs
             .filter(|(from, to)| from != to && free((*from, *to)) > least)
             .max_by_key(|pair| free(*pair))
-    }
-
-    /// The next packet that has arrived by `now`.
-    pub(super) fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
-        self.under_way.pop(now)
     }
 
     pub(super) fn of_port(&self, port: Port) -> usize {

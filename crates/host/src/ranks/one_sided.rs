@@ -115,7 +115,7 @@ impl Rank {
         let place = all.position(|fetch| {
             let word = match event.fault {
                 Some(_) => fetch.label.into(),
-                None => fetch.end(),
+                None => fetch.target.address + u64::from(fetch.target.len),
             };
             (fetch.from, word) == (from, event.word)
         });
@@ -140,8 +140,4 @@ impl Rank {
     }
 }
 
-impl Fetch {
-    fn end(&self) -> u64 {
-        self.target.address + u64::from(self.target.len)
-    }
-}
+impl Fetch {}

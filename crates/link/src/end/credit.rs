@@ -80,7 +80,7 @@ impl LinkEnd {
         }
         let is_scheduled = may_sleep && self.refresh.is_scheduled(now);
         let schedule = is_scheduled.then(|| self.refreshes());
-        let interval = schedule.map_or(self.refresh.interval(), RefreshSchedule::interval);
+        let interval = schedule.map_or(self.refresh.interval, RefreshSchedule::interval);
         self.receiver.settle(now);
         let oldest = self.receiver.refresh(now, interval, schedule);
         if oldest.is_some() || self.receiver.has_pending_updates() {
@@ -91,7 +91,7 @@ impl LinkEnd {
 
     /// Whether the refreshes of an idle time can be counted afterwards. Those that may be damaged, or wake a wire, are sent.
     pub(super) fn may_sleep(&self) -> bool {
-        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled();
+        let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled;
         !self.receiver.has_errors() && !has_low_power
     }
 

@@ -23,7 +23,7 @@ impl LinkEnd {
 
     /// Whether a traffic class maps to a channel.
     pub fn maps(&self, class: TrafficClass) -> bool {
-        self.channel_of(class) < self.receiver.channels()
+        self.channel_of(class) < self.receiver.channels.len()
     }
 
     /// Applies the registers `space` of the function `port`, which adds a TLP digest to its refusals of L1 if it `adds_digest`.

@@ -49,9 +49,7 @@ impl LinkEnd {
 
     /// The time at which a packet last left or arrived.
     fn last_busy(&self) -> Time {
-        self.refresh
-            .last_news()
-            .max(self.receiver.newest_complete())
+        self.refresh.last_news.max(self.receiver.newest_complete())
     }
 
     /// Whether the end, which is in L0, has nothing to send and waits for nothing. The receiver's credit is enough for the largest packet of
@@ -233,9 +231,9 @@ impl LinkEnd {
     }
 
     fn refusal(&self, cx: &mut impl EndContext) -> PacketId {
-        let header = Header::message(self.power.port(), Message::ActiveStateNak);
+        let header = Header::message(self.power.port, Message::ActiveStateNak);
         let packet = cx.packets().make(header, Stamp::default(), &[]);
-        if self.power.adds_digest() {
+        if self.power.adds_digest {
             cx.packets()[packet].add_digest();
         }
         packet
@@ -243,7 +241,7 @@ impl LinkEnd {
 
     /// Leaves L1 if there is something to send, or if the component does not permit it any longer.
     pub(super) fn leave_l1_if_needed(&mut self, cx: &mut impl EndContext) {
-        let is_needed = self.has_work() || self.has_dllp() || !self.power.is_permitted();
+        let is_needed = self.has_work() || self.has_dllp() || !self.power.is_permitted;
         let Some(earliest) = self.power.leaves_from().filter(|_| is_needed) else {
             return;
         };

@@ -12,7 +12,7 @@ use crate::{Clocks, LinkConfig, WireTiming};
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     max_payload: u16,
-    round_trip: Span,
+    pub(super) round_trip: Span,
     clocks: Clocks,
     port: PortParameters,
 }
@@ -30,11 +30,6 @@ impl Rates {
     pub(super) fn timing(&self, link: Offer) -> WireTiming {
         let Offer { generation, lanes } = link;
         WireTiming::new(generation, lanes, self.clocks, self.port.skip_position)
-    }
-
-    /// The time of flight to the far end and back.
-    pub(super) fn round_trip(&self) -> Span {
-        self.round_trip
     }
 
     pub(super) fn longest_frame(&self, timing: &WireTiming) -> Span {

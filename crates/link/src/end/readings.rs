@@ -80,7 +80,7 @@ impl LinkEnd {
 
     /// The packets in the replay buffer, in bytes on the wire.
     pub fn replay_buffer_bytes(&self) -> u64 {
-        self.transmitter.replay_buffer.bytes()
+        self.transmitter.replay_buffer.bytes
     }
 
     /// The credit of a class that this end may still send, for each virtual channel.

@@ -44,7 +44,7 @@ impl LinkEnd {
 
     /// The state of the link, as Link Status has it.
     pub fn status(&self, now: Time) -> LinkStatus {
-        let agreed = self.ltssm.agreed();
+        let agreed = self.ltssm.agreed;
         LinkStatus {
             generation: agreed.generation,
             lanes: agreed.lanes,
@@ -318,7 +318,7 @@ impl LinkEnd {
         let has_changed = self.set_rate(agreed);
         self.transmitter.resume_skips(cx.now());
         // The far end begins its data stream when it has received the TS2 of this end, at the earliest.
-        let answered = self.sent_ts2_until + self.rates.round_trip();
+        let answered = self.sent_ts2_until + self.rates.round_trip;
         self.receiver.resume(cx.now(), answered.max(cx.now()));
         self.watch_for_damage(cx);
         self.is_far_silent = false;

@@ -83,7 +83,7 @@ impl Transmitter {
                     port: cx.port(),
                     count: group.count as u32,
                     bytes: bytes as u16,
-                    token_bytes: self.timing.skip_token_bytes() as u8,
+                    token_bytes: self.timing.skip_token_bytes as u8,
                     start: group.start(&self.timing) + self.pipeline,
                     length,
                     interval: group.interval,

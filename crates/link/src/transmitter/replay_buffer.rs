@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 pub(crate) struct ReplayBuffer {
     kept: VecDeque<Kept>,
     /// The bytes of all packets on the wire.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// The bytes that the buffer holds.
     capacity: u64,
     /// The place of the next packet to replay.
@@ -53,10 +53,6 @@ impl ReplayBuffer {
             kernel::prefetch(oldest, 0..1);
             kernel::prefetch(newest, size_of::<Kept>()..size_of::<Kept>() + 1);
         }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Whether no packet waits for an acknowledgement.

@@ -227,8 +227,7 @@ impl ConfigSpace {
         if phases == 0 {
             return Arbitration::Fixed;
         }
-        let loaded = self
-            .loaded_tables()
+        let loaded = (&self.loaded_tables)
             .iter()
             .find(|table| table.first == first);
         let entry = |phase: u16| {

@@ -13,7 +13,7 @@ pub struct ConfigSpace {
     /// The writable registers, in order of their numbers.
     fields: Arc<Vec<Field>>,
     /// The arbitration tables that software has loaded.
-    loaded_tables: Vec<LoadedTable>,
+    pub(super) loaded_tables: Vec<LoadedTable>,
 }
 
 type Dwords = [u32; ConfigRequest::REGISTERS as usize];
@@ -72,10 +72,6 @@ impl ConfigSpace {
         *dword = *dword & !(writable & bytes) | value & writable & bytes;
         *dword &= !(value & cleared & bytes);
         self.write_channels(register, before);
-    }
-
-    pub(super) fn loaded_tables(&self) -> &[LoadedTable] {
-        &self.loaded_tables
     }
 
     pub(super) fn loaded_tables_mut(&mut self) -> &mut Vec<LoadedTable> {

@@ -10,7 +10,6 @@ use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 use crate::model::Model;
 use crate::plan::ports::ends;
 use crate::run::simulation::Halt;
-use crate::setup::Plan;
 use crate::{AccessError, Simulation};
 
 /// Bytes per line of a dump.
@@ -164,17 +163,13 @@ impl Simulation {
                 let is_up = self.is_up(*link);
                 if is_up && space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
-                    open.push((child(self.plan(), *link), below));
+                    open.push((self.plan().links[*link].downstream.0, below));
                 }
             }
         }
         all.sort_by_key(|(id, ..)| *id);
         all
     }
-}
-
-fn child(plan: &Plan, link: usize) -> usize {
-    plan.links[link].downstream.0
 }
 
 fn write_space(

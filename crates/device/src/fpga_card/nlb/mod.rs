@@ -103,8 +103,8 @@ impl Afu for Nlb {
 
     fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64 {
         let seen = Seen {
-            counts: self.run.counts(),
-            failures: self.run.failures(),
+            counts: self.run.counts,
+            failures: self.run.failures,
             cycle: shell.cycle(),
             has_atomics: shell.has_atomics(),
         };

@@ -10,7 +10,7 @@ use crate::fpga_card::words::{half, merged};
 /// The registers that software writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
-    design: Design,
+    pub(super) design: Design,
     /// The registers from [`SCRATCH`] to [`STRIDE`], of 64 bits each.
     words: [u64; 16],
 }
@@ -173,10 +173,6 @@ impl Registers {
         } else {
             0
         }
-    }
-
-    pub(super) fn design(&self) -> Design {
-        self.design
     }
 
     /// Number of lines of the test. The register of the exercisers has 20 bits and the number of the last line.

@@ -16,7 +16,7 @@ use crate::fpga_card::misuse::{LINE, LONGEST};
 pub(super) struct Run {
     state: State,
     mode: Mode,
-    counts: Counts,
+    pub(super) counts: Counts,
     /// The next line to read, and the next line to write.
     next_read: u32,
     next_write: u32,
@@ -25,7 +25,7 @@ pub(super) struct Run {
     /// Outstanding lines of reads of a stopped test, to be dropped.
     discarded: u32,
     /// Number of failed reads.
-    failures: u32,
+    pub(super) failures: u32,
     began: Time,
     /// The time of the first data in either direction.
     first: Option<Time>,
@@ -87,14 +87,6 @@ fn tag_of(len: usize) -> u32 {
 }
 
 impl Run {
-    pub(super) fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    pub(super) fn failures(&self) -> u32 {
-        self.failures
-    }
-
     /// Begins a test; only outstanding answers remain of the previous one. A test that the design does not have fails at once.
     pub(super) fn start(&mut self, registers: &Registers, shell: &Shell<'_>) {
         self.stop();
@@ -214,7 +206,7 @@ impl Run {
             }
         }
         if self.state == State::Done && shell.can_write() {
-            let status = if registers.design().is_exerciser() {
+            let status = if registers.design.is_exerciser() {
                 self.exerciser_status(shell)
             } else {
                 self.status(shell)

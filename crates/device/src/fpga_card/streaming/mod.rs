@@ -92,7 +92,7 @@ impl StreamingAfu {
             DECIMATOR..DEMULTIPLEXER => self.decimator.load(offset - DECIMATOR),
             DEMULTIPLEXER => self.demultiplexer,
             M2S..S2M => {
-                let (within, state) = (offset - M2S, self.reader.state());
+                let (within, state) = (offset - M2S, self.reader.fifo.engine());
                 let found = self.reader.block.load(within, state);
                 found.unwrap_or_else(|| block(within, M2S_ID, Some(S2M - M2S)))
             }

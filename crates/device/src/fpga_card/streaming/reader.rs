@@ -6,13 +6,13 @@ use super::stream::{BEAT, Beat};
 use super::{M2S_INTERRUPT, M2S_PREFETCHER};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
-use crate::fpga_card::msgdma::{Block, Engine, MemoryAddress, Outcome, ReadFifo};
+use crate::fpga_card::msgdma::{Block, MemoryAddress, Outcome, ReadFifo};
 
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) block: Block,
     /// Whether the first beat of each burst starts a packet.
-    fifo: ReadFifo<bool>,
+    pub(super) fifo: ReadFifo<bool>,
     /// Bytes of the first burst that have left.
     given: usize,
     /// The time at which the stream is free.
@@ -31,11 +31,6 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// The state that the dispatcher shows of the read master.
-    pub(super) fn state(&self) -> Engine {
-        self.fifo.engine()
-    }
-
     pub(super) fn discard(&mut self) {
         self.fifo.discard();
         self.block.prefetcher.discard();

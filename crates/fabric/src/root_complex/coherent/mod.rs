@@ -49,7 +49,7 @@ impl CoherenceConfig {
 /// The home agent and the agents that share its memory.
 #[derive(Debug)]
 pub(super) struct Coherent {
-    home: Home<LineData>,
+    pub(super) home: Home<LineData>,
     /// The lines in the system cache.
     system_cache: SetAssociative<()>,
     cores: Vec<Core>,
@@ -265,11 +265,6 @@ impl Coherent {
     /// The root ports with messages for their agents.
     pub(super) fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
         members(self.addressed).map(|port| Port(port as u16))
-    }
-
-    /// Whether a request for the line is in service at the home agent.
-    pub(super) fn has_pending_request(&self, line: Line) -> bool {
-        self.home.is_busy(line)
     }
 
     /// Whether there is a coherent agent below root port `port`.

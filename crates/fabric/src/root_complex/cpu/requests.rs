@@ -105,7 +105,7 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let now = fx.now();
         if let Kind::MemoryWrite(request) = &fx.store()[packet].header().kind {
-            self.memory.take_store(request, now);
+            self.memory.take_write(request, now);
         }
         fx.store().release(packet);
     }

@@ -59,7 +59,9 @@ impl<C: Cpu> RootComplex<C> {
     /// Moves on the packets that have arrived at their sockets.
     pub(in crate::root_complex) fn release_from_connections(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
+        while let Some((crossing, packet)) =
+            self.sockets.as_mut().and_then(|all| all.under_way.pop(now))
+        {
             match crossing {
                 Crossing::In(port) => {
                     let header = *fx.store()[packet].header();

@@ -203,7 +203,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Answers the reads and atomic operations that the memory has served.
     pub(in crate::root_complex) fn answer_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
+        while let Some((packet, port)) = self.memory.reads.pop(fx.now()) {
             let header = *fx.store()[packet].header();
             if self.memory.has_bad_reads() {
                 self.memory.spoil(&header);

@@ -335,7 +335,11 @@ impl TranslationAgent {
         while let Some((_, port, who, request)) =
             self.page_requests.pop_front_if(|(due, ..)| *due <= now)
         {
-            if self.is_withdrawn(request.page.address()) {
+            if self
+                .withdrawn
+                .iter()
+                .any(|range| range.contains(&request.page.address()))
+            {
                 self.held.push((port, who, request));
                 continue;
             }
@@ -436,11 +440,6 @@ impl TranslationAgent {
             .map_or(Time::NEVER, |(due, ..)| *due);
         let routine = self.routine.next_time();
         self.iommu.next_time().min(wanted).min(routine)
-    }
-
-    /// Whether the page of `address` is unmapped temporarily.
-    fn is_withdrawn(&self, address: u64) -> bool {
-        self.withdrawn.iter().any(|range| range.contains(&address))
     }
 
     /// Unmaps the pages of these addresses, and invalidates the IOMMU's copies. Devices may still have copies: returns their

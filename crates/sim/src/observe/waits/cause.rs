@@ -123,7 +123,7 @@ impl Moment<'_> {
             Some(Why::Follows(flow)) => {
                 return leader(flow).and_then(|route| self.cause(route, is_open, &|_| None));
             }
-            None if !is_open || self.models[route.from].has_requester() => return None,
+            None if !is_open || self.models[route.from].requester().is_some() => return None,
             _ => {}
         }
         let on_way = self.failed_link(route).or_else(|| self.behind(route));
@@ -291,7 +291,10 @@ impl Moment<'_> {
         };
         match engine(route.from) {
             // The controller that a GET asks sends the data.
-            Why::Software if self.is_controller(route.to) && engine(route.to) == Why::Datapath => {
+            Why::Software
+                if self.models[route.to].device::<Nic>().is_some()
+                    && engine(route.to) == Why::Datapath =>
+            {
                 Cause::at(route.to, Why::Datapath)
             }
             Why::Software => Cause::at(route.host, Why::Software),
@@ -306,10 +309,6 @@ impl Moment<'_> {
             let why = self.why_at(wire, Concern::Any)?;
             self.of_link(route, wire, why, 0)
         })
-    }
-
-    fn is_controller(&self, node: usize) -> bool {
-        self.models[node].device::<Nic>().is_some()
     }
 
     /// Returns the cause for which packets of a flow wait at the wires of its node.

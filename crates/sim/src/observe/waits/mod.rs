@@ -104,14 +104,9 @@ impl Waits {
         waits
     }
 
-    /// Whether there is a flow.
-    pub fn has_flows(&self) -> bool {
-        !self.parts.is_empty()
-    }
-
     /// The time of the next sample, or [`Time::NEVER`] if there is no flow.
     pub fn next(&self) -> Time {
-        if self.has_flows() {
+        if !self.parts.is_empty() {
             self.due
         } else {
             Time::NEVER

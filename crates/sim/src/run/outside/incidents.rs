@@ -17,22 +17,12 @@ pub(crate) struct Incidents {
     /// The number of incidents that have happened.
     count: usize,
     /// The time of the last incident, and the numbers of events and packets until then.
-    last: Time,
-    counts: (u64, u64),
+    pub(in crate::run) last: Time,
+    pub(in crate::run) counts: (u64, u64),
     programs: Vec<Started>,
 }
 
 impl Incidents {
-    /// The time of the last incident, or zero before the first.
-    pub(in crate::run) fn last(&self) -> Time {
-        self.last
-    }
-
-    /// The numbers of events and packets until the last incident.
-    pub(in crate::run) fn counts(&self) -> (u64, u64) {
-        self.counts
-    }
-
     pub(in crate::run) fn programs(&self) -> &[Started] {
         &self.programs
     }

@@ -41,7 +41,7 @@ pub(crate) struct Probes {
     /// Link ends that have not come up yet.
     ends_down: usize,
     /// Whether a circuit, or a model from outside, cannot go on.
-    has_stopped: bool,
+    pub(super) has_stopped: bool,
     /// Whether observations that may wait are left for a while, as within a run.
     may_wait: bool,
     /// The observations that wait, of earlier times: the first ones of the world's.
@@ -82,11 +82,6 @@ impl Probes {
     /// Whether the run goes on until its flows are measured, and they are.
     pub(super) fn are_flows_measured(&self) -> bool {
         self.steady.as_ref().is_some_and(Steady::is_over)
-    }
-
-    /// Whether a circuit, or a model from outside, cannot go on.
-    pub(super) fn has_stopped(&self) -> bool {
-        self.has_stopped
     }
 
     /// Begins or ends a time in which observations that may wait are left for a while. At its end, those that wait must be delivered.

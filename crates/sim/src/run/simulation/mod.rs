@@ -463,6 +463,6 @@ impl Simulation {
 
     /// Whether a circuit, or a model from outside, cannot go on.
     pub fn has_stopped(&self) -> bool {
-        self.probes.has_stopped()
+        self.probes.has_stopped
     }
 }

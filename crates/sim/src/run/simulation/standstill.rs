@@ -133,7 +133,7 @@ impl Simulation {
     /// packets are the same in every run.
     pub(super) fn have_programs_had_enough(&self) -> bool {
         let incidents = &self.outside.incidents;
-        let (events, made) = incidents.counts();
+        let (events, made) = incidents.counts;
         let links = self.plan.links.len() + self.plan.fibres.len() + self.plan.cables.len();
         let most = MOST_EVENTS * links as u64
             + MOST_EVENTS_OF_PACKET * self.packets_made().saturating_sub(made);
@@ -148,7 +148,7 @@ impl Simulation {
         };
         if self.is_resetting() {
             let last = self.probes.meter.progress();
-            let last = last.max(self.outside.incidents.last());
+            let last = last.max(self.outside.incidents.last);
             until = until.max(last + LONGEST_RESETS);
         }
         let now = self.now();

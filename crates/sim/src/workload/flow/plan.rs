@@ -474,11 +474,7 @@ fn no_round_trip(source: &NodePlan) -> String {
 fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
     match (source.engine(), target.engine()) {
         (Some(_), Some(target)) => target.user == UserLogic::Reflector,
-        (None, None) => is_reflector(target),
+        (None, None) => target.kind.device::<ReflectorParameters>().is_some(),
         _ => false,
     }
-}
-
-fn is_reflector(node: &NodePlan) -> bool {
-    node.kind.device::<ReflectorParameters>().is_some()
 }

@@ -26,7 +26,7 @@ const ASLEEP: Duration = Duration::from_micros(50);
 
 /// The threads of a run, and the regions with their components.
 pub(super) struct Crew<'r, 'm> {
-    regions: &'r Regions,
+    pub(super) regions: &'r Regions,
     members: Vec<Mutex<Members<'m>>>,
     /// The number of the window that all threads share.
     window: AtomicU64,
@@ -50,10 +50,6 @@ impl<'r, 'm> Crew<'r, 'm> {
             gives_way,
             alarm: Alarm::default(),
         }
-    }
-
-    pub(super) fn regions(&self) -> &'r Regions {
-        self.regions
     }
 
     /// Runs a region's part of each window that all threads share, until there is no further one.

@@ -14,7 +14,6 @@ pub(super) struct Mail {
     copied: usize,
     /// The time of the first frame.
     earliest: Time,
-    /// The number of frames that are not in the background.
     foreground: usize,
 }
 

@@ -76,9 +76,14 @@ impl Engine {
     /// Runs windows until `limit`, the first region on this thread.
     fn lead(&mut self, others: &Dismissal<'_, '_, '_>, limit: Time, probes: &mut Probes) {
         let Dismissal(crew, others) = others;
-        let regions = crew.regions();
+        let regions = crew.regions;
         let mut events = regions.lock_and_count();
-        let end = events.iter().sum::<u64>() + self.threads.most_events();
+        let end = events.iter().sum::<u64>()
+            + if self.threads.always {
+                1024
+            } else {
+                MOST_EVENTS
+            };
         loop {
             let begin = regions.next_due(limit);
             let Some(begin) = begin.filter(|_| events.iter().sum::<u64>() < end) else {
@@ -126,12 +131,7 @@ impl Shares {
     }
 }
 
-impl Threads {
-    /// The number of events after which the threads stop.
-    fn most_events(&self) -> u64 {
-        if self.always { 1024 } else { MOST_EVENTS }
-    }
-}
+impl Threads {}
 
 impl Regions {
     /// Whether some regions know that a flow is open and that an event is left.
