@@ -56,7 +56,6 @@ pub struct Filter {
     window: Option<Range<Time>>,
     /// Requests whose completions pass the range of addresses.
     requests: BTreeSet<Request>,
-    /// Whether arrivals are asked for.
     has_arrivals: bool,
     /// The sequence numbers of TLPs that have left and not arrived, and whether they passed, by direction. Kept only if a part of
     /// the filter looks at packets, and for arrivals.

@@ -112,7 +112,6 @@ pub struct Captures {
     has_arrivals: bool,
     /// Number of noted observations among those not yet handed to the probes.
     seen: usize,
-    /// The time of the noted observations.
     now: Time,
 }
 

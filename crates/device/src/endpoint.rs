@@ -72,7 +72,6 @@ pub struct Endpoint {
     /// The packets in the send path: requests of the engine, and all packets of a circuit. None if the path has no latency; boxed, since
     /// few endpoints have a latency there.
     send_path: Option<Box<SendPath>>,
-    /// The time of the next wake-up of the engine.
     engine_wake: Time,
     /// The time at which the engine is woken in the background, for a deadline that seldom comes.
     engine_deadline: Time,
@@ -88,7 +87,6 @@ pub struct Endpoint {
 
     /// Boxed, because few packets need it.
     functions: Box<Functions>,
-    /// Whether packets get an ECRC.
     generates_ecrc: bool,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,

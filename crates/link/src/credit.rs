@@ -151,7 +151,6 @@ pub(crate) struct ReceiveBuffer<const BITS: u32> {
     packet: u16,
     /// The most credits that are less than a unit of the scaling factor, as a mask of bits.
     part_of_unit: u16,
-    /// The announced limit.
     limit: u16,
     scale: Scale,
     /// Whether software can make the two ends of the link count differently.

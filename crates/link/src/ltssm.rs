@@ -140,7 +140,6 @@ pub(crate) struct TrainingTimes {
     pub(crate) training: Span,
     /// Recovery, without a change of rate or width; none for the least time at the rate of the link.
     pub(crate) recovery: Option<Span>,
-    /// A change of rate.
     pub(crate) speed_change: Span,
     /// The way from L1 to L0 by Recovery; no less than Recovery takes.
     pub(crate) l1_exit: Span,

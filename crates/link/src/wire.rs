@@ -251,7 +251,6 @@ impl Skips {
 pub(crate) struct SkipGroup {
     /// The beginning of the first ordered set, behind its token.
     first: Time,
-    /// The number of ordered sets.
     pub(crate) count: u64,
     /// The time from one to the next.
     pub(crate) interval: Span,

@@ -14,7 +14,6 @@ pub const LOGGED_ERRORS: usize = 64;
 pub struct Logs {
     /// Entries of the error log, the last first.
     errors: VecDeque<[u8; ERROR]>,
-    /// Number of errors ever.
     error_count: u64,
     /// Blocks of 512 bytes that were read and written.
     pub units: [u64; 2],

@@ -83,7 +83,6 @@ impl Pasid {
 const KIND: u32 = 0x91;
 /// Privileged Mode Requested.
 const PRIVILEGED: u32 = 1 << 23;
-/// Execute Requested.
 const EXECUTE: u32 = 1 << 22;
 /// A reserved bit.
 const MARK: u32 = 1 << 20;

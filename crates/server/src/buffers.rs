@@ -14,9 +14,7 @@ use crate::handles::Named;
 /// A part of the host's memory that a process shares.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    /// The handle that it belongs to.
     pub(crate) handle: u64,
-    /// The object of the handle.
     object: Named,
     /// Its address for devices.
     pub(crate) address: u64,

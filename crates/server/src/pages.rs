@@ -19,7 +19,6 @@ pub(crate) struct ReadyPages(());
 #[derive(Debug)]
 struct Stock {
     pages: Vec<Box<MemoryPage>>,
-    /// Number of open sessions.
     sessions: u32,
     state: State,
 }

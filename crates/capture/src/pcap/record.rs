@@ -7,7 +7,6 @@ use protocol::lcrc;
 use super::pcapng::{PACKET_HEADER, begin_packet};
 use crate::event::{Arrival, OrderedSets};
 
-/// The version of the layout.
 const VERSION: u8 = 1;
 
 /// Bytes of the pseudo-header without the name of the flow.

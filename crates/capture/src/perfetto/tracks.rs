@@ -24,7 +24,6 @@ pub(super) enum Track {
     },
 }
 
-/// The number of the track above all others.
 const ROOT: u64 = 1;
 
 /// The tracks of a direction have neighbouring numbers, of which this is how many there may be.

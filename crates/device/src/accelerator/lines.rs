@@ -52,7 +52,6 @@ pub(super) struct LineAccess {
     pub(super) address: u64,
     /// Number of bytes.
     pub(super) len: usize,
-    /// Offset in the region of the accesses.
     pub(super) offset: u64,
 }
 

@@ -450,7 +450,6 @@ const PEERS: u8 = 0;
 /// Cycles from one run to the next while a circuit does not take what waits for it.
 const STALLED: u64 = 8;
 
-/// Number of the bounds of an interval.
 const BOUNDS: usize = 2;
 
 /// The byte of a header with the bit TD, and the bit.

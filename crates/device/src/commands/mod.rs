@@ -40,7 +40,6 @@ pub(crate) struct Abilities {
 /// An access as commanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Command {
-    /// Its operation.
     pub(crate) kind: AccessKind,
     /// The first address in the host's memory.
     pub(crate) address: u64,
@@ -75,7 +74,6 @@ pub(crate) struct Commands {
     interrupt: bool,
     /// The time at which the access in progress ends, and whether it has failed.
     end: Option<(Time, bool)>,
-    /// Interrupts to send.
     interrupts: u32,
 }
 

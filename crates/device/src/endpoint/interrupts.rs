@@ -18,7 +18,6 @@ use crate::place::{number_of, place_of};
 pub(super) struct Tables {
     /// The table of the physical function, then of each virtual function that has existed.
     all: Vec<Table>,
-    /// Whether a pending bit may be set.
     is_pending: bool,
 }
 

@@ -6,7 +6,6 @@ pub const INTERRUPTS: u8 = 4;
 
 /// The interrupt of a port for errors, counted from the first vector of its slot.
 const PORT_ALERT: u8 = INTERRUPTS;
-/// Number of interrupts of a slot.
 const OF_SLOT: u8 = PORT_ALERT + 1;
 
 /// The first vector of slot `slot`: interrupt 0 of its unit.

@@ -19,7 +19,6 @@ kernel::choices! {
 /// A doorbell that was rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bell {
-    /// The queue pair.
     pub(super) pair: u8,
     pub(super) doorbell: Doorbell,
     /// The time at which software rang it.

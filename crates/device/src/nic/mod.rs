@@ -92,7 +92,6 @@ pub struct Nic {
 const COMPLETION_HEADER: u32 = 12;
 const WORD: u32 = 16;
 
-/// The port to the crossbar.
 const BUS: Port = Port(1);
 
 /// A source of packets to PCI Express; the sources take turns.

@@ -28,7 +28,6 @@ pub(super) struct Receiver {
 #[derive(Clone, Copy, Debug)]
 struct Message {
     owner: QueuePairId,
-    /// The epoch of the owner at the begin.
     epoch: u32,
     buffer: u64,
     /// Bytes that have arrived.

@@ -27,7 +27,6 @@ pub(super) struct Window {
     reach: Arc<[Option<u8>]>,
 }
 
-/// The BAR of the window.
 const WINDOW: usize = 2;
 
 impl Window {

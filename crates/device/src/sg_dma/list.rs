@@ -18,7 +18,6 @@ pub(super) struct List {
     left: u64,
     /// Whether the rest of the list could not be fetched.
     abandoned: bool,
-    /// Duration of a look-up.
     lookup: Span,
     /// The time at which the next look-up may begin.
     free: Time,

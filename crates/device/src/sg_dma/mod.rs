@@ -79,14 +79,12 @@ pub struct SgDma {
     is_full: bool,
     /// Writes of peers to send back.
     reflections: VecDeque<PacketId>,
-    /// Vectors of interrupts to send.
     interrupts: VecDeque<u8>,
     /// The source that sends next.
     turn: usize,
     patterns: Arc<[Pattern]>,
 }
 
-/// The BAR of the registers.
 const REGISTERS: usize = 2;
 /// The largest number of cycles for which a write of a peer waits for space in `EP_RX_FIFO`, in model and circuit: 2 us at 250 MHz, longer
 /// than the pauses of a shared link. After this time the write is dropped with Completer Abort, because the receipt of posted requests must

@@ -16,7 +16,6 @@ pub(super) struct Resets(BTreeMap<u32, Device>);
 /// The state of the resets of a device, as its drivers are notified of it.
 #[derive(Clone, Debug, Default)]
 struct Device {
-    /// The number of resets that have begun.
     begun: u32,
     /// Whether one has not ended.
     is_in_reset: bool,

@@ -4,7 +4,6 @@ use super::{Kind, Value};
 
 /// A kind of quantity and its units.
 pub(super) struct Scale {
-    /// The kind of quantity.
     pub(super) kind: Kind,
     /// The name of the quantity with its article: "a time".
     pub(super) noun: &'static str,

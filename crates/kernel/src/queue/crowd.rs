@@ -17,7 +17,6 @@ pub(super) struct Crowd<P> {
     first: u128,
     /// Events that were in order when they came here, latest first.
     sorted: Vec<Event<P>>,
-    /// Events that were pushed since.
     pushed: BinaryHeap<Reverse<Event<P>>>,
     /// Events that go into the heap when the next ones are taken, because their payloads have been written by then.
     new: Vec<Event<P>>,

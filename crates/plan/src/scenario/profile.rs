@@ -22,7 +22,6 @@ const DEFAULT: &str = "generic";
 /// The parameters that a profile sets for a node.
 #[derive(Clone)]
 pub(super) struct Profile<'a> {
-    /// The built-in profile at the bottom.
     built_in: &'static link::Profile,
     /// The keys that the scenario's profiles set above the built-in one, the keys of the base first.
     items: Vec<Item<'a>>,

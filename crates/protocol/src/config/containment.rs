@@ -33,7 +33,6 @@ pub const TRIGGER_STATUS: u32 = 1;
 /// DPC Interrupt Status.
 pub const CONTAINMENT_INTERRUPT_STATUS: u32 = 1 << 3;
 
-/// DPC Software Triggering Supported.
 const SOFTWARE_TRIGGER_SUPPORTED: u32 = 1 << 7;
 /// DPC Trigger Reason and its extension.
 const REASON: u32 = 0b11 << 1 | 0b11 << 5;

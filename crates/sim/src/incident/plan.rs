@@ -22,7 +22,6 @@ pub struct IncidentPlan {
     pub what: &'static str,
     /// The node that it concerns.
     pub node: usize,
-    /// What happens.
     pub(crate) kind: Any,
 }
 

@@ -23,7 +23,6 @@ pub struct Scene<'a> {
     pub(crate) world: &'a mut World<Pcie>,
     /// The number of the incident that happens.
     pub(crate) number: usize,
-    /// The programs that incidents have started.
     pub(crate) programs: &'a mut Vec<Started>,
 }
 

@@ -25,7 +25,6 @@ pub(crate) struct Planner<'a> {
     pub(crate) attached: Attached,
     /// The allocated bytes of memories.
     pub(crate) claims: &'a mut Claims,
-    /// The allocated queue pairs.
     pub(crate) pairs: QueuePairs,
     pub(crate) buffers: &'a mut [BufferPlan],
     /// The mappings of each host, for the requests from below whose addresses it translates.

@@ -19,7 +19,6 @@ struct Mapping {
     size: u64,
     /// The program's name of the handle.
     name: usize,
-    /// The handle in the session.
     handle: u64,
 }
 

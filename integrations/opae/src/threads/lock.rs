@@ -22,7 +22,6 @@ const TRIES: u32 = 2000;
 pub struct Lock<T> {
     word: AtomicU32,
     owner: AtomicUsize,
-    /// Number of threads that wait for the lock.
     waiting: AtomicU32,
     value: UnsafeCell<T>,
 }

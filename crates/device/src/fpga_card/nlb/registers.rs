@@ -22,7 +22,6 @@ pub(super) struct Control(u32);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) counts: Counts,
-    /// Number of failures of the test.
     pub(super) failures: u32,
     /// A cycle of the unit's clock.
     pub(super) cycle: Span,

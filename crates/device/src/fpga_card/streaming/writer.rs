@@ -27,7 +27,6 @@ pub(super) struct Writer {
     rest: Option<Beat>,
     ending: Endings<Writing>,
     responses: VecDeque<Response>,
-    /// Number of the next write.
     number: u32,
     /// The time at which the write master has finished its last burst.
     free: Time,
@@ -38,7 +37,6 @@ struct Writing {
     descriptor: Descriptor,
     /// Bytes received.
     came: u32,
-    /// Bytes written.
     written: u32,
     ends_packet: bool,
 }

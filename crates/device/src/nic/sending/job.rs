@@ -20,7 +20,6 @@ pub(in crate::nic) struct Address {
     /// Whether the sender gets an event; false for answers to GETs of others.
     pub(in crate::nic) tell_sender: bool,
     pub(in crate::nic) tell_receiver: bool,
-    /// Whether it answers a GET of the other side.
     pub(in crate::nic) is_answer: bool,
     pub(in crate::nic) label: u32,
     pub(in crate::nic) probe: Probe,

@@ -9,7 +9,6 @@ use crate::nic::descriptor::Item;
 /// A sequence of bytes to read: what was requested, and what has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// The ranges to request.
     ranges: VecDeque<Item>,
     /// Requests with data that is not in order yet, the oldest first, and the number of the first one.
     slots: VecDeque<Slot>,

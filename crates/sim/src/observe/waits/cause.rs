@@ -20,7 +20,6 @@ use super::path::{End, RootEntries, Station, Wire, Wires};
 pub(super) struct Cause {
     pub(super) why: Why,
     pub(super) node: usize,
-    /// The port of a link.
     pub(super) port: Option<usize>,
 }
 

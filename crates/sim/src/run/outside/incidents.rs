@@ -14,7 +14,6 @@ use crate::setup::Plan;
 pub(crate) struct Incidents {
     /// The time at which all links were up, from which the times of incidents count; none before.
     up: Option<Span>,
-    /// The number of incidents that have happened.
     count: usize,
     /// The time of the last incident, and the numbers of events and packets until then.
     pub(in crate::run) last: Time,

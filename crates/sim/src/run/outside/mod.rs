@@ -17,7 +17,6 @@ use spare::Spare;
 pub(crate) struct Outside {
     /// Unused memory of each host.
     pub(super) spare: Vec<Spare>,
-    /// The queue pairs that were opened for programs.
     pub(super) opened: Vec<QueuePairId>,
     /// The accesses that have begun and were not taken.
     pub(super) accesses: Accesses,

@@ -10,7 +10,6 @@ use crate::workload::planner::Planner;
 
 use super::{FlowPlan, Places, Warning};
 
-/// The keys for the places of requests.
 pub(in crate::workload) const PLACE_KEYS: [&str; 5] = [
     "addresses",
     "stride",
