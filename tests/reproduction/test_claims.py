@@ -324,7 +324,7 @@ def test_the_counts_are_shown_by_system_and_status(peerlane: Run) -> None:
 
 def test_the_claims_of_a_system_are_shown_with_row_or_reason(peerlane: Run) -> None:
     shown = peerlane("reproduce", "tsukuba", "--claims").out
-    assert shown.splitlines()[-1].startswith("19 claims: 1 predicted, 2 analytic, ")
+    assert shown.splitlines()[-1].startswith("19 claims: 1 predicted, 3 analytic, ")
     for claim in entries("tsukuba"):
         assert all(said in shown for said in (claim.id, *claim.row, *claim.where, claim.reason))
 

@@ -10,8 +10,7 @@ from peerlane.report.words import NONE, percent
 from peerlane.reproduction.catalogue import folder_of, systems
 from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.sensitivity import record
-from peerlane.reproduction.sensitivity.record import LISTED, base
-from peerlane.reproduction.sensitivity.rule import origin_of
+from peerlane.reproduction.sensitivity.record import STRONG, base
 from peerlane.reproduction.simulated import FILE as RECORD
 from peerlane.reproduction.simulated import load, published_rows, rounded, save
 from peerlane.reproduction.tally import Tally
@@ -42,8 +41,9 @@ value beside it. `make published` runs all systems and writes this page anew fro
 | not reproduced | the note of the row says why |
 
 The last column has the inputs that move a predicted value most: by more than 2 % if they change by
-10 %. Of each it says whether a document states it, it was fitted to another figure, or it is a
-choice of ours; a row that depends on a choice of ours is not `predicted`, and a test refuses it.
+10 %, or if a choice of ours has another value of its range. Of each it says whether a document
+states it, it was fitted to another figure, or it is a choice of ours. A row that a choice of ours
+moves out of its tolerance is not `predicted`, and a test refuses it.
 """
 
 STATUS = {
@@ -127,8 +127,8 @@ def depends_on(system: str, row: Row, expected: Expected) -> str:
         return ", ".join(f"`{one}`" for one in row.expected.derived_from)
     known = record.load(system) if row.expected.kind == "predicted" else None
     moved = known.figures[row.figure].moved.get(row.id, {}) if known else {}
-    strong = {base(move): None for move, share in moved.items() if abs(share) > LISTED}
-    named = [f"`{name}` ({origin_of(name, expected)})" for name in strong]
+    strong = {base(move): None for move, share in moved.items() if abs(share) > STRONG}
+    named = [f"`{name}` ({expected.origin_of(name)})" for name in strong]
     more = [f"{len(named) - MOST_INPUTS} more"] if len(named) > MOST_INPUTS else []
     return ", ".join([*named[:MOST_INPUTS], *more])
 

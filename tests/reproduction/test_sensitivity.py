@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ from peerlane.reproduction.sensitivity.task import (
     probe,
     simulate,
 )
-from peerlane.reproduction.steps import STEP, constant_steps, steps
+from peerlane.reproduction.steps import STEP, alternatives, constant_steps, steps
 from peerlane.systems.rosta import analytic
 
 if TYPE_CHECKING:
@@ -89,6 +89,43 @@ def test_all_numbers_of_a_constant_move_together() -> None:
     assert step == (("1.1 ms", 2.75), STEP)
     assert constant_steps((10, "name"))[0].value == (11, "name")
     assert constant_steps(("n0", "n1")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "others"),
+    [
+        ("profiles.p.latency", '"160 ns"', ["80 ns", "320 ns"]),
+        ("profiles.p.queue", "32", [16, 64]),
+        ("profiles.p.tags", "2", [1, 3]),
+        ("profiles.p.stages", "1", [2]),
+        ("profiles.p.idle_cycles", "0", [1]),
+        ("profiles.p.share", "0.5", [0.25, 1.0]),
+        ("profiles.p.bar", '"4 KiB"', ["2048 B", "8192 B"]),
+        ("default:hosts.core_atomics", "near", ["far"]),
+        ("default:hosts.iommu", "false", [True]),
+        ("default:hosts.largest_completion", "4 KiB", ["128 B"]),
+        ("default:hosts.memory_read_latency", "90 ns", ["60 ns", "130 ns"]),
+        ("default:hosts.cores", "none", []),
+    ],
+)
+def test_a_choice_of_ours_moves_over_its_range(name: str, value: str, others: list[object]) -> None:
+    kind: Literal["default", "scenario"] = "default" if "default:" in name else "scenario"
+    assert alternatives(Input(kind, name, value)) == others
+
+
+def test_a_source_may_bound_a_choice() -> None:
+    expected = Expected.load(files("peerlane.systems") / "ccix")
+    speed = Input("scenario", "links.generation", "4")
+    assert expected.others_of(speed) == ["25 GT/s"]
+    bare = expected.model_copy(update={"ranges": ()})
+    assert bare.others_of(speed) == [3, 5]
+    assert expected.others_of(Input("scenario", "hosts.n1sdp.latency", '"1 ns"')) is None
+
+
+def test_all_numbers_of_a_chosen_constant_move_together() -> None:
+    window = Input("constant", "constants.window", "('20 us', '80 us', 'n0', 2)")
+    assert alternatives(window) == [("10 us", "40 us", "n0", 1), ("40 us", "160 us", "n0", 3)]
+    assert alternatives(Input("constant", "constants.ends", "('n0', 'n1')")) == []
 
 
 # --- inputs ---
@@ -201,15 +238,20 @@ def test_a_look_at_a_figure_finds_its_inputs() -> None:
 
 def test_a_value_that_there_cannot_be_is_refused_or_replaced_by_the_next() -> None:
     lanes = Input("scenario", "links.lanes", "4")
-    (move,) = found if isinstance(found := probe("rosta", lanes), list) else [None]
-    assert move is not None
-    assert steps("lanes", 4)[move.attempt].value == 8
+    [move], refused = probe("rosta", lanes, None)
+    assert (steps("lanes", 4)[move.attempt].value, refused) == (8, {})
+    moves, refused = probe("rosta", lanes, [3, 5])
+    assert moves == []
+    assert refused.keys() == {"links.lanes=3", "links.lanes=5"}
     choice = Input("default", "default:hosts.core_atomics", "near")
-    assert probe("rosta", choice) == [Move(choice, to="far")]
     flag = Input("default", "default:hosts.iommu", "false")
-    assert probe("rosta", flag) == [Move(flag, to=True)]
+    assert probe("rosta", choice, None) == ([Move(choice, to="far")], {})
+    assert probe("rosta", flag, None) == ([Move(flag, to=True)], {})
+    assert probe("rosta", flag, [True]) == ([Move(flag, to=True)], {})
     single = Input("default", "default:devices.virtual_bar", "4 KiB")
-    assert "no virtual functions" in str(probe("rosta", single))
+    moves, refused = probe("rosta", single, None)
+    assert moves == []
+    assert "no virtual functions" in refused[single.name]
     failing = Input("default", "default:*.memory_enable", "true")
     assert simulate("rosta", "latency", LATENCIES, (Move(failing, to=False),)).refused
 
@@ -302,7 +344,8 @@ def test_a_record_is_read_as_it_was_written(
     )
     figure.little = ["default:links.delay"]
     half = Figure({}, {"q": 2.0}, untried=["links.lanes", "x.y"])
-    written = Record("s", "e", {"plx": "p"}, {"hosts": "d"}, {"f": figure, "g": half}, {"n": "1"})
+    digests = "s", "e", {"plx": "p"}, {"hosts": "d"}
+    written = Record(*digests, {"f": figure, "g": half}, {"n": "1"}, {"links.lanes": "2 or 8"})
     monkeypatch.setattr(record, "folder_of", lambda _: tmp_path)
     assert record.load("x") is None
     (tmp_path / record.FILE).write_text(record.text("x", written), encoding="utf-8")
@@ -410,7 +453,8 @@ def test_a_figure_that_is_not_measured_now_says_what_is_others_than_it_was(folde
     ):
         known = Record(*digests, {"plx": "p"}, {"locks": "l"}, {"other": other})
         (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
-        work = measure._Work("rosta", {}, None)
+        expected = Expected.load(files("peerlane.systems") / "rosta")
+        work = measure._Work("rosta", {}, expected, None)
         work._inputs = {"latency": now}
         found = work.record(["other"])
         assert found.figures["other"].untried == untried
@@ -437,7 +481,7 @@ def test_a_record_that_cannot_be_written_is_said_before_any_work(
 
 
 @pytest.mark.parametrize("name", systems())
-def test_everything_that_moves_a_predicted_row_has_a_source_or_is_calibrated(name: str) -> None:
+def test_a_predicted_row_holds_whatever_our_own_choices_are(name: str) -> None:
     assert concerns(name) == []
 
 
@@ -447,9 +491,11 @@ source = "s"
 
 [[figures]]
 name = "latency"
+unit = "ns"
+tolerance_percent = 3
 rows = [
-    { id = "latency/1-switch", what = "w", unit = "ns", published = 700, kind = "predicted" },
-    { id = "latency/3-switches", what = "w", unit = "ns", published = 1000, kind = "gap" },
+    { id = "latency/1-switch", what = "w", published = 700, kind = "predicted" },
+    { id = "latency/3-switches", what = "w", published = 1000, kind = "gap" },
 ]
 """
 
@@ -465,12 +511,15 @@ def one_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
         (tmp_path / "expected.toml").write_text(SYSTEM + more, encoding="utf-8")
         rows = {"latency/1-switch": 700.0}
         figure = Figure(
-            dict.fromkeys(moved, "1"),
+            {record.base(name): "1" for name in moved},
             rows,
             dict.fromkeys(rows, moved),
         )
         now = record.scenario_digest("rosta"), record.experiments_digest("rosta")
         known = Record(*now, {}, {}, {"latency": figure})
+        expected = Expected.load(tmp_path)
+        ours = {name for name in figure.inputs if expected.origin_of(record.base(name)) == "choice"}
+        known.ranges = dict.fromkeys(ours, "1 or 2")
         for key, value in changes.items():
             setattr(known if hasattr(known, key) else figure, key, value)
         (tmp_path / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
@@ -479,23 +528,24 @@ def one_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
     return judged
 
 
-def test_a_mover_needs_a_source_or_an_entry_among_the_fitted(
+def test_a_row_that_a_choice_moves_out_of_its_tolerance_is_no_prediction(
     one_row: Callable[..., list[str]],
 ) -> None:
     assert one_row({}) == []
-    assert one_row({"default:links.delay": 3.0}) == []  # the catalogue has its source
-    (ours,) = one_row({"default:hosts.latency": 3.0})
-    assert "latency/1-switch is predicted, but 10 % of default:hosts.latency (1)" in ours
-    assert '+3.0 %, which has no independent source, "our choice: half of' in ours
-    assert "[[sources]]" in ours
-    assert "[[calibration]]" in ours
-    (written,) = one_row({"links.lanes": -4.0, "links.generation": 1.9})
-    assert "10 % of links.lanes (1) move it by -4.0 %" in written
+    assert one_row({"default:links.delay": 9.0}) == []  # the catalogue has its source
+    (ours,) = one_row({"default:hosts.latency=200 ns": 3.1})
+    assert "latency/1-switch is predicted, but default:hosts.latency (1) moves it by +3.1 %" in ours
+    assert "as 200 ns, out of its tolerance, and has no independent source" in ours
+    assert '"our choice: half of' in ours
+    assert all(way in ours for way in ("[[sources]]", "[[calibration]]", "another kind"))
+    assert one_row({"default:hosts.latency=200 ns": 2.9}) == []
+    (written,) = one_row({"links.lanes=8": -4.0, "links.generation=3": 1.9})
+    assert "links.lanes (1) moves it by -4.0 % as 8" in written
     source = '[[sources]]\nwhere = "links.lanes"\nsource = "the article, section 2"\n'
     assert one_row({"links.lanes": -4.0}, source) == []
     assert one_row({"switches.rc47a.upstream.lanes": 9}, source.replace("links", "*")) == []
     (choice,) = one_row({"default:hosts.core_atomics=far": 30.0})
-    assert "default:hosts.core_atomics () moves it by +30.0 % as far" in choice
+    assert "default:hosts.core_atomics (1) moves it by +30.0 % as far" in choice
 
 
 def test_a_source_of_no_input_is_named(one_row: Callable[..., list[str]]) -> None:
@@ -513,6 +563,7 @@ def test_a_source_of_no_input_is_named(one_row: Callable[..., list[str]]) -> Non
         ({"defaults": {"hosts": "0"}}, "is of an older state of the simulator's defaults"),
         ({"figures": {}}, "does not have the figure latency"),
         ({"experiments": "0"}, "is of an older state of the experiments"),
+        ({"inputs": {"links.lanes": "4"}}, "is of an older state of [[sources]] and [[cal"),
         ({"rows": {}}, "does not have the predicted row latency/1-switch"),
         ({"untried": ["links.delay"]}, "1 inputs of rosta latency were not moved"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -13,17 +14,24 @@ from pydantic import (
     model_validator,
 )
 
+from peerlane.reproduction.inputs import source_of
 from peerlane.reproduction.plots import Plot  # noqa: TC001 - pydantic reads it
+from peerlane.reproduction.steps import alternatives
 from peerlane.results.reading import read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from importlib.resources.abc import Traversable
+
+    from peerlane.reproduction.inputs import Input
 
 Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
 """What a row says: ARCHITECTURE.md has the meaning of each."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Origin = Literal["fitted", "document", "choice"]
+"""Where the value of an input is from; a choice if no source says it."""
 
 VALUES = ("published", "published_range", "expected", "expected_range")
 """The keys of a row that hold what it is held against."""
@@ -201,11 +209,30 @@ class Source(_Strict):
         return _one_or_several(fields)
 
 
+class Range(_Strict):
+    """The other values that an input may have by a source that does not say which it has."""
+
+    where: tuple[str, ...] = Field(min_length=1)
+    values: tuple[str | float | bool, ...] = Field(min_length=1)
+    source: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_place_or_several(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
+        return _one_or_several(fields)
+
+
 class CircuitGap(_Strict):
     """Rows that are gaps where circuits run in the place of models, and the reason."""
 
     rows: tuple[str, ...] = Field(min_length=1)
     note: str = Field(min_length=1)
+
+
+def _names(entries: Sequence[Calibration | Source], name: str) -> bool:
+    """Whether an entry is of the input with this name."""
+    keys = (key for entry in entries for key in entry.where)
+    return any(name == key or fnmatchcase(name, key) for key in keys)
 
 
 def are_tables(parts: Iterable[object]) -> bool:
@@ -242,6 +269,7 @@ class Expected(_Strict):
     figures: tuple[Figure, ...]
     calibration: tuple[Calibration, ...] = ()
     sources: tuple[Source, ...] = ()
+    ranges: tuple[Range, ...] = ()
     circuit_gaps: tuple[CircuitGap, ...] = ()
     plots: tuple[Plot, ...] = ()
 
@@ -307,13 +335,34 @@ class Expected(_Strict):
         }
         return {name: ids for name, ids in found.items() if ids}
 
+    def origin_of(self, name: str) -> Origin:
+        """The origin of the value of an input of the system."""
+        if _names(self.calibration, name):
+            return "fitted"
+        own = source_of(name)
+        is_sourced = _names(self.sources, name) or (own and is_independent(own))
+        return "document" if is_sourced else "choice"
+
+    def others_of(self, one: Input) -> list[Any] | None:
+        """The other values of an input that is a choice of ours; none for any other input."""
+        if self.origin_of(one.name) != "choice":
+            return None
+        stated = (entry.values for entry in self.ranges if one.name in entry.where)
+        return list(next(stated, ())) or alternatives(one)
+
     def with_circuits(self) -> Self:
         """The same where circuits run in the place of models: `circuit_gaps` are gaps."""
         notes = {row: gap.note for gap in self.circuit_gaps for row in gap.rows}
 
         def of_circuits(row: ExpectedRow) -> ExpectedRow:
             if row.id in notes:
-                alone = {"kind": "gap", "note": notes[row.id], "derived_from": (), "same_as": ""}
+                alone = {
+                    "kind": "gap",
+                    "note": notes[row.id],
+                    "derived_from": (),
+                    "same_as": "",
+                    "assumes": (),
+                }
                 return row.model_copy(update=alone)
             is_exact = row.tolerance_percent == 0
             if is_exact or row.kind in {None, "analytic", "gap"}:

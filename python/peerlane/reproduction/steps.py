@@ -1,4 +1,4 @@
-"""The values to which an input is moved: 10 % more, or the nearest one that there can be."""
+"""The values to which an input is moved: 10 % more, or over the range of a choice of ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from peerlane.dotted import split_path
 from peerlane.figures.quantities import Quantity
-from peerlane.reproduction.inputs import value_of
+from peerlane.reproduction.inputs import choices, range_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,10 @@ STEP = 0.1
 
 COUNTED = re.compile(r"_(cycles|symbols)$")
 """Keys at which 0 is a number of things. Elsewhere 0 takes a limit or a delay away."""
+
+
+SMALL = 10
+"""Whole numbers below this are moved by one each way, others by a factor of two."""
 
 
 class Step(NamedTuple):
@@ -108,6 +112,32 @@ def steps_of(one: Input) -> list[Step]:
     return (
         constant_steps(value) if one.kind == "constant" else steps(split_path(one.name)[-1], value)
     )
+
+
+def alternatives(one: Input) -> list[Any]:
+    """The values that an input without a source could as well have.
+
+    These are the ends of its range in the catalogue; without one, half and twice a number or a
+    quantity, the whole numbers beside a small one, and each other value of a choice.
+    """
+    value, key = value_of(one), split_path(one.name)[-1]
+    if stated := range_of(one.name):
+        return [end for end in dict.fromkeys(stated) if end != value]
+    if isinstance(value, tuple):
+        parts = [_alternatives_of("", part) or [part, part] for part in value]
+        both = [tuple(part[at] for part in parts) for at in (0, -1)]
+        return [other for other in both if other != value]
+    return _alternatives_of(key, value)
+
+
+def _alternatives_of(key: str, value: object) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int) and 0 < value < SMALL:
+        return [other for other in (value - 1, value + 1) if other]
+    if isinstance(value, str) and value != "none" and Quantity.read(value) is None:
+        return [choice for choice in choices(key) if choice != value]
+    return ends(key, value)
 
 
 def _whole(value: int) -> list[Step]:

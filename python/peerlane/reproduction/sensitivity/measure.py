@@ -7,7 +7,6 @@ import signal
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from peerlane.reproduction.jobs import Job
 from peerlane.reproduction.sensitivity import record
 from peerlane.reproduction.sensitivity.record import LISTED, Figure, Record, base
 from peerlane.reproduction.sensitivity.search import Search
-from peerlane.reproduction.sensitivity.task import Move, fewer, look, probe, simulate
+from peerlane.reproduction.sensitivity.task import Move, fewer, look, probe, shown, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -72,9 +71,10 @@ def save(
     path = Path(str(folder_of(system))) / record.FILE
     with path.open("a", encoding="utf-8"):  # before the work, whether it can be written
         pass
-    figures = Expected.load(folder_of(system)).predicted()
+    expected = Expected.load(folder_of(system))
+    figures = expected.predicted()
     chosen = {name: frozenset(rows) for name, rows in figures.items() if only in {None, name}}
-    work = _Work(system, chosen, progress)
+    work = _Work(system, chosen, expected, progress)
 
     def keep() -> Record:
         found = work.record(figures)
@@ -106,10 +106,16 @@ class _Work:
     """The measurement of some figures."""
 
     def __init__(
-        self, system: str, wanted: Mapping[str, frozenset[str]], progress: Tell | None
+        self,
+        system: str,
+        wanted: Mapping[str, frozenset[str]],
+        expected: Expected,
+        progress: Tell | None,
     ) -> None:
         self.simulations = 0
         self._system = system
+        self._expected = expected
+        self._ranges: dict[str, str] = {}
         self._progress = progress
         self._known = _known(system)
         self._digests = record.scenario_digest(system), record.experiments_digest(system)
@@ -165,6 +171,9 @@ class _Work:
         watched = self._wanted[name] & outcome.rows.keys()
         self._searches[name] = Search(name, outcome.rows, watched, outcome.seconds)
         self._inputs[name] = {**found.inputs, **of_scenario(scenario_text(self._system))}
+        for key, one in self._inputs[name].items():
+            if (others := self._expected.others_of(one)) is not None:
+                self._ranges[key] = " or ".join(map(shown, others))
         self._kinds |= found.kinds
         self._kept[name] = self._right(name)
 
@@ -172,14 +181,17 @@ class _Work:
         """What is known of a figure and still right: of inputs that have the same value."""
         search = self._searches[name]
         new = Figure(rows={row: search.nominal[row] for row in search.watched})
-        old = self._known.figures.get(name) if self._known and self._is_of_now else None
-        if old is None or not new.rows.items() <= old.rows.items():
+        known = self._known if self._is_of_now else None
+        old = known.figures.get(name) if known else None
+        if known is None or old is None or not new.rows.items() <= old.rows.items():
             return new
         there = self._inputs[name]
         new.inputs = {
             key: value
             for key, value in old.inputs.items()
-            if not is_name(key) and (key not in there or there[key].value == value)
+            if not is_name(key)
+            and (key not in there or there[key].value == value)
+            and known.ranges.get(key) == self._ranges.get(key)
         }
         for row in new.rows.keys() & old.moved.keys():
             found = old.moved[row]
@@ -196,13 +208,14 @@ class _Work:
             for key, one in inputs.items()
             if key not in self._kept[name].inputs
         }
-        moves = {key: [Move(one)] for key, one in missing.items() if one.kind == "constant"}
-        asked = [one for one in missing.values() if one.kind != "constant"]
-        for one, found in zip(asked, pool.map(partial(probe, self._system), asked), strict=True):
-            if isinstance(found, list):
-                moves[one.name] = found
-            else:
-                self._refused[one.name] = found
+        moves = {}
+        probes = {
+            one.name: pool.submit(probe, self._system, one, self._expected.others_of(one))
+            for one in missing.values()
+        }
+        for key, future in probes.items():
+            moves[key], refused = future.result()
+            self._refused |= refused
         for name, inputs in self._inputs.items():
             kept = self._kept[name].inputs
             self._todo[name] = [
@@ -271,6 +284,7 @@ class _Work:
             defaults,
             {name: one for name, one in figures.items() if name in wanted},
             fewer(self._system),
+            self._ranges,
         )
 
     def _aged(self, figure: Figure, everything: dict[str, Input]) -> Figure:

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 FILE = "sensitivity.toml"
 
-LISTED = 2.0
-"""An input is listed if a change of it by 10 % changes a row by more than this, in percent."""
+LISTED = 0.5
+"""An input is listed if moving it changes a row by more than this, in percent."""
+
+STRONG = 2.0
+"""A row depends on an input that changes it by more than this, in percent."""
 
 _HEAD = """\
-# Change of each predicted row of {system}, in percent, when one input changes by 10 %.
+# Change of each predicted row of {system}, in percent: when an input with a source changes by
+# 10 %, and when a choice of ours (`ranges`) has another value.
 # Written by `peerlane reproduce {system} --sensitivity --save`; see docs/reference/rows.md.
 
 """
@@ -45,9 +49,9 @@ class Figure:
     rows: dict[str, float] = field(default_factory=dict)
     """The values of the predicted rows with nothing moved."""
     moved: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The inputs that move each row by more than 2 %, with the percent."""
+    """The inputs that move each row by more than `LISTED`, with the percent."""
     little: list[str] = field(default_factory=list)
-    """Inputs that move rows, but none of them by more than 2 %."""
+    """Inputs that move rows, but none of them by more than `LISTED`."""
     refused: dict[str, str] = field(default_factory=dict)
     """Moves that the fabric or the experiment does not take, and why."""
     untried: list[str] = field(default_factory=list)
@@ -75,6 +79,8 @@ class Record:
     figures: dict[str, Figure]
     fewer: dict[str, str] = field(default_factory=dict)
     """The constants that differ between the study and `reproduce`, with their study values."""
+    ranges: dict[str, str] = field(default_factory=dict)
+    """The values to which each input is moved that is a choice of ours."""
 
 
 def base(name: str) -> str:
@@ -139,7 +145,7 @@ def load(system: str) -> Record | None:
     except FileError as error:
         raise FileError(f"{error}; {advice(system)}") from None
     figures = dict(map(found.figure, found.figures))
-    return Record(**asdict(found.digests), figures=figures, fewer=found.fewer)
+    return Record(**asdict(found.digests), figures=figures, fewer=found.fewer, ranges=found.ranges)
 
 
 @dataclass(frozen=True)
@@ -170,6 +176,7 @@ class _File(Document):
     inputs: dict[str, str]
     figures: list[_Figure]
     fewer: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, str] = field(default_factory=dict)
 
     def figure(self, one: _Figure) -> tuple[str, Figure]:
         """A figure with its name, and with all inputs that were tried."""
@@ -197,6 +204,7 @@ def text(system: str, record: Record) -> str:
         },
         **({"fewer": dict(sorted(record.fewer.items()))} if record.fewer else {}),
         "inputs": dict(sorted(inputs.items())),
+        "ranges": dict(sorted(record.ranges.items())),
         "figures": [
             _written(name, figure, inputs) for name, figure in sorted(record.figures.items())
         ],

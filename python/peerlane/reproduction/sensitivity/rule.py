@@ -1,22 +1,23 @@
-"""The rule behind `predicted`: everything that moves such a row has a source, or is calibrated."""
+"""The rule behind `predicted`: such a row holds whatever the values of our own choices are."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from peerlane._core import advice as nearby
 from peerlane.reproduction.catalogue import folder_of, scenario_text
-from peerlane.reproduction.expected import Expected, is_independent
+from peerlane.reproduction.expected import Expected
 from peerlane.reproduction.inputs import everywhere, of_scenario, source_of
+from peerlane.reproduction.row import Row
 from peerlane.reproduction.sensitivity import record
-from peerlane.reproduction.sensitivity.record import FILE, LISTED, advice, base
+from peerlane.reproduction.sensitivity.record import FILE, advice, base
 from peerlane.reproduction.sensitivity.task import constants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
-    from peerlane.reproduction.expected import Calibration, Source
+    from peerlane.reproduction.expected import ExpectedRow, Range, Source
     from peerlane.reproduction.sensitivity.record import Figure, Record
 
 
@@ -26,12 +27,17 @@ def concerns(system: str) -> list[str]:
 
 
 def unknown(system: str) -> list[str]:
-    """The keys of `[[sources]]` that are no inputs."""
+    """The keys of `[[sources]]` and `[[ranges]]` that are no inputs."""
     known = [*of_scenario(scenario_text(system)), *everywhere(), *constants_of(system)]
     expected = Expected.load(folder_of(system))
+    entries: dict[str, Sequence[Source | Range]] = {
+        "sources": expected.sources,
+        "ranges": expected.ranges,
+    }
     return [
-        f"{system}: [[sources]] has {key!r}, which is no input; {nearby(key, known)}"
-        for entry in expected.sources
+        f"{system}: [[{part}]] has {key!r}, which is no input; {nearby(key, known)}"
+        for part, all_ in entries.items()
+        for entry in all_
         for key in entry.where
         if key not in known and not any(fnmatchcase(one, key) for one in known)
     ]
@@ -39,8 +45,8 @@ def unknown(system: str) -> list[str]:
 
 def stale(system: str) -> list[str]:
     """What is wrong with the state of a system's `sensitivity.toml`; nothing if it is current."""
-    wanted = Expected.load(folder_of(system)).predicted()
-    if not wanted:
+    expected = Expected.load(folder_of(system))
+    if not expected.predicted():
         return []
     try:
         known = record.load(system)
@@ -48,10 +54,10 @@ def stale(system: str) -> list[str]:
         return [str(error)]
     if known is None:
         return [f"{system} has no {FILE}, which predicted rows need; {advice(system)}"]
-    return [f"{why}; {advice(system)}" for why in _stale(system, known, wanted)]
+    return [f"{why}; {advice(system)}" for why in _stale(system, known, expected)]
 
 
-def _stale(system: str, known: Record, wanted: Mapping[str, list[str]]) -> Iterator[str]:
+def _stale(system: str, known: Record, expected: Expected) -> Iterator[str]:
     old = f"{system}/{FILE} is of an older"
     if known.scenario != record.scenario_digest(system):
         yield f"{old} scenario.toml"
@@ -61,7 +67,10 @@ def _stale(system: str, known: Record, wanted: Mapping[str, list[str]]) -> Itera
         yield f"{old} state of the simulator's profiles"
     if known.defaults != record.default_digests(known.defaults):
         yield f"{old} state of the simulator's defaults"
-    for name, rows in wanted.items():
+    inputs = {name for figure in known.figures.values() for name in figure.inputs}
+    if known.ranges.keys() & inputs != {i for i in inputs if expected.origin_of(i) == "choice"}:
+        yield f"{old} state of [[sources]] and [[calibration]]"
+    for name, rows in expected.predicted().items():
         figure = known.figures.get(name)
         if figure is None:
             yield f"{system}/{FILE} does not have the figure {name}, which has predicted rows"
@@ -73,7 +82,7 @@ def _stale(system: str, known: Record, wanted: Mapping[str, list[str]]) -> Itera
 
 
 def unfounded(system: str) -> list[str]:
-    """The predicted rows that an input moves which has no source and is not calibrated.
+    """The predicted rows that are outside their tolerance for another value of a choice of ours.
 
     Each text says by how much, and what would be right.
     """
@@ -82,44 +91,26 @@ def unfounded(system: str) -> list[str]:
     if known is None:
         return []
     found: list[str] = []
-    for name, rows in expected.predicted().items():
-        if figure := known.figures.get(name):
-            for row in rows:
+    for name, rows in expected.by_figure().items():
+        if (figure := known.figures.get(name)) is None:
+            continue
+        for row in rows:
+            if row.kind == "predicted" and row.is_published:
                 found += _unfounded(system, row, figure, expected)
     return found
 
 
-def _unfounded(system: str, row: str, figure: Figure, expected: Expected) -> Iterator[str]:
-    for move, percent in figure.moved.get(row, {}).items():
+def _unfounded(system: str, row: ExpectedRow, figure: Figure, expected: Expected) -> Iterator[str]:
+    for move, percent in figure.moved.get(row.id, {}).items():
         name = base(move)
-        if abs(percent) <= LISTED or origin_of(name, expected) != "choice":
+        moved = Row(row, "", figure.rows[row.id] * (1 + percent / 100))
+        if moved.passes or expected.origin_of(name) != "choice":
             continue
         own = source_of(name)
         said = f', "{own}",' if own else ""
         yield (
-            f"{system}: {row} is predicted, but {_moves(move, figure, percent)}, which has no"
+            f"{system}: {row.id} is predicted, but {name} ({figure.inputs.get(name, '')}) moves it"
+            f" by {percent:+.1f} % as {move.partition('=')[2]}, out of its tolerance, and has no"
             f" independent source{said} and is not calibrated; name a source in [[sources]], fit"
             " it in [[calibration]], or give the row another kind"
         )
-
-
-def origin_of(name: str, expected: Expected) -> Literal["fitted", "document", "choice"]:
-    """The origin of the value of an input of a system: a choice if no source says it."""
-
-    def has(entries: Iterable[Calibration | Source]) -> bool:
-        keys = (key for entry in entries for key in entry.where)
-        return any(name == key or fnmatchcase(name, key) for key in keys)
-
-    if has(expected.calibration):
-        return "fitted"
-    own = source_of(name)
-    return "document" if has(expected.sources) or (own and is_independent(own)) else "choice"
-
-
-def _moves(move: str, figure: Figure, percent: float) -> str:
-    """By how much a move changes a row, in words."""
-    name = base(move)
-    value = figure.inputs.get(name, "")
-    if move != name:
-        return f"{name} ({value}) moves it by {percent:+.1f} % as {move.partition('=')[2]}"
-    return f"10 % of {name} ({value}) move it by {percent:+.1f} %"

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.sensitivity.task import Move, Outcome
+from peerlane.reproduction.sensitivity.task import Move, Outcome, named
 from peerlane.reproduction.steps import STEP
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Search:
         groups: dict[tuple[str, int], list[Move]] = {}
         for move in moves:
             name, kind = move.input.name, move.input.kind
-            if name in movers or (name not in still and (kind in SINGLY or move.to is not None)):
+            if name in movers or (name not in still and kind in SINGLY):
                 self.left.append((move,))
             elif name in still:
                 groups.setdefault(("", STILL_GROUP), []).append(move)
@@ -130,11 +130,3 @@ class Search:
         """Seconds that what is left takes on one processor, about."""
         expected = sum(math.log2(len(group)) * 2 + 1 for group in self.left)
         return (expected + self.running) * self.seconds
-
-
-def named(move: Move) -> str:
-    """The name of a move: that of its input, with the alternative of a choice."""
-    if move.to is None:
-        return move.input.name
-    to = str(move.to).lower() if isinstance(move.to, bool) else move.to
-    return f"{move.input.name}={to}"

@@ -7,20 +7,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.dotted import split_path
 from peerlane.fabric.simulation import already_warned
 from peerlane.figures.quantities import Quantity
 from peerlane.reproduction.inputs import (
     CONSTANT,
     Input,
-    choices,
     is_name,
     kinds,
     used,
     value_of,
 )
 from peerlane.reproduction.machine import Machine, experiments_of, machine_of
-from peerlane.reproduction.steps import constant_steps, steps_of
+from peerlane.reproduction.steps import alternatives, constant_steps, steps_of
 from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
@@ -31,11 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An input, and which of its steps it takes; a choice is moved to an alternative."""
+    """An input, and which of its steps it takes, or to which value it is moved."""
 
     input: Input
     attempt: int = 0
     to: object = None
+    """The value to which a choice is moved; otherwise it takes a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +132,35 @@ def constants_of(system: str) -> dict[str, Input]:
     }
 
 
-def probe(system: str, one: Input) -> list[Move] | str:
-    """The moves of a key, a setting or a default that the system's fabric takes, or its refusal.
+def probe(system: str, one: Input, others: list[Any] | None) -> tuple[list[Move], dict[str, str]]:
+    """The moves of an input that the system's fabric takes, and the refusals of others by name.
 
-    A choice has a move for each alternative.
+    An input that is a choice of ours has a move for each of its other values, and so has one that
+    is no number.
     """
-    value = value_of(one)
-    if isinstance(value, bool):
-        other = Move(one, to=not value)
-        return _refusal(system, other) or [other]
-    refused = ""
-    for attempt in range(len(steps_of(one))):
-        refused = _refusal(system, Move(one, attempt))
-        if not refused:
-            return [Move(one, attempt)]
-    if not isinstance(value, str) or value == "none":
-        return refused or []
-    others = (choice for choice in choices(split_path(one.name)[-1]) if choice != value)
-    return [Move(one, to=choice) for choice in others] or refused or []
+    found = steps_of(one)
+    if others is None and (not found or isinstance(value_of(one), bool)):
+        others = alternatives(one)
+    if others is not None:
+        moves = [Move(one, to=value) for value in others]
+        refusals = {move: _refusal(system, move) for move in moves}
+        refused = {named(move): why for move, why in refusals.items() if why}
+        return [move for move in moves if not refusals[move]], refused
+    for attempt in range(len(found)):
+        refusal = _refusal(system, Move(one, attempt))
+        if not refusal:
+            return [Move(one, attempt)], {}
+    return [], {one.name: refusal}
+
+
+def named(move: Move) -> str:
+    """The name of a move: that of its input, with the value to which a choice is moved."""
+    return move.input.name if move.to is None else f"{move.input.name}={shown(move.to)}"
+
+
+def shown(value: object) -> str:
+    """The value to which a choice is moved, in the name of its move."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refusal(system: str, move: Move) -> str:

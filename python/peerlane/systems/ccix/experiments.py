@@ -96,10 +96,10 @@ def exp1(machine: Machine) -> Measurements:
         ccix, pcie = (rows[f"exp1/latency/u280/{kind}/{way}/{size}"] for way in ("ccix", "pcie"))
         return 100 * (ccix / pcie - 1)
 
-    yield "check/exp1/small-reads-shorter", -longer("read", "64B")
-    yield "check/exp1/small-writes-longer", longer("write", "64B")
+    yield "exp1/small-reads-shorter", -longer("read", "64B")
+    yield "exp1/small-writes-longer", longer("write", "64B")
     better = [kib for kib in (1, 2, 4, 8, 16, 32) if longer("read", f"{kib}KiB") < 0]
-    yield "check/exp1/latency-better-up-to", max(better, default=0)
+    yield "exp1/latency-better-up-to", max(better, default=0)
     settings: dict[str, Setting] = {"driven": STARTED, "completion": "interrupt"}
     slept = _alone(machine, "u280-dma", size="1 KiB", count=machine.constants.few, **settings)
     ccix = rows["exp1/throughput/u280/read/ccix/1KiB"]

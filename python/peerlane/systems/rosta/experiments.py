@@ -103,10 +103,10 @@ def table3(machine: Machine) -> Measurements:
             yield f"table3/{payload}/{case}", _mean_rate(together)
             if (payload, case) == (PAYLOADS[0], "8.1"):
                 yield "text/table3/128/8.2/demand", len(BOARD_A) * _mean_rate(together)
-            yield f"reading/table3/{payload}/{case}/skewed-start", skewed[case]
+            yield f"table3/{payload}/{case}/skewed-start", skewed[case]
         yield f"check/table3/{payload}/8.1-to-8.2", steady["8.1"] / steady["8.2"]
         ratio = skewed["8.1"] / skewed["8.2"]
-        yield f"reading/table3/{payload}/8.1-to-8.2/skewed-start", ratio
+        yield f"table3/{payload}/8.1-to-8.2/skewed-start", ratio
         for case, pairs in WIDE_HEADERS.items():
             wide = _writes(machine, payload, pairs)
             for fpga in FPGAS:
@@ -168,7 +168,7 @@ def fig4(machine: Machine) -> Measurements:
         steady = [measured.steady(flow) for flow in result.flows]
         yield f"fig4/{count}", fmean(steady) / MIB
         if count in WRITERS_AT_LIMIT:
-            yield f"check/fig4/{count}/shares", max(steady) / min(steady)
+            yield f"fig4/{count}/shares", max(steady) / min(steady)
             yield f"check/fig4/{count}/of-limit", sum(steady) / MIB / _limit(count)
             by_timers = sum(map(_rate, result.flows))
             yield f"check/fig4/{count}/by-timers", by_timers / (sum(steady) / MIB)
@@ -179,7 +179,7 @@ def fig4(machine: Machine) -> Measurements:
         steady = [measured.steady(flow) for flow in _run(weighted).flows]
         yield f"reading/fig4/{count}/shares-by-weight", max(steady) / min(steady)
     both = _run(_host_writes(machine, ("a1", "a2", "b1", "b2")).measure(*its.all_under_way))
-    yield "reading/fig4/4/both-boards", fmean(map(measured.steady, both.flows)) / MIB
+    yield "fig4/4/both-boards", fmean(map(measured.steady, both.flows)) / MIB
 
 
 def fig5(machine: Machine) -> Measurements:

@@ -108,9 +108,17 @@ def torus(machine: Machine) -> Measurements:
     yield "torus/4x4/halo", _microseconds(fabric) / 10
 
 
-def table3(_: Machine) -> Measurements:
-    """Resources of the FPGA: there is no gateware yet whose resources could be counted."""
-    yield from ()
+def table3(machine: Machine) -> Measurements:
+    """Transceivers of the FPGA. No gateware is there yet whose other resources could be counted."""
+    lanes, ports, of_each = (
+        machine.value(key)
+        for key in (
+            "links.lanes",
+            "profiles.router-board.fibre_ports",
+            "profiles.router-board.optical_lanes",
+        )
+    )
+    yield "table3/gth", lanes + ports * of_each
 
 
 def _saturation(
