@@ -96,7 +96,8 @@ def test_all_numbers_of_a_constant_move_together() -> None:
     [
         ("profiles.p.latency", '"160 ns"', ["80 ns", "320 ns"]),
         ("profiles.p.queue", "32", [16, 64]),
-        ("profiles.p.tags", "2", [1, 3]),
+        ("profiles.p.queue", "10", [5, 20]),
+        ("profiles.p.tags", "9", [8, 10]),
         ("profiles.p.stages", "1", [2]),
         ("profiles.p.idle_cycles", "0", [1]),
         ("profiles.p.share", "0.5", [0.25, 1.0]),
@@ -439,6 +440,12 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
     assert measure.save("rosta").simulations == 2
     assert "implementation" not in (folder / record.FILE).read_text(encoding="utf-8")
+    again = record.load("rosta")
+    assert again is not None
+    assert again.ranges["default:hosts.latency"] == "50 ns or 200 ns"
+    again.ranges["default:hosts.latency"] = "90 ns or 110 ns"
+    (folder / record.FILE).write_text(record.text("rosta", again), encoding="utf-8")
+    assert measure.save("rosta").simulations == 3
     assert [one.name for one in folder.iterdir() if one.suffix == ".part"] == []
 
 
