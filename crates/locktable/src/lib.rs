@@ -2,7 +2,7 @@
 //!
 //! The algorithms do not depend on who performs the operations, nor on their latency. A [`Machine`] names an [`Operation`] on one
 //! word of memory, receives the word that was found, and names the next operation, until it has an outcome. A lock engine in a
-//! device, the software of a simulated host and a real thread ([`run`]) all perform these machines.
+//! device, the software of a simulated host and a real thread all perform these machines.
 //!
 //! A bucket is one word, so one compare-and-swap makes each change of its queue. If every slot were a word of its own, a shift
 //! would need several operations, and between two of them an owner would be in two slots or in none: two owners might see
@@ -25,7 +25,6 @@ mod remove;
 mod sweep;
 mod table;
 mod wait;
-mod words;
 
 pub use acquire::{Acquire, Acquired};
 pub use machine::{Machine, Operation};
@@ -36,4 +35,3 @@ pub use remove::{Remove, Removed};
 pub use sweep::{Sweep, Swept};
 pub use table::{Bucket, RecordVersion, Table, TableError, Width};
 pub use wait::{Wait, Waited};
-pub use words::{AtomicWords, SharedWords, WordsError, run};

@@ -16,18 +16,6 @@ pub trait Loader: Debug + Send {
     fn load(&self, place: &str) -> Result<Box<dyn Afu>, String>;
 }
 
-/// A loader without models.
-#[derive(Clone, Copy, Debug)]
-pub struct NoLoader;
-
-impl Loader for NoLoader {
-    fn load(&self, place: &str) -> Result<Box<dyn Afu>, String> {
-        Err(format!(
-            "this session cannot load the model {place}; use a built-in accelerator"
-        ))
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) place: CardPlace,

@@ -15,6 +15,6 @@ mod pages;
 mod server;
 
 pub use bitstream::{BitstreamError, Image};
-pub use cards::{Loader, NoLoader, load_image};
+pub use cards::{Loader, load_image};
 pub use server::{Server, ServerError, Settings, Times};
 pub use session::{ping_pong, real_time, send_back};

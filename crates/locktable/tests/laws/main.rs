@@ -5,4 +5,5 @@ mod every_interleaving;
 mod linearizability;
 mod specification;
 mod threads;
+mod words;
 mod world;

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use locktable::{
-    Acquire, Acquired, AtomicWords, Bucket, Machine, Owner, RecordVersion, Release, Released,
-    Table, Wait, Waited, Width, run,
+    Acquire, Acquired, Bucket, Machine, Owner, RecordVersion, Release, Released, Table, Wait,
+    Waited, Width,
 };
 
 use crate::linearizability::{Record, is_linearizable};
 use crate::specification::{Call, Outcome, QueueLock};
+use crate::words::AtomicWords;
 
 const THREADS: u32 = 4;
 const ROUNDS: u64 = 1_000;
@@ -88,7 +89,7 @@ impl Thread<'_> {
             assert!(yields < MOST_YIELDS, "somebody waits for ever");
             thread::yield_now();
         };
-        let outcome = run(machine, &mut self.words, between).unwrap();
+        let outcome = self.words.run(machine, between).unwrap();
         let ended = self.clock.fetch_add(1, Ordering::SeqCst);
         let index = self.index_of(bucket);
         self.calls[index].push(Record {
@@ -109,7 +110,7 @@ impl Thread<'_> {
 fn threads_exclude_each_other_and_their_history_is_one_of_a_queue() {
     let table = Table::new(0x1_0000, BUCKETS, Width::Bits64).unwrap();
     let memory: Vec<AtomicU64> = (0..BUCKETS * 8).map(|_| AtomicU64::new(0)).collect();
-    let words = AtomicWords::new(&table, &memory).unwrap();
+    let words = AtomicWords::new(&table, &memory);
     let (clock, protected) = (
         AtomicU64::new(0),
         [Protected::default(), Protected::default()],

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use server::{NoLoader, Server, Settings};
-use sim::Simulation;
+use server::{Loader, Server, Settings};
+use sim::{Afu, Simulation};
 
 const SCENARIO: &str = r#"
 [links]
@@ -17,6 +17,16 @@ model = "fpga-card"
 upstream = "server"
 afu = "dma_afu"
 "#;
+
+/// A loader without models.
+#[derive(Debug)]
+struct NoLoader;
+
+impl Loader for NoLoader {
+    fn load(&self, place: &str) -> Result<Box<dyn Afu>, String> {
+        Err(format!("no model {place}"))
+    }
+}
 
 /// A server at the socket `path`; `more` are further lines of the card, or further tables.
 pub fn serve_card(path: &Path, is_wall: bool, more: &str) -> Server {
