@@ -14,7 +14,6 @@ pub struct WireEvent<'a> {
     pub by: ComponentId,
     /// The port of the component.
     pub port: u16,
-    /// The direction of the wire.
     pub direction: DirectionId,
     /// The time at which its first bit takes the wire; of an arrival, the time at which its last bit has arrived.
     pub at: Time,
@@ -38,7 +37,6 @@ pub enum What<'a> {
 /// Something that takes a wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<'a> {
-    /// The kind.
     pub kind: Kind,
     /// The time that it takes on the wire; of several ordered sets, the time of each.
     pub length: Span,
@@ -46,7 +44,6 @@ pub struct Departure<'a> {
     pub content: Content<'a>,
 }
 
-/// The fields of a departure.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// A TLP.
@@ -78,7 +75,6 @@ pub enum Content<'a> {
 /// SKP ordered sets at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderedSets {
-    /// Their number.
     pub count: u32,
     /// The bytes of each over all lanes, with its EDS token.
     pub bytes: u16,
@@ -95,7 +91,6 @@ pub struct Arrival {
     pub mark: Mark,
     /// The decision of the receiver.
     pub verdict: Verdict,
-    /// The number of bits that arrived wrong.
     pub wrong_bits: u16,
 }
 

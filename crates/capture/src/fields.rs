@@ -23,7 +23,6 @@ pub trait Fields {
     fn detail<T: Serialize>(&mut self, _name: &'static str, _value: impl FnOnce() -> T) {}
 }
 
-/// The value of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     Number(u64),
@@ -119,7 +118,6 @@ pub fn words(names: &Names) -> impl Iterator<Item = &str> {
     WORDS.into_iter().chain(flows)
 }
 
-/// The word for a class.
 pub fn class(class: Class) -> &'static str {
     WORDS[class]
 }
@@ -141,7 +139,6 @@ fn word(number: usize) -> Value<'static> {
 use Value::{Address, Flag, Function, Number};
 
 impl Departure<'_> {
-    /// Gives all fields to `to`.
     pub fn fields(&self, names: &Names, to: &mut impl Fields) {
         let length_ns = || self.length.as_ns();
         match self.content {
@@ -405,7 +402,6 @@ fn address_type(request: &MemoryRequest) -> Option<&'static str> {
     }
 }
 
-/// The bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -136,7 +136,6 @@ impl Group {
 }
 
 impl Kind {
-    /// The kind of a TLP.
     pub fn of_tlp(header: &Header) -> Self {
         match &header.kind {
             protocol::Kind::MemoryRead(_) => Kind::MemoryRead,
@@ -191,12 +190,10 @@ impl Kind {
     }
 }
 
-/// A set of kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u64);
 
 impl Kinds {
-    /// No kind.
     pub const NONE: Kinds = Kinds(0);
 
     /// The kinds that `name`, of a kind or of a group, stands for; upper and lower case are the same.
@@ -209,13 +206,11 @@ impl Kinds {
         (found != 0).then_some(Kinds(found))
     }
 
-    /// The kinds of both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Kinds(self.0 | other.0)
     }
 
-    /// Whether `kind` is in the set.
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & 1 << kind as u32 != 0
     }

@@ -26,9 +26,7 @@ pub struct Direction {
 /// One end of a link, fibre or cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireEnd {
-    /// The direction of what leaves here.
     pub leaves: DirectionId,
-    /// The direction of what arrives here.
     pub arrives: DirectionId,
 }
 
@@ -98,22 +96,18 @@ impl Names {
         ports[usize::from(port)].expect("only ports with a link send and receive")
     }
 
-    /// The direction with number `id`.
     pub fn direction(&self, id: DirectionId) -> &Direction {
         &self.directions[id.0]
     }
 
-    /// All directions, by their numbers.
     pub fn directions(&self) -> &[Direction] {
         &self.directions
     }
 
-    /// All components.
     pub fn components(&self) -> impl Iterator<Item = ComponentId> {
         (0..self.ends.len() as u32).map(ComponentId)
     }
 
-    /// The name of a component.
     pub fn component(&self, component: ComponentId) -> &str {
         &self.components[component.0 as usize]
     }

@@ -91,7 +91,6 @@ mod linked {
     }
 }
 
-/// All models that are linked.
 pub fn models() -> Vec<&'static Model> {
     #[cfg(feature = "linked")]
     return linked::all();

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// An asynchronous event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A write to the doorbell of a queue that does not exist.
@@ -23,7 +22,6 @@ pub enum EventKind {
 }
 
 impl Event {
-    /// The kind of the event.
     pub fn kind(self) -> EventKind {
         match self {
             Event::InvalidDoorbellRegister | Event::InvalidDoorbellValue => EventKind::Error,

@@ -3,7 +3,6 @@
 use crate::command::Status;
 use crate::identify::WARNING_TEMPERATURE;
 
-/// The values of all features.
 #[derive(Clone, Debug)]
 pub struct Features {
     arbitration: u32,

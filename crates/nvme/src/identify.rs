@@ -16,7 +16,6 @@ pub const WARNING_TEMPERATURE: u16 = 343;
 pub struct Identify<'a> {
     /// The parameters of the drive.
     pub parameters: &'a NvmeParameters,
-    /// The serial number.
     pub serial: &'a str,
 }
 

@@ -10,7 +10,6 @@ use crate::pages::Pages;
 pub struct Progress {
     /// Its submission queue.
     pub queue: u16,
-    /// The command.
     pub command: Command,
     /// The direction of its data.
     pub action: Action,
@@ -24,7 +23,6 @@ pub struct Progress {
     pub born: u64,
     /// Number of reads and writes of host memory that have not ended.
     pub awaited: usize,
-    /// Whether one of them has failed.
     pub has_failed: bool,
     /// Whether it waits for the media alone, so that it can be aborted.
     pub is_at_media: bool,
@@ -105,7 +103,6 @@ impl Slots {
         }
     }
 
-    /// The number of slots that commands of a queue can have.
     pub fn free(&self, queue: u16) -> u32 {
         let kept = if queue == 0 { 0 } else { ADMIN_SLOTS };
         (self.free.len().saturating_sub(self.reserved + kept)) as u32
@@ -129,12 +126,10 @@ impl Slots {
         slot
     }
 
-    /// The command in a slot.
     pub fn at(&mut self, slot: usize) -> Option<&mut Progress> {
         self.all[slot].as_mut()
     }
 
-    /// Takes the command out of a slot.
     pub fn take(&mut self, slot: usize) -> Option<Progress> {
         let progress = self.all[slot].take();
         if progress.is_some() {

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use crate::command::{COMPLETION, Completion, SUBMISSION};
 
-/// A submission queue.
 #[derive(Clone, Debug, Default)]
 pub struct SubmissionQueue {
     /// Address of the first entry.
@@ -24,7 +23,6 @@ pub struct SubmissionQueue {
 }
 
 impl SubmissionQueue {
-    /// An empty queue.
     pub fn new(base: u64, entries: u32, completions: u16) -> Self {
         SubmissionQueue {
             base,
@@ -64,7 +62,6 @@ impl SubmissionQueue {
     }
 }
 
-/// A completion queue.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionQueue {
     /// Address of the first entry.
@@ -89,7 +86,6 @@ pub struct CompletionQueue {
 }
 
 impl CompletionQueue {
-    /// An empty queue.
     pub fn new(base: u64, entries: u32, vector: Option<u16>) -> Self {
         CompletionQueue {
             base,

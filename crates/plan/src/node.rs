@@ -23,7 +23,6 @@ pub struct FunctionVectors {
     pub table: u64,
     /// Address of the pending bits.
     pub pending: u64,
-    /// Number of vectors.
     pub count: u16,
     /// The message of vector 0; the others follow.
     pub first: u32,

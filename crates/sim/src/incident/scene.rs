@@ -17,7 +17,6 @@ use crate::plan::{FabricPlan, NodePlan};
 
 /// A fabric at the time of an incident.
 pub struct Scene<'a> {
-    /// The plan of the fabric.
     pub plan: &'a FabricPlan,
     pub(crate) models: &'a mut [Model],
     pub(crate) world: &'a mut World<Pcie>,

@@ -63,7 +63,6 @@ impl LatencyHistogram {
     }
 }
 
-/// A collection of latencies.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     /// The number of latencies in each bucket of a histogram, in picoseconds.
@@ -75,7 +74,6 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Records one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
         self.count(latency);

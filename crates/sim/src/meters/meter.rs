@@ -349,7 +349,6 @@ impl Meter {
         self.ends
     }
 
-    /// Whether all workloads are complete.
     pub fn are_workloads_complete(&self) -> bool {
         self.open_parts == 0
     }
@@ -379,7 +378,6 @@ impl Meter {
         }
     }
 
-    /// Takes in an observation made at `now`.
     #[inline(always)]
     pub fn observe(&mut self, now: Time, what: &Observation) {
         match *what {

@@ -55,7 +55,6 @@ pub struct SteadyState {
 pub struct SteadyRates(pub Vec<(Range<u32>, Option<SteadyRate>)>);
 
 impl SteadyRates {
-    /// The rate of these parts.
     pub fn of(&self, parts: &Range<u32>) -> Option<SteadyRate> {
         let found = self.0.iter().find(|(own, _)| own == parts);
         found.and_then(|(_, rate)| *rate)
@@ -91,7 +90,6 @@ impl SteadyRate {
         })
     }
 
-    /// The rate in a result.
     pub fn told(&self) -> SteadyState {
         SteadyState {
             per_second: self.mean,

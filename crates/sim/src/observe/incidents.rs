@@ -14,18 +14,14 @@ pub struct Log {
     left_out: u64,
 }
 
-/// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The component.
     pub component: u32,
     /// Its function or port.
     pub site: Site,
     /// What has happened.
     pub what: Incident,
-    /// The time of the first.
     pub first: Time,
-    /// The time of the last.
     pub last: Time,
     /// How often it has happened.
     pub count: u64,
@@ -35,7 +31,6 @@ pub struct Entry {
 const MOST: usize = 1024;
 
 impl Log {
-    /// Adds an incident of a component.
     pub fn add(&mut self, component: u32, (site, what): (Site, Incident), now: Time) {
         let key = (component, site, what);
         if let Some(entry) = self.errors.get(&key) {

@@ -30,7 +30,6 @@ impl Default for Interval {
 }
 
 impl Interval {
-    /// The interval of a given window.
     pub fn window((from, until): (Time, Time)) -> Self {
         Interval {
             from,
@@ -48,7 +47,6 @@ impl Interval {
         }
     }
 
-    /// The interval from `start` on.
     pub fn open(start: Time) -> Self {
         Interval {
             from: start,
@@ -61,7 +59,6 @@ impl Interval {
         self.ends_with_workloads && self.until == Time::NEVER
     }
 
-    /// Ends the interval at `until`.
     pub fn end(&mut self, until: Time) {
         self.until = until;
     }

@@ -12,7 +12,6 @@ use crate::plan::{FabricPlan, FibrePlan, ports};
 /// The counters of all wires at one time, in the order of [`link_ends`] and [`fibre_ends`].
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The time of the reading.
     pub at: Time,
     /// Counters of both directions of all links and cables.
     pub links: Vec<Counters>,
@@ -52,7 +51,6 @@ pub struct SendingEnd<'a> {
     pub id: &'a str,
     /// Direction: "down" (from the root) or "up"; for a cable between controllers, "forth" or "back".
     pub direction: &'static str,
-    /// The end.
     pub end: &'a LinkEnd,
 }
 
@@ -80,7 +78,6 @@ pub struct SocketLink {
     pub id: String,
     /// Direction: "forth" (from the lower number) or "back".
     pub direction: &'static str,
-    /// Its counters.
     pub counters: Counters,
 }
 
@@ -110,18 +107,15 @@ pub fn socket_link(host: &str, from: usize, to: usize) -> (String, &'static str)
     (id, if from < to { "forth" } else { "back" })
 }
 
-/// The memory of one socket of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory<'a> {
     /// The name of the host.
     pub host: &'a str,
-    /// The number of the socket.
     pub socket: usize,
     /// Time in which the memory was busy.
     pub busy: Span,
 }
 
-/// The memories of all hosts at `at`.
 pub fn memories<'a>(
     plan: &'a FabricPlan,
     models: &'a [Model],
@@ -148,7 +142,6 @@ pub struct SendingFibre<'a> {
     pub from: usize,
     /// The node that receives.
     pub to: usize,
-    /// The end.
     pub end: &'a OpticalEnd,
 }
 

@@ -26,7 +26,6 @@ pub struct Series {
 /// The state of workloads and wires at one time.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The time of the sample.
     pub at: Time,
     /// Bytes delivered so far of each of the [`columns`].
     pub delivered: Box<[u64]>,
@@ -81,7 +80,6 @@ pub struct Column<'a> {
     parts: Range<u32>,
 }
 
-/// The columns of all workloads.
 pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>> {
     workloads.iter().flat_map(|one| {
         let column = |direction, parts| Column {
@@ -101,7 +99,6 @@ pub fn columns(workloads: &[PlannedWorkload]) -> impl Iterator<Item = Column<'_>
     })
 }
 
-/// The workloads, each with the numbers of its columns.
 pub fn numbered_columns(
     workloads: &[PlannedWorkload],
 ) -> impl Iterator<Item = (&PlannedWorkload, Range<usize>)> {
@@ -158,7 +155,6 @@ impl Series {
         }
     }
 
-    /// The time of the next sample.
     pub fn next(&self) -> Time {
         self.next
     }

@@ -25,7 +25,6 @@ impl<'a> Stores<'a> {
         Stores { all, regions }
     }
 
-    /// The store of the packets of a component.
     pub fn of(&self, component: usize) -> &'a Packets {
         let region = self.regions.get(component).copied().unwrap_or(0);
         self.all[region as usize]

@@ -74,7 +74,6 @@ pub struct SocketSeries {
 pub struct MemorySeries {
     /// The host's name.
     pub host: String,
-    /// The number of the socket.
     pub socket: usize,
     /// Share of each interval in which the memory was busy with lines, without their latency.
     pub utilisation: Vec<f64>,

@@ -46,7 +46,6 @@ const FIRST_PART: u64 = 64;
 /// A slot is this part of the time since the last flow began.
 const PART: u64 = 2048;
 
-/// The probe.
 #[derive(Debug)]
 pub struct Waits {
     wires: Wires,

@@ -28,13 +28,10 @@ pub struct FlowWaits {
     pub shares: Vec<Share>,
 }
 
-/// A share of the time of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Share {
-    /// The cause.
     #[serde(flatten)]
     pub cause: NamedCause,
-    /// The share, 0 to 1.
     pub share: f64,
 }
 

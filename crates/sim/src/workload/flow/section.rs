@@ -129,7 +129,6 @@ kernel::parameters! {
     }
 }
 
-/// The target of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A host's memory or a device's BAR 0.
