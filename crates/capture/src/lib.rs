@@ -173,13 +173,9 @@ impl Captures {
     /// Makes the records of the observations in `world` since the last call.
     pub fn note(&mut self, world: &World<Pcie>) {
         if world.observations.len() > self.seen {
-            self.note_new(world);
+            self.note_all(&world.observations[self.seen..], &world.store);
+            self.seen = world.observations.len();
         }
-    }
-
-    fn note_new(&mut self, world: &World<Pcie>) {
-        self.note_all(&world.observations[self.seen..], &world.store);
-        self.seen = world.observations.len();
     }
 
     /// Makes the records of observations, whose packets are in `packets`.

@@ -158,11 +158,6 @@ impl<D: Data> Agent<D> {
         self.free() > 0
     }
 
-    /// Whether no transaction is outstanding.
-    pub fn is_idle(&self) -> bool {
-        self.transactions.len() == 0
-    }
-
     /// Checks whether `need` of a line is allowed; if not, sends a request.
     pub fn access(&mut self, line: Line, need: Need, out: &mut Vec<Message<D>>) -> Access {
         let state = match self.lines.get(line) {

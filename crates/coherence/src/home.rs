@@ -123,11 +123,6 @@ impl<D: Data> Home<D> {
             .collect()
     }
 
-    /// Whether no request is in service.
-    pub fn is_idle(&self) -> bool {
-        self.active.len() == 0
-    }
-
     /// Whether a request for the line is in service.
     pub fn is_busy(&self, line: Line) -> bool {
         self.directory.is_busy(line)

@@ -84,7 +84,9 @@ impl Leaf for Dma {
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         if self.endpoint.has_work(fx.now()) {
-            self.take_all(fx);
+            while let Some(packet) = self.endpoint.take(fx) {
+                self.take(packet, fx);
+            }
         }
         while self.endpoint.is_open(fx) && self.ask(fx) {}
     }
@@ -134,13 +136,6 @@ impl Dma {
         for (number, requester) in requesters.enumerate() {
             self.endpoint
                 .configure_requester_of(place_of(number), requester);
-        }
-    }
-
-    /// Takes the packets that have reached the engine.
-    fn take_all(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(packet) = self.endpoint.take(fx) {
-            self.take(packet, fx);
         }
     }
 

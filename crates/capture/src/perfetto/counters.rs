@@ -41,13 +41,9 @@ impl Counters {
         // Before, there is no credit, and it is not known which is infinite.
         if !self.have_credit[direction.0] && link.is_up() {
             self.have_credit[direction.0] = true;
-            self.count_all_credit(direction, link);
-        }
-    }
-
-    fn count_all_credit(&mut self, direction: DirectionId, link: &LinkEnd) {
-        for class in Class::ALL {
-            self.count_credit((direction, class), link);
+            for class in Class::ALL {
+                self.count_credit((direction, class), link);
+            }
         }
     }
 
@@ -83,11 +79,6 @@ impl Counters {
     /// Takes the changes as written.
     pub(super) fn forget_changes(&mut self) {
         self.changed.clear();
-    }
-
-    /// Whether a counter has its first value since [`take_new`](Self::take_new).
-    pub(super) fn has_new(&self) -> bool {
-        !self.new.is_empty()
     }
 
     /// Returns the counters that have their first values since the last call.

@@ -174,8 +174,9 @@ fn credited(what: &Observation, packets: &Packets) -> Option<(usize, Class)> {
 impl Perfetto {
     /// Appends the counters that have changed, after the descriptions of those that are new.
     fn write_counters(&mut self, look: &Look<'_>, out: &mut Vec<u8>) {
-        if self.counters.has_new() {
-            self.describe_counters(look.names, out);
+        for (direction, track) in self.counters.take_new() {
+            self.describe(direction, look.names, out);
+            track.describe(direction, look.names, out);
         }
         let now = ticks(look.now);
         for values in self.counters.changed().chunks(event::COUNTERS) {
@@ -184,21 +185,11 @@ impl Perfetto {
         self.counters.forget_changes();
     }
 
-    fn describe_counters(&mut self, names: &Names, out: &mut Vec<u8>) {
-        for (direction, track) in self.counters.take_new() {
-            self.describe(direction, names, out);
-            track.describe(direction, names, out);
-        }
-    }
-
     /// Appends the descriptions of the track of a direction and of its link, unless they are there.
     fn describe(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
-        if !self.directions[direction.0].is_described {
-            self.describe_new(direction, names, out);
+        if self.directions[direction.0].is_described {
+            return;
         }
-    }
-
-    fn describe_new(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
         // The link may be described again by its other direction, in the same words.
         tracks::describe_link(direction, names, out);
         Track::Wire.describe(direction, names, out);

@@ -120,7 +120,8 @@ impl Commands {
             self.write(at, written(content, request), now)
         } else {
             let base = endpoint.base_of(REGISTERS.index.into());
-            endpoint.answer(packet, self.read(now), base, fx);
+            self.settle(now);
+            endpoint.answer(packet, &self.registers, base, fx);
             None
         };
         fx.store().release(packet);
@@ -150,12 +151,6 @@ impl Commands {
             _ => self.set_status(self.status() | BAD_WRITE),
         }
         None
-    }
-
-    /// The registers as a read at `now` sees them.
-    fn read(&mut self, now: Time) -> &Memory {
-        self.settle(now);
-        &self.registers
     }
 
     /// Records that the access in progress ends at `at`.

@@ -200,11 +200,6 @@ impl<M: Behaviour> Foreign<M> {
         leaf::run(self, fx);
     }
 
-    /// Whether a request of the model waits to be sent or to be answered.
-    pub fn is_busy(&self) -> bool {
-        self.core.requests.waiting() > 0
-    }
-
     /// Takes over the tags of the functions, and the number of virtual ones that there are now.
     fn apply_registers(&mut self) {
         self.core.requests.apply_registers(&self.endpoint);

@@ -10,6 +10,7 @@ counters! {
     pub struct ChannelCounters {
         /// TLPs sent for the first time.
         pub packets: u64,
+        /// Their payload, in bytes.
         pub payload_bytes: u64,
         /// Their headers, framing and LCRC, in bytes.
         pub overhead_bytes: u64,
