@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from peerlane.figures.quantities import amount_of
+from peerlane.results.bottleneck import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Value
@@ -56,3 +57,9 @@ def setting(present: Present, values: Mapping[str, Value], reason: str | None = 
     """Keys that are set to values, all at once."""
     before = tuple(map(present.value, values))
     return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
+
+
+def subject(names: Iterable[str], one: str, many: str) -> str:
+    """Names as the subject of a sentence, with the verb for one or for many."""
+    quoted = [f"`{name}`" for name in names]
+    return f"{joined(quoted)} {one if len(quoted) == 1 else many}"

@@ -23,7 +23,8 @@ from peerlane.explaining.choice import (
     settled,
     worth,
 )
-from peerlane.explaining.lifting import faults, liftings, of_limit
+from peerlane.explaining.lifting import liftings, of_limit
+from peerlane.explaining.sizes import faults
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
     ALIKE,

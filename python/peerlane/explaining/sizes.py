@@ -1,0 +1,91 @@
+"""Sizes of packets and requests that are less than they might be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.dotted import join_path, split_path
+from peerlane.explaining.lift import Lifting, setting, subject
+from peerlane.figures.quantities import amount_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane.explaining.present import Present
+    from peerlane.results.bottleneck import Bottleneck, Value
+
+READ_REQUEST = "max_read_request"
+_SMALL = 129
+"""Packets with less data, in bytes, have headers for more than a tenth of it."""
+
+_USUAL = 256.0
+"""Max_Payload_Size of most hosts, in bytes."""
+
+_RESET = 512
+"""Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
+
+
+def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """What may be wrong with the sizes of packets, and how it is mended."""
+    yield from _payloads(present, one)
+    yield from _requests(present, one)
+
+
+def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The size of read requests that is less than after a reset, and limits a device."""
+    small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
+    reads = (
+        flow
+        for flow in one.flows
+        if present.value(join_path(("flows", flow, "direction"))) == "read"
+    )
+    found: dict[str, Value] = {}
+    ends = (end for flow in reads for end in present.ends_of_flow(flow)[:1])
+    for table in dict.fromkeys(map(present.table, ends)):
+        path = f"{table}.{READ_REQUEST}"
+        if any(row[0] == READ_REQUEST for row in present.scenario.lifts(table, "tags")):
+            before = present.value(path)
+            if (amount_of(before) or _RESET) < small:
+                found[path] = before
+    names = [split_path(path)[-2] for path in found]
+    for size in (_RESET, 4096):
+        smaller = [path for path in found if (amount_of(found[path]) or _RESET) < size]
+        if smaller:
+            reason = f"{subject(names, 'requests', 'request')} {found[smaller[0]]} at a time"
+            yield setting(present, dict.fromkeys(smaller, f"{size} B"), reason)
+
+
+def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """The largest payload that the way of flows supports, for all nodes that have less.
+
+    A device beside the way that supports less may be moved to another root port.
+    """
+    if one.kind not in {"wire", "credit"}:
+        return
+    flows = one.flows
+    ways = dict.fromkeys(
+        node for flow in flows for node in (*present.ends_of_flow(flow), *present.above_ends(flow))
+    )
+    sizes = {node: present.payload_supported(node) for node in present.below_ports_of(ways)}
+    most = max((sizes[node] for node in ways if node in sizes), default=0.0)
+    small: dict[str, float] = {}
+    moved: dict[str, Value] = {}
+    wrong: dict[str, float] = {}
+    for node in sizes:
+        for key, *_ in present.scenario.lifts(present.table(node), "payload"):
+            path = f"{present.table(node)}.{key}"
+            size = amount_of(present.value(path)) or most
+            if size >= most:
+                continue
+            small[path] = size
+            is_beside = node not in ways
+            if size < _SMALL and (is_beside or key == "max_payload"):
+                wrong[node] = size
+            if is_beside and present.upstream_of(node) != (root := present.root(node)):
+                moved[f"{present.table(node)}.upstream.to"] = root
+    reason = f"{subject(wrong, 'limits', 'limit')} Max_Payload_Size to 128 B" if wrong else None
+    raised: Iterator[dict[str, Value]] = (
+        {path: f"{int(size)} B" for path, before in small.items() if before < size}
+        for size in dict.fromkeys((min(most, _USUAL), most))
+    )
+    yield from (setting(present, found, reason) for found in (moved, *raised) if found)
