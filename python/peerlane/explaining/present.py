@@ -71,8 +71,16 @@ class Present:
 
     def upstream_of(self, name: str) -> str | None:
         """The node above a node."""
-        found = (one.upstream.to for one in self.tree.nodes if one.upstream and one.name == name)
-        return next(found, None)
+        return next(iter(self.above(name)), None)
+
+    def above(self, name: str) -> tuple[str, ...]:
+        """The nodes above a node, up to its host."""
+        upstream = self.tree.nodes[name].upstream
+        return () if upstream is None else (upstream.to, *self.above(upstream.to))
+
+    def own_link(self, name: str) -> str:
+        """The link above a node."""
+        return f"{self.upstream_of(name)}-{name}"
 
     def root_port(self, name: str) -> tuple[str, int] | None:
         """The node below the root port that leads to a node, and the socket of the port."""
@@ -117,14 +125,7 @@ class Present:
 
     def above_ends(self, flow: str) -> tuple[str, ...]:
         """The nodes above the ends of a flow, up to their hosts, each once."""
-        above = {node.name: node.upstream.to for node in self.tree.nodes if node.upstream}
-        found: dict[str, None] = {}
-        for end in self.ends_of_flow(flow):
-            node = above.get(end)
-            while node is not None:
-                found[node] = None
-                node = above.get(node)
-        return tuple(found)
+        return tuple(dict.fromkeys(up for end in self.ends_of_flow(flow) for up in self.above(end)))
 
     def routers(self, fibre: str) -> tuple[str, ...]:
         """The routers at the ends of a fibre; none if it is no fibre."""

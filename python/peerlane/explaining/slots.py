@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from peerlane.dotted import join_path
 from peerlane.explaining.lift import Lifting, setting
 from peerlane.results.bottleneck import without_numbers
+from peerlane.results.waits import PEER_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iter
         rates: What each flow moves, in bytes a second.
     """
     yield from _nearer(present, one)
+    yield from _to_peers(present, one, rates)
     yield from _other_uplinks(present, one, rates)
     yield from _at_root_ports(present, one)
 
@@ -129,11 +131,49 @@ def _other_uplinks(
             for end in present.ends_of_flow(flow):
                 if present.upstream_of(end) == below:
                     moved[end] = moved.get(end, 0.0) + rates.get(flow, 0.0)
-        steps = {end: round(20 * log(max(rate, 1.0))) for end, rate in moved.items()}
-        ends = list(moved)[::-1]
-        ends.sort(key=lambda end: (present.speed(f"{below}-{end}"), steps[end]), reverse=True)
-        keys = [f"{present.table(end)}.upstream.to" for end in ends[: len(ends) - 1]]
-        count = len(keys)
-        values = (((above,) * more + (below,) * (count - more)) for more in range(1, count + 1))
-        if keys:
-            yield Lifting(tuple(keys), (below,) * count, tuple(values))
+        yield from _one_more(present, dict.fromkeys(list(moved)[::-1], above), moved, most=-1)
+
+
+def _to_peers(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
+    """The switch or host above the other end of a flow, for devices whose packets leave theirs.
+
+    Their packets then take no link of switches, and below one switch no path of the host.
+    """
+    is_of_host = one.detail == PEER_PATH
+    if not is_of_host and one.kind not in {"wire", "credit"}:
+        return
+    below = {both[1] for where in one.where if (both := present.ends(where))}
+    targets: dict[str, str] = {}
+    moved: dict[str, float] = {}
+    for flow in one.flows[::-1]:
+        ends = [(end, present.above(end)) for end in present.ends_of_flow(flow)]
+        for (end, own), (_, others) in zip(ends, ends[::-1], strict=True):
+            if not own or not others or own[0] == others[0]:
+                continue
+            if len(others) > 1 if is_of_host else below.intersection(own):
+                targets.setdefault(end, others[0])
+                moved[end] = moved.get(end, 0.0) + rates.get(flow, 0.0)
+                break
+    yield from _one_more(present, targets, moved)
+
+
+def _one_more(
+    present: Present,
+    targets: Mapping[str, str],
+    moved: Mapping[str, float],
+    most: int | None = None,
+) -> Iterator[Lifting]:
+    """Devices that move to other nodes, one more at each step, up to the last of them.
+
+    The device that could do most by its own link, or moves most, comes first.
+    """
+    steps = {end: round(20 * log(max(moved[end], 1.0))) for end in targets}
+    ends = sorted(
+        targets, key=lambda end: (present.speed(present.own_link(end)), steps[end]), reverse=True
+    )[:most]
+    if not ends:
+        return
+    before = tuple(present.above(end)[0] for end in ends)
+    after = tuple(targets[end] for end in ends)
+    values = tuple((*after[:more], *before[more:]) for more in range(1, len(ends) + 1))
+    yield Lifting(tuple(f"{present.table(end)}.upstream.to" for end in ends), before, values)
