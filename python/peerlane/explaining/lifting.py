@@ -37,13 +37,16 @@ _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """Keys of a host that a scenario has only with `iommu`."""
 
 
-def liftings(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> list[Lifting]:
+def liftings(
+    present: Present, one: Bottleneck, rates: Mapping[str, float], beside: Bottleneck | None = None
+) -> list[Lifting]:
     """What may lift the limit of a bottleneck: what costs least comes first.
 
     Args:
         present: The scenario as it is.
         one: The bottleneck.
         rates: What each flow moves, in bytes a second.
+        beside: The links of devices, if these are busy, too.
     """
     settings = (
         *_shortcuts(present, one.flows),
@@ -55,9 +58,18 @@ def liftings(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> l
         *(replace(lift, is_setting=True) for lift in settings),
         *faults(present, one),
         *slots(present, one, rates),
+        *(_faster_slots(present, beside) if beside else ()),
         *of_limit(present, one),
     ]
     return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
+
+
+def _faster_slots(present: Present, own: Bottleneck) -> list[Lifting]:
+    """Faster links for devices; where others have none either, those need other parts."""
+    found = of_limit(present, own)
+    if set(own.where) <= set(present.slow_slots()):
+        return found
+    return [replace(lift, is_part=True) for lift in found[:1]]
 
 
 def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:

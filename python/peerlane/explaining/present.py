@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from peerlane.results.waits import Cause
 
 
+_DRIVE = "nvme"
+
+
 class Present:
     """A scenario as it was run: where its keys are, and what they say.
 
@@ -54,12 +57,40 @@ class Present:
         ends = self.ends(limit.where) if limit.kind == "wire" else None
         if ends is None or key not in {"generation", "lanes"}:
             return None
-        others = _in_slots(self.tree, is_drive=self.tree.nodes[ends[1]].model == _DRIVE)
-        return max((getattr(one, key) for one in others.values()), default=None)
+        return self._best_slot(is_drive=self.tree.nodes[ends[1]].model == _DRIVE)[key]
 
     def slow_slots(self) -> list[str]:
-        """The links of devices that are slower than the links of other devices."""
-        return slow_slots(self.tree)
+        """The links of devices that are slower than the links of others, or than links usually are.
+
+        A drive has the few lanes that drives have, and is compared with other drives.
+        """
+        found = []
+        for is_drive in (False, True):
+            best = self._best_slot(is_drive=is_drive)
+            found += [
+                f"{one.to}-{name}"
+                for name, one in self._slots(is_drive=is_drive).items()
+                if one.lanes < best["lanes"] or one.generation < best["generation"]
+            ]
+        return found
+
+    def _best_slot(self, *, is_drive: bool) -> dict[str, int]:
+        """The most lanes and the last generation of the links of devices, or of `[links]`."""
+        slots = self._slots(is_drive=is_drive).values()
+        best = {}
+        for key in ("generation", "lanes"):
+            usual = None if is_drive and key == "lanes" else self.scenario.get(f"links.{key}")
+            known = [getattr(one, key) for one in slots]
+            best[key] = max([*known, usual] if isinstance(usual, int) else known, default=0)
+        return best
+
+    def _slots(self, *, is_drive: bool) -> dict[str, Upstream]:
+        """The upstream ends of drives, or of all other devices."""
+        return {
+            one.name: one.upstream
+            for one in self.tree.nodes
+            if one.kind == "device" and one.upstream and (one.model == _DRIVE) == is_drive
+        }
 
     def way(self, flow: str) -> tuple[str, ...]:
         """The links of the ends of a flow, and above these."""
@@ -161,32 +192,3 @@ class Present:
             path = f"{self.table_of_link(link)}.bit_error_rate"
         rate = self.scenario.effective(path)[0]
         return (path, rate) if isinstance(rate, int | float) and rate > 0 else None
-
-
-def slow_slots(tree: Tree) -> list[str]:
-    """The links of devices that are slower than the links of other devices.
-
-    A drive has the few lanes that drives have, and is compared with other drives.
-    """
-    found = []
-    for is_drive in (False, True):
-        slots = _in_slots(tree, is_drive=is_drive)
-        lanes = max((one.lanes for one in slots.values()), default=0)
-        generation = max((one.generation for one in slots.values()), default=0)
-        found += [
-            f"{one.to}-{name}"
-            for name, one in slots.items()
-            if one.lanes < lanes or one.generation < generation
-        ]
-    return found
-
-
-_DRIVE = "nvme"
-
-
-def _in_slots(tree: Tree, *, is_drive: bool) -> dict[str, Upstream]:
-    return {
-        one.name: one.upstream
-        for one in tree.nodes
-        if one.kind == "device" and one.upstream and (one.model == _DRIVE) == is_drive
-    }

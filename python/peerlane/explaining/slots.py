@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from peerlane.results.bottleneck import Bottleneck, Value
 
 
+_LONG_WAYS = {"tags", "outstanding", "credit"}
+"""Limits that keep packets waiting the longer their way is."""
+
+
 def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
     """Other places that may lift the limit of a bottleneck, those that cost least first.
 
@@ -35,25 +39,32 @@ def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iter
 def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     """Memory at the socket of the device, or the device at that of its memory.
 
-    Flows that are alike change together, and then all flows. Where a memory is full, some of its
-    flows have theirs at another socket.
+    At a connection of sockets, flows that are alike change together, and then all flows. Flows that
+    wait for what a long way takes change together if they cross sockets. Where a memory is full,
+    some of its flows have theirs at another socket.
     """
     if one.kind == "memory" and one.detail is None:
         yield from _other_memories(present, one)
-    if one.kind != "socket":
+    if one.kind != "socket" and one.kind not in _LONG_WAYS:
         return
     memories: dict[str, dict[str, Value]] = {}
     slots: dict[str, dict[str, Value]] = {}
-    numbers = {int(each) for where in one.where for each in where.rpartition(".")[2].split("-")}
+    names = (each for where in one.where for each in where.rpartition(".")[2].split("-"))
+    between = set(map(int, names)) if one.kind == "socket" else set()
     for flow in one.flows:
         ends = present.ends_of_flow(flow)
         roots = [root for end in ends if (root := present.root_port(end))]
-        form = without_numbers(" ".join((flow, *ends)))
+        form = without_numbers(" ".join((flow, *ends))) if between else ""
+        memory = join_path(("flows", flow, "socket"))
+        numbers = between or {socket for _, socket in roots}
+        if len(roots) == 1 and not between:
+            at_host = present.value(memory)
+            numbers.add(at_host if isinstance(at_host, int) else 0)
         for node, socket in roots[:1]:
-            if len(roots) == 1:
-                memory = join_path(("flows", flow, "socket"))
+            others = numbers - {socket}
+            if len(roots) == 1 and others:
                 memories.setdefault(form, {})[memory] = socket
-            for other in numbers - {socket}:
+            for other in others:
                 slots.setdefault(form, {})[f"{present.table(node)}.upstream.socket"] = other
     for groups in (memories, slots):
         alike = list(groups.values())

@@ -60,6 +60,9 @@ _SHARED = ("wire", "memory", "socket")
 _LEAST_SHARE = 0.1
 """Share of the time of a flow from which on a place is looked at that does not limit the flow."""
 
+_BUSY = 0.5
+"""Share of the time of a flow from which on the link of its device is lifted with its tags."""
+
 _MUCH = 0.25
 """Gain of a change from which on no other place is lifted with it."""
 
@@ -186,6 +189,19 @@ class Case:
         is_own = is_natural(one, self._ends, ())
         return one.kind == "wire" and len(one.flows) > 1 and not is_own
 
+    def _busy_links(self, one: Bottleneck) -> Bottleneck | None:
+        """The links of devices whose flows are on these half of the time, and wait for tags."""
+        if one.kind not in {"tags", "outstanding"}:
+            return None
+        busy = (
+            (share.cause, flow)
+            for flow in map(self._before.flows.__getitem__, one.flows)
+            for share in flow.shares
+            if share.kind == "wire" and share.share >= _BUSY
+            if any(share.where.endswith(f"-{end}") for end in self._ends[flow.id])
+        )
+        return next(iter(places(busy)), None)
+
     def _fault(self, one: Bottleneck) -> str | None:
         """What is wrong with packets, as far as it is known without a run.
 
@@ -215,7 +231,8 @@ class Case:
         found: list[Tried] = []
         refused: list[str] = []
         rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
-        lifts = [each for each in liftings(self._present, one, rates) if each.values]
+        beside = self._busy_links(one)
+        lifts = [each for each in liftings(self._present, one, rates, beside) if each.values]
         for lift in lifts:
             try:
                 tried = self._tried(one, lift)
@@ -337,7 +354,7 @@ class Case:
             return None
         where = tuple(place.where for place in after if replace(place, where=first.where) == first)
         behind = replace(one, **asdict(first) | {"where": where})
-        if one.kind != "wire" and is_natural(behind, self._ends, ()):
+        if one.kind != "wire" and is_natural(behind, self._ends, self._slow):
             return None
         options = [
             each

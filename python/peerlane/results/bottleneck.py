@@ -416,9 +416,10 @@ def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[C
         )
     is_more = before and {one.key for one in new} - {one.key for one in before}
     settings = [one.setting for one in new]
-    if len(settings) > _MOST_KEYS:
+    is_many = len(settings) > len({one.key.rpartition(".")[2] for one in new})
+    if len(settings) > (_MOST_KEYS if is_many else _MOST_NAMES):
         settings = [settings[0], f"{len(settings) - 1} more keys"]
-    return f"With {' and '.join(settings)}{', too' if is_more else ''}"
+    return f"With {joined(settings)}{', too' if is_more else ''}"
 
 
 def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:
