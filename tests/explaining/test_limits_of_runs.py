@@ -133,3 +133,38 @@ size = "8 MiB"
     assert (first.kind, first.is_limit) == ("credit", True)
     (beside,) = (one for one in others if not one.is_limit)
     assert re.match(r"`frames0` and `frames1` wait [\d.]+ % of the time for ", beside.sentence)
+
+
+LOADS = HEAD + flow("load", **{"from": "h", "to": "a", "direction": "read", "size": "64 KiB"})
+
+
+def test_each_change_stands_once() -> None:
+    shared = [flow(name, **{"from": name, "to": "h", "size": "256 KiB"}) for name in "ab"]
+    for text in (LOADS, HEAD + "".join(shared)):
+        for place in explain(text).bottlenecks:
+            before = [(), *(one.changes for one in place.steps)]
+            steps = (set(one.changes) for one in place.steps)
+            new = [one - set(last) for one, last in zip(steps, before, strict=False)]
+            rows = [
+                frozenset(one) for one in (*new, *(set(each.changes) for each in place.instead))
+            ]
+            assert len(set(rows)) == len(rows) > 1
+
+
+def test_the_loads_of_a_processor_are_as_large_as_those_of_another() -> None:
+    place = explain(LOADS).bottlenecks[0]
+    assert place.kind == "tags"
+    rows = {change.setting for one in place.instead for change in one.changes}
+    assert "hosts.h.max_read_request=512 B" in rows
+
+
+def test_without_an_iommu_devices_are_not_isolated() -> None:
+    walks = "iommu = true\niotlb_entries = 4\nwalkers = 1\n"
+    text = HEAD.replace("[hosts.h]\n", f"[hosts.h]\n{walks}")
+    load = flow(
+        "f", **{"from": "a", "to": "h", "window": "64 MiB", "addresses": "random", "size": "64 KiB"}
+    )
+    place = explain(f"{text}{load}").bottlenecks[0]
+    (off,) = (one for one in place.instead if one.changes[0].setting == "hosts.h.iommu=false")
+    assert "not isolated" in off.remark
+    assert place.steps[0].changes[0].key == "hosts.h.iommu_page"

@@ -28,6 +28,9 @@ _HALF = 0.5
 _MEND = 0.05
 """Parts of the most that are gained, from which on a setting, or a mend, comes first."""
 
+_LITTLE = 0.25
+"""Part of the most that is gained, below which a larger request, or a comparison, comes first."""
+
 _FAR_MORE = 1.5
 """Of several keys together, the gain beside the gain of one of them that is worth the others."""
 
@@ -61,9 +64,11 @@ def gains(after: Rates, before: Rates, share: float = _LEAST_GAIN) -> bool:
 def worth(tried: Tried) -> tuple[bool, bool, float]:
     """The order of changes: those that need no other part first, and what helps most.
 
-    A latency that is taken away is a comparison, and comes last.
+    Of these, another size of requests is for the software to choose, and comes behind; and a
+    latency that is taken away is a comparison, and comes last.
     """
-    return tried.lifting.is_comparison, tried.lifting.is_part, -tried.gain
+    lift = tried.lifting
+    return lift.is_part, lift.is_comparison or lift.is_of_software, -tried.gain
 
 
 def is_upgrade(lift: Lifting) -> bool:
@@ -71,13 +76,15 @@ def is_upgrade(lift: Lifting) -> bool:
     return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
 
 
-def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting], *, is_shared: bool) -> Tried:
+def first_of(
+    useful: Sequence[Tried], lifts: Sequence[Lifting], *, is_wire: bool, is_shared: bool
+) -> Tried:
     """The change that helps most; of several that help about as much, the one that costs least.
 
     Of these, one that leaves some flow slower than others do is none of several.
     A mend or a setting comes before what costs more and helps more. On a wire that devices share,
-    larger packets are no mend, but a setting. Several keys together come first only if they help
-    far more than one of them.
+    larger packets are no mend, but a setting; where no wire is the limit, neither is anything else.
+    Several keys together come first only if they help far more than one of them.
     """
     single = [
         each
@@ -93,11 +100,14 @@ def first_of(useful: Sequence[Tried], lifts: Sequence[Lifting], *, is_shared: bo
         each
         for each in single
         if each.lifting.reason
-        and each.gain >= (_HALF if is_shared and not each.lifting.is_of_errors else _MEND) * most
+        and each.gain
+        >= (_MEND if is_wire and (each.lifting.is_of_errors or not is_shared) else _HALF) * most
     ]
     settings = [each for each in single if each.lifting.is_setting and each.gain >= _HALF * most]
     pool = mends or settings or single
-    best = pool[0]
+    pool = [each for each in pool if each.lifting.is_part == pool[0].lifting.is_part]
+    most = max(each.gain for each in pool)
+    best = next(each for each in pool if each.gain >= _LITTLE * most)
     equal = [
         each
         for each in pool
@@ -119,6 +129,16 @@ def lean(found: Sequence[Tried]) -> list[Tried]:
             for other in found
         )
     ]
+
+
+def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
+    """Changes without those that a step makes on top of the steps before it."""
+    before: set[Change] = set()
+    said = []
+    for step in steps:
+        said.append(set(step.what_if.changes) - before)
+        before |= set(step.what_if.changes)
+    yield from (each for each in found if set(each.what_if.changes) not in said)
 
 
 def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, bool, int]]:

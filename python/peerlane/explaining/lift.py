@@ -48,6 +48,16 @@ class Lifting:
         return self.keys[0].endswith("bit_error_rate")
 
     @property
+    def is_of_pages(self) -> bool:
+        """Whether software maps memory by larger pages."""
+        return self.keys[0].endswith(".iommu_page")
+
+    @property
+    def is_of_software(self) -> bool:
+        """Whether the software that moves flows would have to ask for more at once."""
+        return self.keys[0].endswith(".request_size")
+
+    @property
     def is_comparison(self) -> bool:
         """Whether the change takes a latency away, as no part can."""
         return self.is_part and all(amount_of(value) == 0 for value in self.values[0])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import zip_longest
+from math import inf
 from typing import TYPE_CHECKING
 
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
 from peerlane.explaining.lift import Lifting, setting, subject
-from peerlane.explaining.sizes import READ_REQUEST, faults
+from peerlane.explaining.sizes import READ_REQUEST, faults, of_software
 from peerlane.explaining.slots import slots
 from peerlane.figures.quantities import amount_of
 from peerlane.results.bottleneck import OF_FLOW
@@ -32,6 +33,12 @@ _OF_PARTS = {"memory", "socket", "datapath", "software"}
 """Limits that keys of the catalogue lift by another part: a faster memory, processor or engine."""
 
 _TRANSLATION = "address translation"
+
+_PAGES = ("2 MiB", "32 MiB", "1 GiB")
+"""Pages by which software maps memory, beyond the smallest ones."""
+
+_WALK_CACHE = ("walk_cache_entries", 4096)
+"""The key of a host for the cache of its page tables, and the most entries that it has."""
 
 _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """Keys of a host that a scenario has only with `iommu`."""
@@ -61,6 +68,10 @@ def liftings(
         *(_faster_slots(present, beside) if beside else ()),
         *of_limit(present, one),
     ]
+    larger = list(of_software(present, one))
+    if any(lift.is_of_software and len(lift.keys) == len(one.flows) for lift in larger):
+        found = [lift for lift in found if not lift.keys[0].endswith(READ_REQUEST)]
+    found += larger
     return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
 
 
@@ -95,7 +106,10 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
-    """Other ways in which software maps memory for the I/O MMUs that flows wait for."""
+    """Other ways in which software maps memory for the I/O MMUs that flows wait for.
+
+    Pages grow up to the memory. Without I/O MMU devices are not isolated, so that comes last.
+    """
     hosts = [one.where for one in causes if one.detail == _TRANSLATION]
     off: list[Lifting] = []
     other: list[Lifting] = []
@@ -104,12 +118,14 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
             keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
             unused = dict.fromkeys(key for key in keys if present.scenario.get(key))
             off.append(_together([lift, setting(present, unused)]))
+        elif lift.is_of_pages:
+            memory = amount_of(present.value(f"{lift.table}.memory")) or inf
+            now = _number(lift.before[0])
+            pages = [(page,) for page in _PAGES if now < _number(page) <= memory]
+            other.append(replace(lift, values=tuple(pages)))
         else:
             other.append(lift)
-    # Buffers that are unmapped one by one are not in large pages.
-    paths = (f"{present.table(host)}.invalidate_after" for host in hosts)
-    is_strict = any(present.scenario.get(path) is not None for path in paths)
-    return [*off, *other] if is_strict else [*other, *off]
+    return [*other, *off]
 
 
 def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
@@ -138,6 +154,9 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
     if not tables:
         return []
     found = list(_in_tables(present, cause, tables))
+    if cause.detail == _TRANSLATION:
+        key, most = f"{tables[0]}.{_WALK_CACHE[0]}", _WALK_CACHE[1]
+        found.append(replace(setting(present, {key: most}), is_part=True))
     both: list[Lifting] = []
     if cause.kind == "wire":  # first what other links have
         others = [

@@ -57,7 +57,7 @@ class Present:
         ends = self.ends(limit.where) if limit.kind == "wire" else None
         if ends is None or key not in {"generation", "lanes"}:
             return None
-        return self._best_slot(is_drive=self.tree.nodes[ends[1]].model == _DRIVE)[key]
+        return self._best_slot(is_drive=self.is_drive(ends[1]))[key]
 
     def slow_slots(self) -> list[str]:
         """The links of devices that are slower than the links of others, or than links usually are.
@@ -73,6 +73,10 @@ class Present:
                 if one.lanes < best["lanes"] or one.generation < best["generation"]
             ]
         return found
+
+    def is_drive(self, name: str) -> bool:
+        """Whether a node is a drive."""
+        return self.tree.nodes[name].model == _DRIVE
 
     def _best_slot(self, *, is_drive: bool) -> dict[str, int]:
         """The most lanes and the last generation of the links of devices, or of `[links]`."""

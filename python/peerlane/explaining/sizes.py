@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from peerlane.dotted import join_path, split_path
@@ -23,6 +24,15 @@ _USUAL = 256.0
 
 _RESET = 512
 """Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
+
+_LARGEST = "4096 B"
+"""The largest Max_Read_Request_Size (PCIe Base 7.5.3.4)."""
+
+_OF_DRIVE = "128 KiB"
+"""Data of one command of a drive from which on its commands hardly count."""
+
+_OF_CORE = "512 B"
+"""Data of one load of a processor that has wider ones."""
 
 
 def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -47,12 +57,10 @@ def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
             before = present.value(path)
             if (amount_of(before) or _RESET) < small:
                 found[path] = before
-    names = [split_path(path)[-2] for path in found]
-    for size in (_RESET, 4096):
-        smaller = [path for path in found if (amount_of(found[path]) or _RESET) < size]
-        if smaller:
-            reason = f"{subject(names, 'requests', 'request')} {found[smaller[0]]} at a time"
-            yield setting(present, dict.fromkeys(smaller, f"{size} B"), reason)
+    if found:
+        names = [split_path(path)[-2] for path in found]
+        reason = f"{subject(names, 'requests', 'request')} {next(iter(found.values()))} at a time"
+        yield setting(present, dict.fromkeys(found, _LARGEST), reason)
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
@@ -89,3 +97,45 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
         for size in dict.fromkeys((min(most, _USUAL), most))
     )
     yield from (setting(present, found, reason) for found in (moved, *raised) if found)
+
+
+def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Larger requests of flows whose software asks for little at a time, where each one counts.
+
+    The loads of a processor are as large as its cores have them.
+    """
+    is_of_headers = one.kind == "credit" and (one.detail or "").endswith("headers")
+    is_of_lines = one.kind == "memory" and one.detail is None
+    is_of_commands = one.kind == "outstanding" and one.detail == "commands"
+    if is_of_headers or is_of_lines or is_of_commands or one.kind == "tags":
+        more = {flow: _more_at_once(present, flow) for flow in one.flows}
+        found = {
+            join_path(("flows", flow, "request_size")): most
+            for flow, most in more.items()
+            if most is not None
+        }
+        if found:
+            yield setting(present, found)
+    if one.kind == "tags":
+        tables = [table for table in map(present.table, one.where) if table.startswith("hosts.")]
+        loads: dict[str, Value] = {f"{table}.{READ_REQUEST}": _OF_CORE for table in tables}
+        if loads:
+            yield replace(setting(present, loads), is_part=True)
+
+
+def _more_at_once(present: Present, flow: str) -> Value:
+    """The largest request of a flow whose software makes smaller ones."""
+    own = join_path(("flows", flow))
+    size = amount_of(present.scenario.get(f"{own}.request_size"))
+    ends = present.ends_of_flow(flow)
+    direction = present.value(f"{own}.direction")
+    if size is None or direction == "round-trip":
+        return None
+    most: Value
+    if any(map(present.is_drive, ends)):
+        most = _OF_DRIVE
+    elif direction == "read":
+        most = present.value(f"{present.table(ends[0])}.{READ_REQUEST}")
+    else:
+        most = f"{int(min(map(present.payload_supported, ends)))} B"
+    return most if size < (amount_of(most) or 0.0) else None

@@ -21,6 +21,7 @@ from peerlane.explaining.choice import (
     is_upgrade,
     lean,
     settled,
+    unsaid,
     worth,
 )
 from peerlane.explaining.lifting import liftings, of_limit
@@ -235,25 +236,22 @@ class Case:
         lifts = [each for each in liftings(self._present, one, rates, beside) if each.values]
         for lift in lifts:
             try:
-                tried = self._tried(one, lift)
-                while lift.is_of_slots and not self._helps(one, tried) and tried.can_go_on:
-                    tried = self._tried(one, lift, tried.step + 1)
-                found += self._further(one, tried)
+                found += self._further(one, self._tried_until(one, lift))
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
         helping = [each for each in found if self._helps(one, each)]
-        # Of liftings that change the same, the one with further keys goes on farther.
-        helping.sort(key=lambda each: len(each.lifting.keys))
+        # Of liftings that change the same, a mend is named, and one with further keys goes on.
+        helping.sort(key=lambda each: (each.lifting.reason is not None, len(each.lifting.keys)))
         useful = sorted({each.what_if.changes: each for each in helping}.values(), key=worth)
-        known = {each.lifting.keys for each in useful}
-        useless = [each for each in found if each.lifting.keys not in known]
+        useless = [each for each in found if each not in helping]
         if useless:
             refused.append(in_vain(useless, one))
         if not useful:
             if not refused:
                 refused.append("no key of the scenario lifts it")
             return self._value(one, None), replace(one, not_lifted=tuple(refused))
-        first = first_of(useful, lifts, is_shared=self._is_shared(one))
+        is_shared = self._is_shared(one)
+        first = first_of(useful, lifts, is_wire=one.kind == "wire", is_shared=is_shared)
         instead = [each for each in useful if each is not first]
         more = sorted(instead, key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
@@ -262,10 +260,27 @@ class Case:
             one,
             reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
-            instead=tuple(each.what_if for each in lean(instead)),
+            instead=tuple(each.what_if for each in unsaid(lean(instead), steps)),
             not_lifted=tuple(refused),
         )
         return self._value(one, first), lifted
+
+    def _tried_until(self, one: Bottleneck, lift: Lifting) -> Tried:
+        """The first step of a lifting; of slots the first that helps, of pages the last."""
+        tried = self._tried(one, lift)
+        while tried.can_go_on:
+            is_to_go_on = (
+                tried.next in one.causes
+                if lift.is_of_pages
+                else lift.is_of_slots and not self._helps(one, tried)
+            )
+            if not is_to_go_on:
+                break
+            more = self._tried(one, lift, tried.step + 1)
+            if lift.is_of_pages and not gains(more.what_if.rates, tried.what_if.rates):
+                break
+            tried = more
+        return tried
 
     @staticmethod
     def _helps(one: Bottleneck, tried: Tried) -> bool:

@@ -123,6 +123,14 @@ class WhatIf(Document):
     losses: tuple[Loss, ...] = ()
 
     @property
+    def remark(self) -> str:
+        """What else the changes mean, in words; nothing for most."""
+        if any(one.setting.endswith(".iommu=false") for one in self.changes):
+            return "devices are not isolated from memory any more"
+        is_of_software = any(one.key.endswith(".request_size") for one in self.changes)
+        return "software has to ask for more at once" * is_of_software
+
+    @property
     def lost(self) -> str:
         """The flows of other places that lose, in words; nothing if there are none."""
         shown = [
@@ -267,8 +275,8 @@ class Bottleneck(Document):
         else:
             is_there = step.next[0] in self.causes and not self.is_as_alone(step)
             link = ", and " if is_there else "; then "
-        lost = f"; {step.lost}" if step.losses else ""
-        return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}{lost}."
+        more = "".join(f"; {words}" for words in (step.lost, step.remark) if words)
+        return f"{_way(step.changes, before, self.causes)}: {rates}{link}{then}{more}."
 
 
 def said(one: Bottleneck, most: int = _MOST_KEYS) -> Iterator[tuple[str, float | None, str, str]]:
@@ -296,7 +304,7 @@ def said(one: Bottleneck, most: int = _MOST_KEYS) -> Iterator[tuple[str, float |
 
 
 def _end(one: Bottleneck, what_if: WhatIf) -> str:
-    return "; ".join(filter(None, (one.then(what_if), what_if.lost)))
+    return "; ".join(filter(None, (one.then(what_if), what_if.lost, what_if.remark)))
 
 
 def _keys(changes: Sequence[Change], most: int) -> str:
