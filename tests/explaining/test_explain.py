@@ -556,7 +556,12 @@ def test_a_lift_that_makes_a_flow_slower_is_none_and_bit_errors_are_lifted_first
     assert "Without bit errors: " in place.sentence
     assert place.steps[0].changes == (Change("links.h-a.bit_error_rate", 2e-5, 0),)
     assert factor(place, place.steps[0]) > 1.1
-    assert re.fullmatch("links.h-a.generation.* makes? it slower", place.not_lifted[0])
+    assert re.fullmatch("links.h-a.lanes.* makes? it slower", place.not_lifted[0])
+
+
+def test_a_link_that_loses_much_is_tried_at_a_lower_generation() -> None:
+    place = explained(up(with_errors(**ERRORS), size="1 MiB"), what_if=True).bottlenecks[0]
+    assert offers(place)["links.h-a.generation"].changes[0].value == 2
 
 
 def test_the_bit_errors_of_a_fibre_are_lifted() -> None:

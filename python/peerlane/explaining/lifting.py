@@ -37,6 +37,9 @@ _TRANSLATION = "address translation"
 _PAGES = ("2 MiB", "32 MiB", "1 GiB")
 """Pages by which software maps memory, beyond the smallest ones."""
 
+_CACHE = ("write_cache", "64 MiB")
+"""The key of a drive for its cache of writes, and the size that it has unless it has none."""
+
 _WALK_CACHE = ("walk_cache_entries", 4096)
 """The key of a host for the cache of its page tables, and the most entries that it has."""
 
@@ -158,6 +161,8 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
         key, most = f"{tables[0]}.{_WALK_CACHE[0]}", _WALK_CACHE[1]
         found.append(replace(setting(present, {key: most}), is_part=True))
     both: list[Lifting] = []
+    if cause.kind == "wire" and one.detail and present.bit_errors(cause.where):
+        return [_slower(lift) if lift.keys[0].endswith(".generation") else lift for lift in found]
     if cause.kind == "wire":  # first what other links have
         others = [
             replace(lift, values=lift.values[:1])
@@ -172,12 +177,22 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
         both = [lift for amount in amounts for lift in _in_tables(present, amount, tables)]
     elif cause in _of_drive(cause.where):
         queue, media = (list(_in_tables(present, one, tables)) for one in _of_drive(cause.where))
-        found, both = [*queue, *media], _at_least(queue)
+        caches = (f"{table}.{_CACHE[0]}" for table in tables)
+        off = {key: _CACHE[1] for key in caches if amount_of(present.value(key)) == 0}
+        cached = [setting(present, off)] if off else []
+        found, both = [*cached, *queue, *media], _at_least(queue)
     elif cause.kind in {"tags", "outstanding"}:
         found.sort(key=lambda lift: lift.keys[0].endswith(READ_REQUEST))
         both = [lift for lift in found if not lift.keys[0].endswith(READ_REQUEST)]
     place = len(both) if both == found[: len(both)] else len(found)
     return [*found[:place], *([_side_by_side(both)] if len(both) > 1 else ()), *found[place:]]
+
+
+def _slower(lift: Lifting) -> Lifting:
+    """The generation before, at which a link may lose fewer bits of its packets."""
+    last = lift.before[0]
+    lower = ((last - 1,) * len(lift.keys),) if isinstance(last, int) and last > 1 else ()
+    return replace(lift, values=lower)
 
 
 def _of_drive(where: str) -> tuple[Cause, Cause]:
