@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peerlane.results.bottleneck import without_numbers
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
@@ -174,21 +176,27 @@ def _first_changes(one: Bottleneck) -> frozenset[Change]:
 
 
 def in_vain(tried: Iterable[Tried], one: Bottleneck) -> str:
-    """The changes by which flows do not gain."""
-    slower = [
-        each for each in tried if each.what_if.rates.total < (1 - _LEAST_GAIN) * one.rates.total
-    ]
-    said = []
-    for words, found in (
-        ("it slower", slower),
-        ("no difference", [each for each in tried if each not in slower]),
-    ):
-        if found:
-            make = "makes" if len(found) == 1 else "make"
-            said.append(f"{', '.join(_key(each) for each in found)} {make} {words}")
-    return "; ".join(said)
-
-
-def _key(tried: Tried) -> str:
-    first, *others = tried.lifting.keys
-    return f"{first} (and {len(others)} more)" if others else first
+    """The changes by which flows do not gain, with the values that were tried."""
+    slower: list[Tried] = []
+    same: list[Tried] = []
+    for each in sorted(tried, key=lambda each: -len(each.what_if.changes)):
+        is_slower = each.what_if.rates.total < (1 - _LEAST_GAIN) * one.rates.total
+        (slower if is_slower else same).append(each)
+    said: set[str] = set()
+    parts = []
+    for words, found in (("it slower", slower), ("no difference", same)):
+        settings = []
+        for each in found:
+            alike: dict[str, list[str]] = {}
+            for change in each.what_if.changes:
+                if change.key not in said:
+                    alike.setdefault(without_numbers(change.setting), []).append(change.setting)
+            said.update(change.key for change in each.what_if.changes)
+            settings += [
+                f"{names[0]} (and {len(names) - 1} more)" if names[1:] else names[0]
+                for names in alike.values()
+            ]
+        if settings:
+            make = "make" if settings[1:] else "makes"
+            parts.append(f"{', '.join(settings)} {make} {words}")
+    return "; ".join(parts)
