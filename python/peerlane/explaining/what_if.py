@@ -29,6 +29,7 @@ from peerlane.explaining.sizes import faults
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
     ALIKE,
+    FULL,
     Bottleneck,
     Change,
     Loss,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from peerlane.explaining.lift import Lifting
     from peerlane.explaining.present import Present
     from peerlane.results.bottleneck import Value
-    from peerlane.results.explanation import Explanation
+    from peerlane.results.explanation import Explanation, FlowExplanation
     from peerlane.results.run import RunResult
 
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
@@ -321,12 +322,7 @@ class Case:
         settings = {change.key: change.value for change in changes.values()}
         after = self._run(settings)
         flows = [after.flows[flow] for flow in one.flows]
-        what_if = WhatIf(
-            changes=tuple(changes.values()),
-            rates=Rates.of(flow.bytes_per_second for flow in flows),
-            next=next_limits(flow.limit for flow in flows),
-            losses=tuple(self._losses(one, after)),
-        )
+        what_if = _what_if(flows, tuple(changes.values()), tuple(self._losses(one, after)))
         gain = _total(after) - _total(self._before)
         if lift.reason is not None:  # what it takes from others was theirs because of the fault
             gain = what_if.rates.total - one.rates.total
@@ -440,8 +436,7 @@ class Case:
                 found.append(self._run({}, left_out).flows[flow])
             except ScenarioError:
                 return None
-        rates = Rates.of(flow.bytes_per_second for flow in found)
-        return WhatIf((), rates, next_limits(flow.limit for flow in found))
+        return _what_if(found)
 
     def _run(self, settings: Mapping[str, Value], left_out: Sequence[str] = ()) -> Explanation:
         """What flows do with keys set otherwise and workloads left out; each case runs once."""
@@ -471,6 +466,20 @@ def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -
     simulation = variant(scenario, settings, seed=seed, warns=False)
     simulation.watch_waits()
     return simulation.run().explain()
+
+
+def _what_if(
+    flows: Sequence[FlowExplanation],
+    changes: tuple[Change, ...] = (),
+    losses: tuple[Loss, ...] = (),
+) -> WhatIf:
+    """What flows measured in a run with changes."""
+    rates = Rates.of(flow.bytes_per_second for flow in flows)
+    limits = next_limits(flow.limit for flow in flows)
+    there = [flow for flow in flows if flow.limit and flow.limit.place in limits[:1]]
+    is_full = all(flow.share_at(limits[0]) >= FULL for flow in there)
+    is_down = any(flow.limit and flow.limit.kind == "wire" and flow.limit.detail for flow in there)
+    return WhatIf(changes, rates, limits, losses, is_full and not is_down)
 
 
 def _total(explanation: Explanation) -> float:

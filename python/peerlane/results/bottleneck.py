@@ -114,13 +114,15 @@ class WhatIf(Document):
 
     `rates` are of the flows of the bottleneck. `next` is what then limits them, the limit of most
     flows first; it is empty if the flows were too short to be seen. `losses` are flows of other
-    places that become slower by 5 % or more.
+    places that become slower by 5 % or more, and `is_full` is whether the first of `next`, if it is
+    a wire, is full then.
     """
 
     changes: tuple[Change, ...]
     rates: Rates
     next: tuple[Cause, ...]
     losses: tuple[Loss, ...] = ()
+    is_full: bool = True
 
     @property
     def remark(self) -> str:
@@ -227,12 +229,16 @@ class Bottleneck(Document):
             return "too short to see the next limit"
         here = [cause for cause in found if cause in self.causes]
         if found[0] in self.causes and what_if is not self.alone:
-            return _still(_state(here))
+            return _still(_state(here, is_full=what_if.is_full))
         if all(cause.kind == "wire" for cause in found):
-            is_own = not here and len(found) == len(self.flows) > 1
-            return "each device's own link is the limit" if is_own else _state(found)
+            if not here and len(found) == len(self.flows) > 1:
+                return "each device's own link is the limit"
+            return _state(found, is_full=what_if.is_full)
         forms = dict.fromkeys(map(_form, found))
-        states = (_state([one for one in found if _form(one) == form]) for form in forms)
+        states = (
+            _state([one for one in found if _form(one) == form], is_full=what_if.is_full)
+            for form in forms
+        )
         return "; ".join(islice(states, 2 if what_if is self.alone else 1))
 
     def is_as_alone(self, what_if: WhatIf) -> bool:
@@ -376,7 +382,7 @@ def _sockets(causes: Sequence[Cause]) -> str:
     return " (from socket {} to {})".format(*ends)
 
 
-def _state(causes: Sequence[Cause], amount: Value = None) -> str:
+def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = True) -> str:
     """What is the matter at some places that are alike."""
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
@@ -386,7 +392,7 @@ def _state(causes: Sequence[Cause], amount: Value = None) -> str:
     if kind == "datapath" and detail and detail != PEER_PATH:
         return f"{names} {detail if one else detail.replace('keeps', 'keep', 1)}"
     if kind == "wire":
-        return f"{names} {is_} full"
+        return f"{names} {is_} {'full' if is_full else 'the limit'}"
     if kind == "socket":
         return f"{_noun(causes)} {is_} full"
     if kind in {"tags", "outstanding"}:
