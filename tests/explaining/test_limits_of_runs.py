@@ -168,3 +168,36 @@ def test_without_an_iommu_devices_are_not_isolated() -> None:
     (off,) = (one for one in place.instead if one.changes[0].setting == "hosts.h.iommu=false")
     assert "not isolated" in off.remark
     assert place.steps[0].changes[0].key == "hosts.h.iommu_page"
+
+
+FEW_TAGS = HEAD.replace("[devices.b]", "tags = 2\n[devices.b]")
+READS_AND_WRITES = (
+    flow("read", **{"from": "a", "to": "h", "direction": "read", "size": "256 KiB"}),
+    flow("write", **{"from": "b", "to": "h", "size": "512 KiB"}),
+)
+
+
+def test_a_device_that_does_what_its_link_can_is_left_to_all_where_another_has_a_fault() -> None:
+    wide = FEW_TAGS.replace('upstream = "h"', 'upstream = { to = "h", lanes = 16 }')
+    text = "".join((wide, *READS_AND_WRITES))
+    assert [one.flows for one in explain(text, each=False).bottlenecks] == [("read",)]
+    assert ("write",) in [one.flows for one in explain(text).bottlenecks]
+    alone = explain("".join((wide, READS_AND_WRITES[1])), each=False)
+    assert [one.flows for one in alone.bottlenecks] == [("write",)]
+
+
+def test_a_change_of_the_first_place_makes_no_second_one() -> None:
+    slow = FEW_TAGS.replace(
+        'upstream = "s"\nbar', 'upstream = { to = "s", generation = 1 }\nbar', 1
+    )
+    place, *others = explain("".join((slow, READS_AND_WRITES[0])), each=False).bottlenecks
+    first = [one.changes for one in (*place.steps, *place.instead)]
+    assert not [one for one in others if one.steps[0].changes in first]
+
+
+def test_a_wire_that_is_not_full_is_not_called_full() -> None:
+    lossy = HEAD.replace('upstream = "h"', 'upstream = { to = "h", bit_error_rate = 1e-5 }')
+    writes = (flow(name, **{"from": name, "to": "h", "size": "512 KiB"}) for name in "ab")
+    place = explain("".join((lossy, *writes))).bottlenecks[0]
+    assert place.alone is not None
+    assert place.then(place.alone) == "`h-s up` is the limit"

@@ -157,17 +157,31 @@ def is_elsewhere(one: Bottleneck) -> bool:
 
 
 def settled(
-    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]]
+    found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]], *, is_each: bool
 ) -> Iterator[Bottleneck]:
-    """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own."""
-    known = [_first_changes(one) for one in found if one.causes in limits]
+    """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own.
+
+    Unless each is asked for, none of its changes is the first of another place, and the first one
+    of its own is no change of those.
+    """
+    known = {_first_changes(one) for one in found if one.causes in limits}
+    others = {
+        each for one in found if one.causes in limits for each in _instead(one, is_each=is_each)
+    }
     for one in found:
+        first = _first_changes(one)
         if one.causes in limits:
             yield one
-        elif (first := _first_changes(one)) and first not in known:
-            known.append(first)
-            if one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
+        elif first and first not in known and first not in others:
+            is_new = known.isdisjoint(_instead(one, is_each=is_each))
+            known.add(first)
+            if is_new and one.steps[0].rates.total > _WORTH_A_WORD * one.rates.total:
                 yield one
+
+
+def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
+    """The other changes of a place, if it matters whether these are also those of others."""
+    return set() if is_each else {frozenset(each.changes) for each in one.instead}
 
 
 def _first_changes(one: Bottleneck) -> frozenset[Change]:

@@ -60,9 +60,10 @@ class Present:
         return self._best_slot(is_drive=self.is_drive(ends[1]))[key]
 
     def slow_slots(self) -> list[str]:
-        """The links of devices that are slower than the links of others, or than links usually are.
+        """The links of devices that are slower than the links of others.
 
-        A drive has the few lanes that drives have, and is compared with other drives.
+        A drive has the few lanes that drives have, and is compared with other drives. The link of a
+        device that is the only one is compared with what `[links]` says.
         """
         found = []
         for is_drive in (False, True):
@@ -79,13 +80,15 @@ class Present:
         return self.tree.nodes[name].model == _DRIVE
 
     def _best_slot(self, *, is_drive: bool) -> dict[str, int]:
-        """The most lanes and the last generation of the links of devices, or of `[links]`."""
+        """The most lanes and the last generation of links of devices; of one, also of `[links]`."""
         slots = self._slots(is_drive=is_drive).values()
         best = {}
         for key in ("generation", "lanes"):
-            usual = None if is_drive and key == "lanes" else self.scenario.get(f"links.{key}")
             known = [getattr(one, key) for one in slots]
-            best[key] = max([*known, usual] if isinstance(usual, int) else known, default=0)
+            usual = self.scenario.get(f"links.{key}")
+            if len(known) == 1 and isinstance(usual, int) and not (is_drive and key == "lanes"):
+                known.append(usual)
+            best[key] = max(known, default=0)
         return best
 
     def _slots(self, *, is_drive: bool) -> dict[str, Upstream]:

@@ -60,7 +60,11 @@ _SHARED = ("wire", "memory", "socket")
 """Limits that flows share, so that each is run alone, too."""
 
 _LEAST_SHARE = 0.1
-"""Share of the time of a flow from which on a place is looked at that does not limit the flow."""
+_LEAST_WORTH = 0.2
+"""Share of the time of a flow from which on a place is looked at that does not limit the flow.
+
+The second one is for the first few places.
+"""
 
 _BUSY = 0.5
 """Share of the time of a flow from which on the link of its device is lifted with its tags."""
@@ -129,13 +133,16 @@ class Case:
     ) -> list[Bottleneck]:
         """The bottlenecks with what comes when their limits are lifted, the most rewarding first.
 
-        Places that limit no flow are among them if a change there helps.
+        Places that limit no flow are among them if a change there helps. Unless each is asked for,
+        devices are left alone that do what their own link can, if there is a fault elsewhere.
         """
-        others = self._others(flow)
+        is_each = most > MOST_LIFTED
+        others = self._others(flow, _LEAST_SHARE if is_each else _LEAST_WORTH)
         every = [*limiting[:most], *islice(others, max(most - len(limiting), 0))]
+        healthy = () if is_each else self._healthy(limiting)
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            coming = [pool.submit(self._lift, one) for one in every]
+            coming = [pool.submit(self._lift, one, mends=one in healthy) for one in every]
             found = []
             for number, one in enumerate(coming, 1):
                 found.append(one.result())
@@ -144,10 +151,16 @@ class Case:
             pool.shutdown(wait=False, cancel_futures=True)
         found = [*self._merged(found[: len(limiting)]), *found[len(limiting) :]]
         found.sort(key=lambda each: each[0], reverse=True)
-        return [
-            *settled([one for _, one in found], {one.causes for one in limiting}),
-            *limiting[most:],
-        ]
+        known = {one.causes for one in healthy}
+        shown = [one for _, one in found if one.steps or one.causes not in known]
+        limits = {one.causes for one in limiting}
+        return [*settled(shown, limits, is_each=is_each), *limiting[most:]]
+
+    def _healthy(self, limiting: Sequence[Bottleneck]) -> list[Bottleneck]:
+        """The places at which devices do what their own link can, where another has a fault."""
+        natural = [one for one in limiting if self._is_natural(one)]
+        is_fault = any(one not in natural and not self._is_little(one) for one in limiting)
+        return [one for one in natural if one.kind == "wire" and is_fault]
 
     def _merged(self, found: Sequence[_Found]) -> list[_Found]:
         """Places at which the same change comes first are one: it is at none of them."""
@@ -169,14 +182,14 @@ class Case:
             merged.append(first)
         return merged
 
-    def _others(self, flow: str | None) -> Iterator[Bottleneck]:
-        """The places at which flows wait for a good part of the time, but that limit none."""
+    def _others(self, flow: str | None, least: float) -> Iterator[Bottleneck]:
+        """The places at which flows wait for this part of the time, but that limit none."""
         limits = {cause for one in self._before.bottlenecks for cause in one.causes}
         waiting = (
             (place, one)
             for one in self._before.flows
             for place in dict.fromkeys(share.cause.place for share in one.shares)
-            if place not in limits and one.share_at(place) >= _LEAST_SHARE
+            if place not in limits and one.share_at(place) >= least
         )
         for found in places(waiting):
             is_known = found.kind != "other" and not self._is_natural(found)
@@ -227,14 +240,20 @@ class Case:
         before = set(found[0].before) if found else set()
         return before.pop() if len(before) == 1 else None
 
-    def _lift(self, one: Bottleneck) -> tuple[tuple[int, float], Bottleneck]:
-        """A bottleneck with its steps, and what they are worth, in bytes a second."""
+    def _lift(self, one: Bottleneck, *, mends: bool = False) -> _Found:
+        """A bottleneck with its steps, and what they are worth, in bytes a second.
+
+        Args:
+            one: The bottleneck.
+            mends: Whether to leave out faster links.
+        """
         one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
         refused: list[str] = []
         rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
         beside = self._busy_links(one)
         lifts = [each for each in liftings(self._present, one, rates, beside) if each.values]
+        lifts = [each for each in lifts if not (mends and is_upgrade(each))]
         for lift in lifts:
             try:
                 found += self._further(one, self._tried_until(one, lift))
@@ -355,7 +374,8 @@ class Case:
         lift, after = tried.lifting, tried.what_if.next
         limits = [cause for each in self._before.bottlenecks for cause in each.causes]
         is_limit = one.causes[0] in limits
-        if not is_limit or lift.is_setting or not after or after[0] in one.causes:
+        is_other = lift.is_setting or lift.is_comparison
+        if not is_limit or is_other or not after or after[0] in one.causes:
             return None
         first = after[0]
         is_in_row = one.kind == first.kind == "wire"
