@@ -52,6 +52,10 @@ class Tried:
         """Whether there is a further step, of the first few."""
         return self.step + 1 < min(len(self.lifting.values), _MOST_STEPS)
 
+    def is_like(self, first: Tried) -> bool:
+        """Whether the change can follow another one: no comparison follows a change that a part can make."""
+        return first.lifting.is_comparison or not self.lifting.is_comparison
+
     @property
     def next(self) -> Cause | None:
         """The limit of most flows."""
@@ -161,8 +165,8 @@ def settled(
 ) -> Iterator[Bottleneck]:
     """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own.
 
-    Unless each is asked for, none of its changes is the first of another place, and the first one
-    of its own is no change of those.
+    Unless `is_each`, none of its changes is the first one of a place that limits flows, and its
+    first one is none of the changes there.
     """
     known = {_first_changes(one) for one in found if one.causes in limits}
     others = {
@@ -180,7 +184,7 @@ def settled(
 
 
 def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
-    """The other changes of a place, if it matters whether these are also those of others."""
+    """The other changes of a place, if a change of two places is to be shown once."""
     return set() if is_each else {frozenset(each.changes) for each in one.instead}
 
 

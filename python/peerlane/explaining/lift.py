@@ -54,7 +54,7 @@ class Lifting:
 
     @property
     def is_of_software(self) -> bool:
-        """Whether the software that moves flows would have to ask for more at once."""
+        """Whether the software that moves flows would have to make larger requests."""
         return self.keys[0].endswith(".request_size")
 
     @property

@@ -100,7 +100,7 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Larger requests of flows whose software asks for little at a time, where each one counts.
+    """Larger requests of flows whose software makes small ones, where each request counts.
 
     The loads of a processor are as large as its cores have them.
     """

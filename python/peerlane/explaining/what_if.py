@@ -273,7 +273,7 @@ class Case:
         is_shared = self._is_shared(one)
         first = first_of(useful, lifts, is_wire=one.kind == "wire", is_shared=is_shared)
         instead = [each for each in useful if each is not first]
-        more = sorted(instead, key=cost(lifts))
+        more = sorted((each for each in instead if each.is_like(first)), key=cost(lifts))
         more.sort(key=lambda each: each.lifting.table != first.lifting.table)
         steps = self._steps(one, first, more)
         lifted = replace(

@@ -130,7 +130,7 @@ class WhatIf(Document):
         if any(one.setting.endswith(".iommu=false") for one in self.changes):
             return "devices are not isolated from memory any more"
         is_of_software = any(one.key.endswith(".request_size") for one in self.changes)
-        return "software has to ask for more at once" * is_of_software
+        return "software has to make larger requests" * is_of_software
 
     @property
     def lost(self) -> str:
