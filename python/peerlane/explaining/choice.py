@@ -53,7 +53,7 @@ class Tried:
         return self.step + 1 < min(len(self.lifting.values), _MOST_STEPS)
 
     def is_like(self, first: Tried) -> bool:
-        """Whether the change can follow another one: no comparison follows a change that a part can make."""
+        """Whether the change can follow another one; a comparison follows only a comparison."""
         return first.lifting.is_comparison or not self.lifting.is_comparison
 
     @property

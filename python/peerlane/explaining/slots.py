@@ -159,7 +159,8 @@ def _to_peers(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> 
     for flow in one.flows[::-1]:
         ends = [(end, present.above(end)) for end in present.ends_of_flow(flow)]
         for (end, own), (_, others) in zip(ends, ends[::-1], strict=True):
-            if not own or not others or own[0] == others[0]:
+            is_apart = own[:1] != others[:1] and own[-1:] == others[-1:]  # below one host
+            if not is_apart:
                 continue
             if len(others) > 1 if is_of_host else below.intersection(own):
                 targets.setdefault(end, others[0])
