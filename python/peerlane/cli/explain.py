@@ -34,10 +34,10 @@ def explain(  # noqa: PLR0913 - each is an option
     The first line is for the whole fabric: the place whose limit is worth the most to lift, the
     rates there, and the steps that lift it, one after the other, until another place is the limit.
     The first step is the one that helps most among the changes that need no other part: a setting,
-    a slot, a route, a generation or width of a link, a buffer. Below it a table for each place has
-    the steps ("and" keeps the changes above), other changes ("or"), and what each flow does alone;
-    "no gain" names changes that gain less than 1 %. Each row was found by a run of its own, and
-    its settings are as --set takes them.
+    a slot, a route, a generation or width of a link, a buffer, the size of requests. Below it a
+    table for each place has the steps ("and" keeps the changes above), other changes ("or"), and
+    what each flow does alone; "no gain" names changes that gain less than 1 %. Each row was found
+    by a run of its own, and its settings are as --set takes them.
 
     The time of a flow, from its start to its last request, is divided by what it waits for; the
     shares add up to 100 %:
@@ -65,8 +65,9 @@ def explain(  # noqa: PLR0913 - each is an option
     default on which the range depends most.
 
     Of more than 4 flows that are alike, which means that all is the same but for numbers and the
-    numbers in names, the slowest is shown. --all shows each flow with all its shares, and --flow
-    one flow. Of more than 8 places the first 8 are lifted, unless --all or --json is given.
+    numbers in names, the slowest is shown. --all shows each flow with all its shares, and places
+    whose cure stands above, too; --flow shows one flow. Of more than 8 places the first 8 are
+    lifted, unless --all or --json is given.
     """
     from peerlane.cli.console import emit, progress
     from peerlane.cli.head import head
