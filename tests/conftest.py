@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -166,6 +167,16 @@ def scenario(tmp_path: Path) -> Write:
         return path
 
     return write
+
+
+def beside(test: str, name: str) -> str:
+    """The text of a file in the folder of a test, which gives its `__file__`."""
+    return Path(test).with_name(name).read_text(encoding="utf-8")
+
+
+def cases_of(test: str, name: str, table: str = "case") -> dict[str, dict[str, Any]]:
+    """The cases of an array of tables in a TOML file beside a test, by their names."""
+    return {case["name"]: case for case in tomllib.loads(beside(test, name))[table]}
 
 
 @cache

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, cases_of
 from peerlane import Device, Fabric, Parameter, Simulation
 from peerlane.explaining.explain import explain
 from peerlane.explaining.lifting import of_limit, times
@@ -36,13 +34,6 @@ SUPERNODE = Path(__file__).parents[2] / "scenarios" / "supernode.toml"
 READ: Settings = {"direction": "read"}
 FAST: Settings = {"generation": 5, "lanes": 16}
 DEEP: Settings = {"tags": 64}
-WALKS: Settings = {
-    "iommu": True,
-    "iotlb_entries": 4,
-    "walkers": 1,
-    "walk_cache_entries": 0,
-    "memory_read_latency": "500 ns",
-}
 # Ports without pipelines, which send few UpdateFCs.
 PLAIN: Settings = {
     "receive_pipeline_symbols": 0,
@@ -73,11 +64,6 @@ def up(fabric: Fabric, *, source: str = "a", to: str = "h", **settings: Any) -> 
     return fabric.flow(source, to, id="up", **{"size": "512 KiB"} | settings)
 
 
-def neighbour(**settings: Any) -> Fabric:
-    """Two devices below the switch; the second has the settings."""
-    return below_a_switch(device=DEEP).device("b", "s", bar="1 MiB", **settings)
-
-
 def crowd(count: int, direction: Any) -> Fabric:
     """Devices that share a link of Gen3 x4 above the switch."""
     fabric = below_a_switch(above={"generation": 3, "lanes": 4}, device=DEEP)
@@ -106,210 +92,21 @@ def round_trips(**settings: Any) -> Fabric:
     return up(fabric, source="h", to="r", **ways | settings)
 
 
-def sockets() -> Settings:
-    """A host with memory behind a slow connection."""
-    return {"sockets": 2, "socket_bandwidth": "2 GB/s"}
+KNOWN = cases_of(__file__, "limits.toml", "known")
 
 
-@dataclass(frozen=True)
-class Known:
-    """A fabric whose limit is known, the key that lifts it, and what limits the flow then."""
-
-    fabric: Fabric
-    limit: tuple[str, str, str | None, str | None]
-    lift: str
-    then: tuple[str, str, str | None]
-
-
-WIRE_UP = ("wire", "s-a", "up")
-WIRE_DOWN = ("wire", "s-a", "down")
-
-KNOWN = {
-    "the wire of a write": Known(
-        up(below_a_switch(host={"memory_bandwidth": "6 GB/s"})),
-        (*WIRE_UP, None),
-        "links.s-a.generation",
-        ("memory", "h", None),
-    ),
-    "the wire of a read": Known(
-        up(below_a_switch(device={"tags": 8}), **READ),
-        (*WIRE_DOWN, None),
-        "links.s-a.generation",
-        ("tags", "a", None),
-    ),
-    "a slow wire behind": Known(
-        up(below_a_switch(above={"generation": 1, "lanes": 4})),
-        ("wire", "h-s", "up", None),
-        "links.h-s.generation",
-        WIRE_UP,
-    ),
-    "header credit": Known(
-        up(at_the_host(host={"posted_headers": 1})),
-        ("credit", "h-a", "up", "posted headers"),
-        "hosts.h.posted_headers",
-        ("wire", "h-a", "up"),
-    ),
-    "data credit": Known(
-        up(at_the_host(host={"posted_data": "512 B"})),
-        ("credit", "h-a", "up", "posted data"),
-        "hosts.h.posted_data",
-        ("wire", "h-a", "up"),
-    ),
-    "credit of reads": Known(
-        up(at_the_host(host={"nonposted_headers": 1}, device=DEEP), **READ),
-        ("credit", "h-a", "up", "non-posted headers"),
-        "hosts.h.nonposted_headers",
-        ("wire", "h-a", "down"),
-    ),
-    "credit of completions": Known(
-        up(below_a_switch(above={"completion_data": "512 B"}, device=DEEP), **READ),
-        ("credit", "h-s", "down", "completion data"),
-        "switches.s.completion_data",
-        WIRE_DOWN,
-    ),
-    "tags": Known(
-        up(below_a_switch(device={"tags": 2}), **READ),
-        ("tags", "a", None, None),
-        "devices.a.tags",
-        WIRE_DOWN,
-    ),
-    "tags for 94 % of the wire": Known(
-        up(below_a_switch(device={"tags": 6, "delay": "20 ns"}), **READ),
-        ("tags", "a", None, None),
-        "devices.a.tags",
-        WIRE_DOWN,
-    ),
-    "outstanding bytes": Known(
-        up(below_a_switch(device={**DEEP, "completion_buffer": "1 KiB"}), **READ),
-        ("outstanding", "a", None, None),
-        "devices.a.completion_buffer",
-        WIRE_DOWN,
-    ),
-    "outstanding completions": Known(
-        up(below_a_switch(device={**DEEP, "completion_buffer_headers": 16}), **READ),
-        ("outstanding", "a", None, None),
-        "devices.a.completion_buffer_headers",
-        WIRE_DOWN,
-    ),
-    "the replay buffer": Known(
-        up(at_the_host(device={"replay_buffer": "2 KiB", "delay": "500 ns"})),
-        ("replay-buffer", "h-a", "up", None),
-        "devices.a.replay_buffer",
-        ("wire", "h-a", "up"),
-    ),
-    "the datapath": Known(
-        up(below_a_switch(device={"datapath": "8 B", "clock": "130 MHz"})),
-        ("datapath", "a", None, None),
-        "devices.a.datapath",
-        WIRE_UP,
-    ),
-    "the pace of the engine": Known(
-        up(below_a_switch(device={"request_interval": "500 ns"})),
-        ("datapath", "a", None, None),
-        "devices.a.request_interval",
-        WIRE_UP,
-    ),
-    "the pace of the flow": Known(
-        up(below_a_switch(), request_size="512 B", interval="500 ns"),
-        ("datapath", "a", None, "keeps the interval of the flow"),
-        "flows.up.interval",
-        WIRE_UP,
-    ),
-    "the pace of a flow of a host": Known(
-        round_trips(interval="3 us"),
-        ("datapath", "h", None, "keeps the interval of the flow"),
-        "flows.up.interval",
-        ("wire", "h-r", "down"),
-    ),
-    "the receive datapath of the target": Known(
-        up(neighbour(receive_datapath="4 B"), to="b"),
-        ("datapath", "b", None, None),
-        "devices.b.clock",
-        WIRE_UP,
-    ),
-    "the datapath of the completer": Known(
-        up(neighbour(datapath="4 B"), to="b", **READ),
-        ("datapath", "b", None, None),
-        "devices.b.datapath",
-        WIRE_DOWN,
-    ),
-    "the datapath of a root port": Known(
-        up(below_a_switch(host={"port_datapath": "1 B"})),
-        ("datapath", "h", None, None),
-        "hosts.h.port_clock",
-        WIRE_UP,
-    ),
-    "the memory of a write": Known(
-        up(below_a_switch(host={"memory_bandwidth": "2 GB/s"})),
-        ("memory", "h", None, None),
-        "hosts.h.memory_bandwidth",
-        WIRE_UP,
-    ),
-    "the memory of a read": Known(
-        up(below_a_switch(host={"memory_bandwidth": "2 GB/s"}, device=DEEP), **READ),
-        ("memory", "h", None, None),
-        "hosts.h.memory_bandwidth",
-        WIRE_DOWN,
-    ),
-    "the ingest of writes": Known(
-        up(below_a_switch(host={"ingest_bandwidth": "2 GB/s"})),
-        ("memory", "h", None, None),
-        "hosts.h.ingest_bandwidth",
-        WIRE_UP,
-    ),
-    "the memory just above the wire": Known(
-        up(below_a_switch(host={"memory_bandwidth": "3.9 GB/s"})),
-        (*WIRE_UP, None),
-        "links.s-a.generation",
-        ("memory", "h", None),
-    ),
-    "the memory just below the wire": Known(
-        up(below_a_switch(host={"memory_bandwidth": "3.6 GB/s"})),
-        ("memory", "h", None, None),
-        "hosts.h.memory_bandwidth",
-        WIRE_UP,
-    ),
-    "the page walks": Known(
-        up(below_a_switch(host=WALKS)),
-        ("memory", "h", None, "address translation"),
-        "hosts.h.iommu_page",
-        WIRE_UP,
-    ),
-    "the path between root ports": Known(
-        up(at_the_host(host={"peer_bandwidth": "1 GB/s"}).device("b", "h", bar="1 MiB"), to="b"),
-        ("datapath", "h", None, "the path between root ports"),
-        "hosts.h.peer_bandwidth",
-        ("wire", "h-a", "up"),
-    ),
-    "the descriptors of an engine": Known(
-        up(at_the_host(device={"model": "sg-dma", "descriptor_cycles": 500}), **READ),
-        ("datapath", "a", None, None),
-        "devices.a.clock",
-        ("wire", "h-a", "down"),
-    ),
-    "the media of a drive": Known(
-        up(
-            at_the_host(device={"model": "nvme", "media_bandwidth": "1 GB/s"}),
-            size="4 MiB",
-            request_size="64 KiB",
-        ),
-        ("memory", "a", None, "the flash"),
-        "devices.a.media_bandwidth",
-        ("wire", "h-a", "up"),
-    ),
-    "the sockets of a write": Known(
-        up(below_a_switch(host=sockets()), socket=1),
-        ("socket", "h.0-1", "forth", None),
-        "flows.up.socket",
-        WIRE_UP,
-    ),
-    "the sockets of a read": Known(
-        up(below_a_switch(host=sockets(), device=DEEP), socket=1, **READ),
-        ("socket", "h.0-1", "back", None),
-        "flows.up.socket",
-        WIRE_DOWN,
-    ),
-}
+def known(name: str) -> Fabric:
+    """The fabric of a case of limits.toml, whose flow goes to a second device if it has one."""
+    case = KNOWN[name]
+    keys: dict[str, Settings] = case.get("keys", {})
+    parts = {part: settings for part, settings in keys.items() if part != "flow"}
+    flow = keys.get("flow", {})
+    if case["device"] == "a reflector at the host":
+        return round_trips(**flow)
+    fabric = (below_a_switch if case["device"] == "below a switch" else at_the_host)(**parts)
+    if "target" in case:
+        return up(fabric.device("b", **case["target"]), to="b", **flow)
+    return up(fabric, **flow)
 
 
 def explained(fabric: Fabric, *, what_if: bool = False) -> Explanation:
@@ -319,6 +116,11 @@ def explained(fabric: Fabric, *, what_if: bool = False) -> Explanation:
 def parts(cause: Cause | None) -> tuple[str, str, str | None, str | None]:
     assert cause is not None
     return cause.kind, cause.where, cause.direction, cause.detail
+
+
+def padded(limit: list[str]) -> tuple[str | None, ...]:
+    """A limit of limits.toml as all four of its parts, some of them not there."""
+    return tuple(part or None for part in [*limit, "", "", ""][:4])
 
 
 def keys(lifted: WhatIf) -> str:
@@ -340,21 +142,21 @@ def share_of(flow: FlowExplanation, *kinds: str) -> float:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_known_limit_is_found_and_the_next_one_by_a_run(name: str) -> None:
-    known = KNOWN[name]
-    explanation = explained(known.fabric, what_if=True)
+    case = KNOWN[name]
+    explanation = explained(known(name), what_if=True)
     (flow,), place = explanation.flows, explanation.bottlenecks[0]
-    assert parts(flow.limit) == known.limit
+    assert parts(flow.limit) == padded(case["limit"])
     assert sum(share.share for share in flow.shares) == pytest.approx(1.0, abs=1e-3)
     assert share_of(flow, "other") <= 0.01
-    assert keys(place.steps[0]) == known.lift
-    assert parts(offers(place)[known.lift].next[0])[:3] == known.then
+    assert keys(place.steps[0]) == case["lift"]
+    assert parts(offers(place)[case["lift"]].next[0])[:3] == padded(case["then"])[:3]
     assert place.rates.total == flow.bytes_per_second
     assert factor(place, place.steps[0]) > 1.01
 
 
 @pytest.mark.parametrize("name", ["tags", "data credit", "the memory of a write"])
 def test_what_if_is_what_a_run_with_this_key_measures(name: str) -> None:
-    fabric = KNOWN[name].fabric
+    fabric = known(name)
     lifted = explained(fabric, what_if=True).bottlenecks[0].steps[0]
     (change,) = lifted.changes
     changed = fabric.copy().override(change.key, change.value)
@@ -416,7 +218,7 @@ def test_a_driver_limits_the_rate_of_its_calls() -> None:
 
 
 def test_a_wait_for_credit_is_charged_to_the_slow_link_that_holds_the_buffer() -> None:
-    (flow,) = explained(KNOWN["a slow wire behind"].fabric).flows
+    (flow,) = explained(known("a slow wire behind")).flows
     assert share_of(flow, "credit") == 0
     assert share_of(flow, "wire") > 0.99
 
@@ -434,7 +236,7 @@ def test_the_share_of_tags_is_that_of_the_wire_that_is_left(count: int) -> None:
 
 
 def test_the_shares_of_a_run_are_those_of_its_explanation() -> None:
-    for fabric in (crowd(4, "read"), KNOWN["tags"].fabric):
+    for fabric in (crowd(4, "read"), known("tags")):
         waits = fabric.run(watch_waits=True).waits
         assert waits is not None
         for flow in explained(fabric).flows:
@@ -449,7 +251,7 @@ def test_a_probe_changes_nothing_of_a_run() -> None:
 
 
 def test_a_result_explains_itself_if_it_was_watched() -> None:
-    fabric = KNOWN["tags"].fabric
+    fabric = known("tags")
     with pytest.raises(ValueError, match=r"Simulation.watch_waits\(\) before it"):
         fabric.run().explain()
     explanation = fabric.run(watch_waits=True).explain()
@@ -463,7 +265,7 @@ def test_a_result_explains_itself_if_it_was_watched() -> None:
 
 
 def test_a_simulation_is_watched_from_when_it_is_asked_for() -> None:
-    simulation = Simulation(KNOWN["tags"].fabric.to_toml())
+    simulation = Simulation(known("tags").to_toml())
     assert simulation.result().waits is None
     simulation.watch_waits()
     waits = simulation.run().waits
@@ -686,69 +488,19 @@ def tried(fabric: Fabric, *limit: Any) -> dict[str, tuple[Value, ...]]:
     return {", ".join(one.keys): tuple(value[0] for value in one.values) for one in found}
 
 
-@pytest.mark.parametrize(
-    ("settings", "limit", "values"),
-    [
-        (
-            {"tags": 32},
-            ("tags", "a", None, None),
-            {"devices.a.tags": (256, 768), "devices.a.max_read_request": ("4096 B",)},
-        ),
-        (
-            {"tags": 512},
-            ("tags", "a", None, None),
-            {"devices.a.tags": (768,), "devices.a.max_read_request": ("4096 B",)},
-        ),
-        (
-            {"tags": 768},
-            ("tags", "a", None, None),
-            {"devices.a.tags": (), "devices.a.max_read_request": ("4096 B",)},
-        ),
-        (
-            {"datapath": "8 B", "request_interval": "2 ns", "store_and_forward": "1 GB/s"},
-            ("datapath", "a", None, "keeps packets in its receive buffer"),
-            {
-                "devices.a.request_interval": ("0 ns",),
-                "devices.a.datapath": ("16 B", "32 B", "64 B"),
-                "devices.a.store_and_forward": ("2 GB/s", "4 GB/s", "8 GB/s"),
-                "devices.a.clock": ("500 MHz", "1000 MHz", "2000 MHz"),
-                "devices.a.send_queue": (128, 2048, 32768),
-            },
-        ),
-        (
-            {"replay_buffer": "4 KiB"},
-            ("replay-buffer", "h-a", "up", None),
-            {"devices.a.replay_buffer": ("64 KiB", "1024 KiB", "16384 KiB")},
-        ),
-        ({}, ("replay-buffer", "h-a", "up", None), {"devices.a.replay_buffer": ("1 MiB",)}),
-        (
-            {"posted_headers": 4, "posted_data": "16 KiB"},
-            ("credit", "h-a", "down", "posted headers"),
-            {
-                "devices.a.posted_headers": (64, 2032),
-                "devices.a.posted_headers, devices.a.posted_data": (64, 2032),
-            },
-        ),
-        (
-            {"posted_headers": 100, "posted_data": "16 KiB"},
-            ("credit", "h-a", "down", "posted data"),
-            {
-                "devices.a.posted_data": ("256 KiB",),
-                "devices.a.posted_headers, devices.a.posted_data": (1600, 2032),
-            },
-        ),
-    ],
-)
-def test_the_values_that_are_tried_are_more_or_no_limit(
-    settings: Settings, limit: tuple[Any, ...], values: dict[str, tuple[Value, ...]]
-) -> None:
-    assert tried(at_the_host(device=settings), *limit) == values
+TRIED = cases_of(__file__, "limits.toml", "tried")
 
 
-PLACES = tomllib.loads(Path(__file__).with_name("places.toml").read_text(encoding="utf-8"))["case"]
+@pytest.mark.parametrize("case", TRIED.values(), ids=TRIED)
+def test_the_values_that_are_tried_are_more_or_no_limit(case: dict[str, Any]) -> None:
+    lifts = {key: tuple(values) for key, values in case["lifts"].items()}
+    assert tried(at_the_host(device=case["keys"]), *padded(case["limit"])) == lifts
 
 
-@pytest.mark.parametrize("case", PLACES, ids=[case["name"] for case in PLACES])
+PLACES = cases_of(__file__, "places.toml")
+
+
+@pytest.mark.parametrize("case", PLACES.values(), ids=PLACES)
 def test_the_first_sentence_names_the_limit_and_the_first_change_helps_most(
     case: dict[str, str],
 ) -> None:
@@ -790,7 +542,7 @@ def test_the_quantities_of_a_model_of_ones_own_are_lifted() -> None:
 
 
 def written(scenario: Write, name: str) -> Any:
-    return scenario(text=KNOWN[name].fabric.to_toml())
+    return scenario(text=known(name).to_toml())
 
 
 def test_the_command_tells_shares_limit_and_what_if(peerlane: Run, scenario: Write) -> None:
