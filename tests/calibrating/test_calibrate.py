@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import beside
 from peerlane import Calibration, MissingPackageError, calibrate
 from peerlane.calibrating.key import CalibrationError
 from peerlane.fabric.variant import parsed, variant
@@ -20,24 +21,7 @@ if TYPE_CHECKING:
 
     from conftest import Run
 
-LAB = """\
-name = "lab"
-
-[links]
-generation = 3
-lanes = 8
-
-[hosts.h]
-
-[devices.d]
-upstream = "h"
-
-[[flows]]
-id = "x"
-from = "d"
-to = "h"
-count = 100
-"""
+LAB = beside(__file__, "lab.toml")
 
 RATE, LATENCY = "flows.x.bytes_per_second", "flows.x.latency_ns.mean"
 SIZE, TAGS = "flows.x.request_size", "devices.d.tags"

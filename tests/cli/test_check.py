@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import beside
 from network.test_network import RISKY
 
 if TYPE_CHECKING:
@@ -51,29 +52,7 @@ def test_a_check_warns_of_what_a_run_warns_of(peerlane: Run, scenario: Write) ->
     assert document["schema"] == "peerlane-check/1"
 
 
-SEVERAL = """\
-[links]
-lanes = 3
-[hosts.h]
-memory = "1 GB/s"
-[devices.a]
-upstream = "h"
-tgas = 16
-[devices.b]
-upstream = "nowhere"
-[[flows]]
-from = "a"
-to = "nobody"
-size = "1 KiB"
-[[flows]]
-id = "down"
-from = "h"
-to = "a"
-size = "4 parsec"
-sise = 3
-[[expect]]
-metric = "simulated_ns"
-"""
+SEVERAL = beside(__file__, "several_errors.toml")
 
 
 def test_a_check_reports_all_errors_that_do_not_follow_from_each_other(

@@ -11,56 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import beside
+
 if TYPE_CHECKING:
     from conftest import Run
 
-OLD = """\
-name = "old"  # of last year
+OLD = beside(__file__, "old_keys.toml")
 
-[hosts.h]
-[devices.d]
-model   = 'nvme-drive'   # the drive
-"lbads" = 12
-upstream = "h"
-# What it needs for a write:
-write_cache_latency = "5 us"
-media_write_latency = "700 us"
-
-[devices."e.{i}"]
-each = "i = 0..1"
-upstream = { to = "h", lanes = 4 }
-mdts = 5
-model = "nvme-drive"
-
-[devices.new]
-model = "nvme"
-upstream = "h"
-media_write_latency = "5 us"   # stays
-"""
-
-NEW = """\
-name = "old"  # of last year
-
-[hosts.h]
-[devices.d]
-model   = "nvme"   # the drive
-block_size = "4 KiB"
-upstream = "h"
-# What it needs for a write:
-media_write_latency = "5 us"
-program_latency = "700 us"
-
-[devices."e.{i}"]
-each = "i = 0..1"
-upstream = { to = "h", lanes = 4 }
-max_transfer = "128 KiB"
-model = "nvme"
-
-[devices.new]
-model = "nvme"
-upstream = "h"
-media_write_latency = "5 us"   # stays
-"""
+NEW = beside(__file__, "new_keys.toml")
 
 
 def written(text: str, name: str = "old.toml") -> Path:

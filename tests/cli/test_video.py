@@ -6,28 +6,10 @@ import json
 
 import pytest
 
-from conftest import PAIR, Run, Write, figure, of
+from conftest import PAIR, Run, Write, beside, figure, of
 from peerlane.planning.video import Chroma, Format, Video, use, videos
 
-PAIR_OF_CARDS = """
-[links]
-generation = 3
-lanes = 8
-[hosts.server]
-memory = "4 GiB"
-memory_address_bits = 64
-max_payload_supported = "256 B"
-[profiles.card]
-max_payload_supported = "256 B"
-[devices.a]
-model = "fpga-card"
-upstream = "server"
-profile = "card"
-[devices.b]
-model = "fpga-card"
-upstream = "server"
-profile = "card"
-"""
+PAIR_OF_CARDS = beside(__file__, "pair_of_cards.toml")
 
 
 def test_a_frame_is_its_samples_without_gaps() -> None:

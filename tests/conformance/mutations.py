@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conftest import beside
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,59 +14,7 @@ if TYPE_CHECKING:
     Mutation = Callable[[list[Line]], None]
     Broken = dict[str, tuple[str, Mutation]]
 
-GOOD = """
-seed = 3
-
-[links]
-generation = 3
-lanes = 4
-bit_error_rate = 2e-6
-
-[profiles.small]
-posted_headers = 4
-posted_data = "2 KiB"
-
-[hosts.h0]
-profile = "small"
-
-[switches.s0]
-upstream = "h0"
-profile = "small"
-
-[devices.a]
-upstream = "s0"
-tags = 4
-
-[devices.b]
-upstream = "s0"
-bar = "1 MiB"
-profile = "small"
-
-[[flows]]
-from = "a"
-to = "b"
-size = "128 KiB"
-direction = "both"
-
-[[flows]]
-from = "a"
-to = "h0"
-size = "64 KiB"
-direction = "read"
-
-[[flows]]
-from = "b"
-to = "h0"
-size = "4 B"
-start = "150 us"
-
-[[incidents]]
-at = "40 us"
-what = "degrade"
-node = "a"
-lanes = 2
-generation = 2
-"""
+GOOD = beside(__file__, "good.toml")
 """A scenario whose trace has replays, completions, limits that are reached, and Recovery."""
 
 
@@ -179,47 +129,7 @@ request_size = "16 B"
 interval = "50 ns"
 """
 
-PASSING = (
-    """
-[links]
-generation = 3
-lanes = 4
-
-[profiles.little]
-posted_data = "640 B"
-
-[hosts.h0]
-profile = "little"
-
-[switches.s0]
-upstream = "h0"
-
-[devices.a]
-upstream = "s0"
-virtual_functions = 1
-virtual_bar = "4 KiB"
-id_ordering_enable = true
-
-[devices.b]
-upstream = "s0"
-profile = "little"
-bar = "1 MiB"
-
-[[flows]]
-from = "a"
-to = "b"
-count = 300
-request_size = "512 B"
-"""
-    + _SMALL
-    + "relaxed_ordering = true\n"
-    + _SMALL
-    + "function = 1\nid_ordering = true\n"
-    + _SMALL
-    + "id_ordering = true\n"
-    + _SMALL
-    + 'direction = "read"\ntraffic_class = 3\n'
-)
+PASSING = beside(__file__, "passing.toml")
 """A scenario in which small requests pass large writes, by each of three permissions.
 
 Writes with ID-based ordering of the requester of the large ones may not pass them.
@@ -246,48 +156,7 @@ WITHOUT_PERMISSION: Broken = {
 }
 """Changes that take a permission to pass from every packet of `PASSING`."""
 
-AGAIN = """
-seed = 5
-
-[links]
-generation = 3
-lanes = 4
-
-[hosts.h0]
-link_up_wait = "5 us"
-
-[switches.s0]
-upstream = "h0"
-
-[devices.a]
-upstream = "s0"
-bar = "64 KiB"
-
-[[flows]]
-from = "a"
-to = "h0"
-size = "64 KiB"
-direction = "both"
-
-[[flows]]
-from = "a"
-to = "h0"
-size = "64 KiB"
-direction = "both"
-start = "1000 us"
-
-[[incidents]]
-at = "5 us"
-what = "secondary-bus-reset"
-node = "a"
-hold = "20 us"
-
-[[incidents]]
-at = "1010 us"
-what = "degrade"
-node = "a"
-lanes = 2
-"""
+AGAIN = beside(__file__, "again.toml")
 """A scenario in which a link goes down, comes up again, and then retrains."""
 
 
@@ -324,38 +193,7 @@ IN_ANOTHER_LIFE: Broken = {
 }
 """Changes to a link of `AGAIN` that has come up again."""
 
-REST = """
-[links]
-generation = 3
-lanes = 4
-
-[hosts.h0]
-aspm_l1 = true
-l1_exit_latency = "2 us"
-
-[devices.a]
-upstream = "h0"
-l1_exit_latency = "1 us"
-l1_entry_time = "500 ns"
-posted_headers = 1
-receive_latency = "3 us"
-bar = "64 KiB"
-
-[[flows]]
-from = "h0"
-to = "a"
-request_size = "64 B"
-count = 12
-interval = "2 us"
-
-[[flows]]
-from = "a"
-to = "h0"
-request_size = "64 B"
-count = 3
-interval = "40 us"
-start = "60 us"
-"""
+REST = beside(__file__, "rest.toml")
 """A scenario in which a link is in L1 from time to time, and a port refuses it."""
 
 _ASKS = "PM_Active_State_Request_L1"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from conftest import PAIR, cases_of
+from conftest import PAIR, beside, cases_of
 from peerlane import Device, Fabric, Parameter, Simulation
 from peerlane.explaining.explain import explain
 from peerlane.explaining.lifting import of_limit, times
@@ -372,26 +372,7 @@ def test_the_bit_errors_of_a_fibre_are_lifted() -> None:
     assert factor(place, offers(place)["fibres.ra-rb.fibre_bit_error_rate"]) > 1.01
 
 
-REDIRECTED = """
-[links]
-generation = 4
-[hosts.h]
-[switches.t]
-upstream = "h"
-acs_upstream_forwarding = true
-[switches.s]
-upstream = "t"
-acs_redirect = true
-[devices."g{i}"]
-each = "i = 0..1"
-upstream = "s"
-bar = "1 MiB"
-[[flows]]
-id = "up"
-from = "g0"
-to = "g1"
-size = "256 KiB"
-"""
+REDIRECTED = beside(__file__, "redirected.toml")
 BOTH = f'{REDIRECTED}[[flows]]\nid = "back"\nfrom = "g1"\nto = "g0"\nsize = "256 KiB"\n'
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR, needs_lspci
+from conftest import PAIR, beside, needs_lspci
 from peerlane import Fabric, Simulation
 
 if TYPE_CHECKING:
@@ -17,51 +17,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
-DEEP = """\
-[hosts.h0]
-[hosts.h1]
-read_completion_boundary = "128 B"
-
-[switches.top]
-upstream = { to = "h0", generation = 4 }
-acs_redirect = true
-
-[switches.left]
-upstream = { to = "top", port = 40 }
-
-[devices.a]
-upstream = { to = "left", lanes = 12, generation = 5 }
-bar = "16 MiB"
-tags = 300
-
-[devices.b]
-upstream = { to = "left", lanes = 4, generation = 1 }
-bar = "1 GiB"
-bar_address_bits = 64
-msix_vectors = 16
-
-[devices.c]
-upstream = { to = "top", port = 8 }
-msi_vectors = 8
-max_payload = "128 B"
-max_payload_mismatch = true
-max_read_request = "4 KiB"
-
-[devices.e]
-upstream = "h0"
-model = "reflector"
-memory_enable = false
-
-[devices.g]
-upstream = "h0"
-model = "sg-dma"
-
-[devices.x]
-upstream = "h1"
-vendor_id = "0x15b3"
-device_id = "0x1017"
-class_code = "0x020000"
-"""
+DEEP = beside(__file__, "deep.toml")
 
 COMPLAINTS = re.compile(r"<\?>|!!!|unknown|malformed|chain loop|access denied", re.IGNORECASE)
 # The Link Status of a virtual function is reserved and zero (PCIe Base 9.3.5); lspci shows it.

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from conftest import MISSING
+from conftest import MISSING, beside
 from peerlane import Simulation
 from peerlane.opae import places
 from peerlane.opae.topology import hwloc_xml
@@ -26,29 +26,7 @@ needs_hwloc = pytest.mark.skipif(
     not shutil.which("lstopo-no-graphics"), reason=f"hwloc-nox {MISSING}"
 )
 
-TWO_SOCKETS = """
-[hosts.a]
-memory = "1 GiB"
-[devices.far]
-model = "nvme"
-upstream = "a"
-
-[hosts.h0]
-sockets = 2
-memory = "8 GiB"
-memory_address_bits = 64
-
-[switches.s0]
-upstream = { to = "h0", socket = 1 }
-
-[devices.card]
-model = "fpga-card"
-upstream = "s0"
-
-[devices.other]
-model = "fpga-card"
-upstream = { to = "h0", socket = 0 }
-"""
+TWO_SOCKETS = beside(__file__, "two_sockets.toml")
 
 
 def everything(xml: bytes) -> list[ET.Element]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.mutations import GOOD
-from conftest import PAIR
+from conftest import PAIR, beside
 from peerlane import Fabric, Filter, Simulation
 from results.tshark import AGGREGATOR, Frame, frames, needs_tshark, tshark
 
@@ -72,60 +72,9 @@ FIELDS = [f"{kind}.{name}".lstrip(".") for kind, names in _FIELDS.items() for na
 NOISY = GOOD.replace("2e-6", "1e-4")
 """Replays, Naks, damaged DLLPs, and packets that a switch nullifies."""
 
-FAILING = """
-[links]
-generation = 5
-lanes = 4
+FAILING = beside(__file__, "failing.toml")
 
-[hosts.h]
-
-[switches.s]
-upstream = "h"
-
-[devices.a]
-upstream = "s"
-
-[devices.b]
-upstream = { to = "s", fails_at = "800 ns" }
-bar = "64 KiB"
-
-[[flows]]
-from = "a"
-to = "b"
-direction = "read"
-request_size = "64 B"
-count = 40
-"""
-
-TRANSLATING = """
-[links]
-generation = 4
-lanes = 8
-
-[hosts.h0]
-coherent = true
-iotlb_entries = 4
-
-[devices.card]
-upstream = "h0"
-model = "accelerator"
-virtual_addresses = true
-translations = 4
-
-[buffers.b]
-host = "h0"
-size = "64 KiB"
-page = "4 KiB"
-moves = 4
-move_interval = "5 us"
-
-[[accesses]]
-by = "card"
-buffer = "b"
-kind = "atomic-load"
-size = "8 B"
-count = 200
-"""
+TRANSLATING = beside(__file__, "translating.toml")
 
 
 def cable() -> str:

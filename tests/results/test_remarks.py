@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conftest import beside
 from peerlane import Fabric
 from peerlane.fabric.variant import parsed, variant
 
 if TYPE_CHECKING:
     from conftest import Run, Write
 
-MIXED = """
-[hosts.h]
-sockets = 2
-[switches.s]
-upstream = { to = "h", socket = 1 }
-[devices.card]
-upstream = "s"
-[devices.drive]
-model = "nvme"
-upstream = "s"
-[[flows]]
-id = "packets"
-from = "card"
-to = "h"
-size = "64 KiB"
-[[flows]]
-id = "blocks"
-from = "drive"
-to = "h"
-size = "256 KiB"
-"""
+MIXED = beside(__file__, "mixed.toml")
 
 
 def fabric() -> Fabric:
