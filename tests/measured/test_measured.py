@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from measured import files
+from conftest import cases_of
 from peerlane.measured.point import Point, of_rows
 from peerlane.measured.reading import measured, rows_of
 from peerlane.results.reading import FileError
@@ -20,100 +20,50 @@ if TYPE_CHECKING:
 RATE = "bytes_per_second"
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (
-            files.NVBANDWIDTH,
-            {
-                ("host_to_device_memcpy_ce 0-0", RATE): 24.13e9,
-                ("host_device_latency_sm 0-0", "latency_ns.mean"): 771.25,
-                ("host_device_latency_sm 0-1", "latency_ns.mean"): 802.5,
-            },
-        ),
-        (files.NVBANDWIDTH_JSON, {("device_to_host_memcpy_ce 0-0", RATE): 25.5e9}),
-        (
-            files.P2P,
-            {
-                ("Unidirectional P2P=Enabled Bandwidth (P2P Writes) 0-1", RATE): 19.75e9,
-                ("P2P=Enabled Latency (P2P Writes) 1-0", "latency_ns.mean"): 1520.0,
-                ("P2P=Enabled Latency (P2P Writes) CPU 1-0", "latency_ns.mean"): 1950.0,
-            },
-        ),
-        (
-            files.NCCL,
-            {
-                ("all_reduce_perf 1048576 B out-of-place", "time_ns"): 91250.0,
-                ("all_reduce_perf 1048576 B in-place", RATE): 11.55e9,
-            },
-        ),
-        (files.PERFTEST, {("RDMA_Write BW 65536 B", RATE): 11520.5 * 2**20}),
-        (
-            files.PERFTEST_LATENCY,
-            {
-                ("RDMA_Read Latency 64 B", "latency_ns.p50"): 1660.0,
-                ("RDMA_Read Latency 64 B", "latency_ns.p99"): 1810.0,
-            },
-        ),
-        (files.PERFTEST_DURATION, {("RDMA_Write Latency 2 B", "latency_ns.mean"): 1020.0}),
-        (
-            files.FIO,
-            {
-                ("a-to-b", RATE): 2.95e9,
-                ("a-to-b", "latency_ns.mean"): 70123.5,
-                ("a-to-b", "latency_ns.p50"): 70144.0,
-            },
-        ),
-    ],
-)
+TOOLS = cases_of(__file__, "tools.toml")
+FIO = TOOLS["fio"]["text"]
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_a_row_of_a_tool_has_its_number_in_bytes_a_second_or_nanoseconds(
-    text: str, wanted: dict[tuple[str, str], float], tmp_path: Path
+    tool: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "x").write_text(text)
+    (tmp_path / "x").write_text(tool["text"])
+    wanted = {(name, field): value for name, field, value in tool["rows"]}
     found = {(row.name, row.field): row.value for row in rows_of(str(tmp_path / "x"))}
     assert {key: found.get(key) for key in wanted} == pytest.approx(wanted)
 
 
 def test_a_row_says_what_was_transferred(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text(files.FIO)
+    (tmp_path / "x").write_text(FIO)
     row = rows_of(str(tmp_path / "x"))[0]
     assert (row.size, row.direction, row.quantity) == (4096, "read", "rate")
     assert row.labels == {"rw": "randread", "iodepth": "32"}
 
 
-@pytest.mark.parametrize(
-    ("text", "end", "message"),
-    [
-        pytest.param(text, end, message, id=f"{number}")
-        for number, (text, end, message) in enumerate(
-            [
-                (files.NVBANDWIDTH, "SUM host_device", "host_device_latency_sm has no SUM"),
-                (files.NVBANDWIDTH_JSON, "Waived", "is not JSON: line 5"),
-                (files.P2P, "802.25", "1 numbers for 2 columns; the file is cut off"),
-                (files.P2P, "     1   1.95", "the matrix has 1 of 2 rows; the file is cut off"),
-                (files.P2P, "   GPU", "no matrix follows .*; the file is cut off"),
-                (files.NCCL, "0    90.75", "a size and twice time, .*; the file is cut off"),
-                (files.NCCL, "# Avg", "no line '# Avg bus bandwidth' ends the table"),
-                (files.PERFTEST, "11520.50", "3 cells for 5 columns; the file is cut off"),
-                (files.PERFTEST_LATENCY, "4.02", "8 cells for 9 columns; the file is cut off"),
-                (files.FIO, "percentile", "is not JSON"),
-                (files.FIO.replace("bw_bytes", "bw"), "", "job 1 is not as fio 3 writes it"),
-                ("x", "x", "is empty; write a table"),
-                ("some text", "", "has no form that is known; write a table"),
-            ]
-        )
-    ],
-)
+CUT_OFF = [
+    (tool["text"].partition(end)[0], message)
+    for tool in TOOLS.values()
+    for end, message in tool.get("cut_before", [])
+]
+NO_TABLES = [
+    ("", "is empty; write a table"),
+    ("some text", "has no form that is known; write a table"),
+    (FIO.replace("bw_bytes", "bw"), "job 1 is not as fio 3 writes it"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), CUT_OFF + NO_TABLES)
 def test_a_file_that_is_cut_off_empty_or_unknown_is_refused(
-    text: str, end: str, message: str, tmp_path: Path
+    text: str, message: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "x").write_text(text.partition(end)[0] if end else text)
+    (tmp_path / "x").write_text(text)
     with pytest.raises(FileError, match=message):
         measured(tmp_path / "x")
 
 
 def test_a_table_without_its_last_line_is_cut_off(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text(files.PERFTEST[:-88])
+    (tmp_path / "x").write_text(TOOLS["perftest"]["text"][:-88])
     with pytest.raises(FileError, match="no line of dashes ends the table"):
         measured(tmp_path / "x")
 
@@ -131,7 +81,7 @@ def test_the_table_of_a_sweep_is_a_file_of_measured_points(peerlane: Run, scenar
 def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(
     peerlane: Run, scenario: Write, tmp_path: Path
 ) -> None:
-    (tmp_path / "fio.json").write_text(files.FIO)
+    (tmp_path / "fio.json").write_text(FIO)
     metric = "flows.a-to-b.bytes_per_second"
     points = f"""
         [[points]]
@@ -162,10 +112,10 @@ def test_a_row_of_a_tool_stands_beside_the_workload_of_its_name(
     peerlane: Run, scenario: Write, tmp_path: Path
 ) -> None:
     peerlane("run", scenario(), "--json", "r.json")
-    (tmp_path / "fio.json").write_text(files.FIO)
+    (tmp_path / "fio.json").write_text(FIO)
     outcome = peerlane("compare", "r.json", "--measured", "fio.json")
     assert "a-to-b GB/s      2.95" in outcome.out
-    (tmp_path / "p2p.txt").write_text(files.P2P)
+    (tmp_path / "p2p.txt").write_text(TOOLS["p2pBandwidthLatencyTest"]["text"])
     outcome = peerlane("compare", "r.json", "--measured", "p2p.txt")
     assert "12 of 12 have no simulated number" in outcome.out
 
