@@ -179,6 +179,12 @@ def cases_of(test: str, name: str, table: str = "case") -> dict[str, dict[str, A
     return {case["name"]: case for case in tomllib.loads(beside(test, name))[table]}
 
 
+def rows_of(test: str, name: str, table: str) -> list[list[Any]]:
+    """The rows of a table in a TOML file beside a test."""
+    rows: list[list[Any]] = tomllib.loads(beside(test, name))[table]
+    return rows
+
+
 @cache
 def figure(system: str, name: str) -> Report:
     """A figure of a published system, simulated once for all tests that run in this process.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import beside
 from peerlane.calibrating.error_bars import error_bars
 from peerlane.charts import vega
 from peerlane.cli import error_bars as cli
@@ -16,22 +17,7 @@ from peerlane.results.error_bar import ErrorBar, ErrorBars, MovedDefault
 if TYPE_CHECKING:
     from pathlib import Path
 
-READER = """
-[links]
-generation = 4
-lanes = 8
-[hosts.h]
-[devices.d]
-upstream = "h"
-tags = 2
-max_payload_supported = "256 B"
-[[flows]]
-id = "f"
-from = "d"
-to = "h"
-direction = "read"
-size = "8 KiB"
-"""
+READER = beside(__file__, "reader.toml")
 RATE = "flows.f.bytes_per_second"
 
 

@@ -3,67 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import line_of
+from conftest import cases_of, line_of, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run, Write
 
-HUGE = "1" + "0" * 30
-
-WRONG_SCENARIOS = {
-    "an unknown key is named with the nearest": (
-        ("lanes = 4", "lans = 4"),
-        "lans",
-        ["lans", "lanes"],
-    ),
-    "an exit latency of L1 beyond the largest is refused": (
-        ("[devices.b]\n", '[devices.b]\nl1_exit_latency = "2 ms"\n'),
-        "l1_exit_latency",
-        ["2 ms", "1 ms"],
-    ),
-    "a bit error rate above one half is refused": (
-        ("lanes = 4", "lanes = 4\nbit_error_rate = 1.0"),
-        "bit_error_rate",
-        ["0.5"],
-    ),
-    "a memory that never moves a byte is refused": (
-        ('memory = "1 MiB"', 'memory = "1 MiB"\nmemory_bandwidth = "0 GB/s"'),
-        "memory_bandwidth",
-        ["memory_bandwidth"],
-    ),
-    "a name with signs that no terminal shows is escaped": (
-        ("[devices.a]", r'[devices."a\n\u001b[31m"]'),
-        "[devices.",
-        [r"a\n\x1b[31m"],
-    ),
-    "text that is not TOML has a line": (
-        ("[devices.a]", "[devices.a"),
-        "[devices.a",
-        [],
-    ),
-}
-"""Laws of the core have the other wrong scenarios (`bad_input`)."""
+WRONG_SCENARIOS = cases_of(__file__, "bad_input.toml", "scenario")
 
 
-@pytest.mark.parametrize("law", WRONG_SCENARIOS)
-def test_a_wrong_scenario(peerlane: Run, scenario: Write, law: str) -> None:
-    replacement, at, words = WRONG_SCENARIOS[law]
-    path = scenario(replacement)
+@pytest.mark.parametrize("case", WRONG_SCENARIOS.values(), ids=WRONG_SCENARIOS)
+def test_a_wrong_scenario(peerlane: Run, scenario: Write, case: dict[str, Any]) -> None:
+    path = scenario((case["old"], case["new"]))
     # The line of the key itself or of the table around it: both lead the reader there.
     ran = peerlane("run", path)
-    ran.refuses(*words)
+    ran.refuses(*case["words"])
     named = int(ran.err.split(f"{path.name}:")[1].split(":")[0])
-    assert abs(named - line_of(path, at)) <= 3, ran.err
-
-
-def test_show_refuses_the_same_scenario(peerlane: Run, scenario: Write) -> None:
-    peerlane("show", scenario(("lanes = 4", "lans = 4"))).refuses("lans", "fabric.toml:")
+    assert abs(named - line_of(path, case["at"])) <= 3, ran.err
 
 
 @pytest.mark.parametrize("section", ["controllers.c", "io_ports.b"])
@@ -115,59 +77,17 @@ def test_a_wrong_filter(
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["fly"], ["fly"]),
-        (["run", ""], ["the name of the scenario is empty; write a file"]),
-        (["run", "x.toml", "--sed", "1"], ["--sed", "(Possible options: --seed)"]),
-        (["explain", "x.toml", "--nope"], ["No such option: --nope (peerlane explain --help)"]),
-        (["run", "x.toml", "--seed", "-1"], ["-1 is out of range; write one from 0 to 92233720"]),
-        (["run", "x.toml", "--seed", f"{1 << 63}"], ["--seed", "write one from 0 to 92233720"]),
-        (
-            ["run", "x.toml", "--seed", "many"],
-            ["'many' is not a whole number; write one from 0 to ", "(peerlane run --help)"],
-        ),
-        (["opae", "info", "--sed", "1"], ["--sed", "(peerlane opae info --help)"]),
-        (["run", "x.toml", "--json"], ["requires an argument", "(peerlane run --help)"]),
-        (["run", "x.toml", "--set", "x" * 5000], ["xxx...xxx", "(5,002 characters) sets nothing"]),
-        (["run", "x.toml", "--set", f"a.b={'9' * 5000}"], ["a.b: the number 999", "too large"]),
-        (["run", "x.toml", "--json", "missing/x.json"], ["missing"]),
-        (["run", "x.toml", "--json", "."], ["folder"]),
-        (["run", "x.toml", "--trace", "."], ["folder"]),
-        (["run", "x.toml", "--trace", "-"], ["--trace", "file"]),
-        (["reproduce", "atlantis"], ["atlantis", "rosta"]),
-        (["reproduce", "rosta", "--figure", "table9"], ["table9", "did you mean", "table1"]),
-        (["list", "wishes"], ["wishes"]),
-        (["bench", "fabric", "--endpoints", "none"], ["none"]),
-        (["bench", "fabric", "--tlps", "0"], ["--tlps"]),
-        (["bench", "fabric", "--endpoints", "5000"], ["4096 endpoints"]),
-        (["bench", "fabric", "--tlps", HUGE], ["--tlps"]),
-        (["bench", "fabric", "--repeat", HUGE], ["--repeat"]),
-        (["bench", "fabric", "--endpoints", "8,64", "--peer", "simpy"], ["--peer", "one endpoint"]),
-        (["bench", "network", "--hops", HUGE], ["--hops"]),
-        (
-            ["bench", "network", "--sides", "2", "--hops", "1", "--repeat", "1"],
-            ["2 x 2 routers", "write more, such as --hops"],
-        ),
-        (["bench", "messages", "--size", HUGE], ["--size"]),
-        (["bench", "devices", "--accesses", HUGE], ["--accesses"]),
-        (["bench", "circuits", "--tlps", HUGE], ["--tlps"]),
-        (["bench", "session", "--accesses", HUGE], ["--accesses"]),
-        (["bench", "shapes", "--repeat", HUGE], ["--repeat"]),
-        (["run", "x.toml", "--threads", HUGE], ["--threads"]),
-        (["run", "x.toml", "--check-coherence", HUGE], ["--check-coherence"]),
-        (["bench", "fabric", "--repeat", "0"], ["--repeat"]),
-        (["bench", "network", "--sides", "4,x"], ["4,x"]),
-        (["bench", "network", "--sides", "500"], ["2 to 128"]),
-        (["bench", "fabric", "--peer", "nobody"], ["nobody"]),
-        (["bench", "session", "--size", "100 B"], ["--size", "100 B", "multiple of 256 B"]),
-        (["bench", "session", "--size", "2 GiB"], ["2 GiB", "up to 1 GiB"]),
-        (["bench", "session", "--size", "much"], ["--size", "much"]),
-    ],
-)
-def test_wrong_use(peerlane: Run, arguments: list[str], words: list[str]) -> None:
-    peerlane(*arguments).refuses(*words)
+@pytest.mark.parametrize(("command", "words"), rows_of(__file__, "bad_input.toml", "wrong_use"))
+def test_wrong_use(peerlane: Run, command: str, words: list[str]) -> None:
+    peerlane(*shlex.split(command)).refuses(*words)
+
+
+def test_a_long_value_is_shortened(peerlane: Run) -> None:
+    setting = peerlane("run", "x.toml", "--set", "x" * 5000)
+    setting.refuses("xxx...xxx", "(5,002 characters) sets nothing")
+    peerlane("run", "x.toml", "--set", f"a.b={'9' * 5000}").refuses(
+        "a.b: the number 999", "too large"
+    )
 
 
 REFUSED_IN_THE_FABRIC = {

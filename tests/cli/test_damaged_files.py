@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import beside
 from peerlane.report.overhead import flow_overheads
 from peerlane.reproduction import claims, expected, simulated
 from peerlane.reproduction.catalogue import folder_of
@@ -91,37 +92,7 @@ WRITERS = (
     "sweep s.toml --vary seed=1,2 --out t.csv",
 )
 
-REPORT: dict[str, Any] = {
-    "system": "s",
-    "counts": {
-        "figures": {"predicted": {"within": 1, "missed": 0}, "gap": 0},
-        "checks": {"within": 0, "missed": 0},
-        "unpublished": 0,
-        "predictions": {
-            "count": 1,
-            "median_error_percent": 0.5,
-            "worst_error_percent": 0.5,
-            "worst_row": "f/1",
-        },
-        "fitted_parameters": 1,
-    },
-    "rows": [
-        {
-            "id": "f/1",
-            "figure": "f",
-            "what": "w",
-            "published": 1.0,
-            "published_range": None,
-            "simulated": 1.0,
-            "unit": "ns",
-            "error_percent": 0.5,
-            "tolerance_percent": 5,
-            "kind": "predicted",
-            "note": "",
-        }
-    ],
-    "calibration": [{"name": "n", "value": 1.0, "unit": "ns", "meaning": "m", "from": "f/1"}],
-}
+REPORT: dict[str, Any] = json.loads(beside(__file__, "report.json"))
 
 
 @pytest.fixture(scope="module")

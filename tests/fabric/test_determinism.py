@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from conftest import PAIR
+from conftest import beside
 from peerlane import Fabric
 
 if TYPE_CHECKING:
@@ -18,28 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Run, Write
 
-BUSY = (
-    PAIR.replace("lanes = 4", "lanes = 4\nbit_error_rate = 1e-5")
-    + """
-[[flows]]
-id = "b-and-h0"
-from = "b"
-to = "h0"
-direction = "both"
-size = "64 KiB"
-
-[[flows]]
-id = "h0-to-a"
-from = "h0"
-to = "a"
-direction = "read"
-size = "4 KiB"
-
-[measure]
-from = "2 us"
-until = "10 us"
-"""
-)
+BUSY = beside(__file__, "busy.toml")
 """Every kind of traffic that shares links, and errors that the seed decides."""
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import cases_of
 from peerlane import Simulation
 from peerlane.importing import ListingError, scenario_of
 from peerlane.importing.lspci import parse
@@ -222,60 +223,12 @@ def test_how_a_listing_was_copied_changes_nothing(change: Any) -> None:
     assert imported(change(content)) == imported(content)
 
 
-REGION = "\tRegion 0: Memory at 81200000 (32-bit, non-prefetchable) [size=128K]\n"
-
-UNUSUAL = {
-    "a generation that is not here is the fastest that is": (
-        [("LnkSta:\tSpeed 16GT/s, Width x16", "LnkSta:\tSpeed 64GT/s, Width x16")],
-        "generation = 5, lanes = 16 }  # Gen6 is not here",
-    ),
-    "a speed that lspci did not know is the default": (
-        [("LnkSta:\tSpeed 16GT/s, Width x4", "LnkSta:\tSpeed unknown, Width x4")],
-        "lanes = 4 }  # lspci did not know the speed: the default",
-    ),
-    "a function that does not know its link has that of the port above": (
-        [("LnkSta:\tSpeed 8GT/s (ok), Width x8 (ok)", "LnkSta:\tSpeed unknown, Width x0")],
-        "port = 4, generation = 3, lanes = 8 }",
-    ),
-    "a bridge that firmware left alone leads nowhere": (
-        [("primary=02, secondary=05, subordinate=05", "primary=02, secondary=00, subordinate=00")],
-        "; its bus has no number",
-    ),
-    "the registers of a switch are not here": (
-        [("\tBus: primary=01, ", f"{REGION}\tBus: primary=01, ")],
-        "# region 0, 128 KiB: not here, a switch has no BAR",
-    ),
-    "the registers of a port are not here": (
-        [("\tBus: primary=02, secondary=05", f"{REGION}\tBus: primary=02, secondary=05")],
-        "# region 0, 128 KiB: not here, a port has no BAR",
-    ),
-    "a payload size above the supported one is kept": (
-        [("DevCap:\tMaxPayload 256 bytes", "DevCap:\tMaxPayload 128 bytes")],
-        'max_payload_supported = "256 B"',
-    ),
-    "32-bit regions without room are placed above": (
-        [("(32-bit, non-prefetchable) [disabled] [size=1M]", "(32-bit, prefetchable) [size=1G]")],
-        "bar_address_bits = 64  # 32-bit, for which there is no room here",
-    ),
-    "a region of no size is of the default one": (
-        [(" [size=16K]", "")],
-        "# its memory regions are listed without a size",
-    ),
-    "a device without memory regions has no BAR": (
-        [("\tRegion 0: Memory at a2e00000 (64-bit, non-prefetchable) [size=16K]\n", "")],
-        'bar = "0 B"  # no memory region',
-    ),
-    "control signs do not reach the scenario": (
-        [("Example 100G NIC", "Example\x1b[31m NIC")],
-        r"Example\x1b[31m NIC",
-    ),
-}
+UNUSUAL = cases_of(__file__, "listings.toml", "unusual")
 
 
-@pytest.mark.parametrize("law", UNUSUAL)
-def test_an_unusual_machine(law: str) -> None:
-    replacements, line = UNUSUAL[law]
-    assert line in imported(edited(SERVER, *replacements))
+@pytest.mark.parametrize("case", UNUSUAL.values(), ids=UNUSUAL)
+def test_an_unusual_machine(case: dict[str, str]) -> None:
+    assert case["line"] in imported(edited(SERVER, (case["old"], case["new"])))
 
 
 def test_a_bridge_to_conventional_pci_takes_what_is_below_along() -> None:
@@ -316,88 +269,16 @@ def test_root_ports_beyond_those_of_a_host_are_left_out_when_nothing_is_below() 
     )
 
 
-WRONG = {
-    "a listing without root is told from its capabilities": (
-        re.compile(r"\tCapabilities: \[(?s:.*?)(?=\n\tKernel|\n\n)"),
-        "\tCapabilities: <access denied>",
-        ["hidden", "sudo lspci -vvv", "root"],
-    ),
-    "a listing without -vvv has no registers": (
-        re.compile(r"\n\t[^\n]*"),
-        "",
-        ["without -vvv", "sudo lspci -vvv"],
-    ),
-    "a listing with -v has flags for registers": (
-        re.compile(r"\tControl:.*\n\tStatus:.*"),
-        "\tFlags: bus master, fast devsel, latency 0",
-        ["without -vvv"],
-    ),
-    "a bridge without buses is named": (
-        re.compile(r"\tBus: primary=00, secondary=03.*\n"),
-        "",
-        ["00:1c.4", "Bus: primary="],
-    ),
-    "a register that is missing is named": (
-        re.compile(r"\t\tLnkSta:.*x1, .*\n"),
-        "",
-        ["00:1c.4", "LnkSta"],
-    ),
-    "a loop of bridges is named": (
-        re.compile("primary=00, secondary=03, subordinate=03"),
-        "primary=00, secondary=03, subordinate=02",
-        ["00:1c.4", "loop"],
-    ),
-    "a bridge below a bus that it leads to is a loop": (
-        re.compile("(01:00.1 .*\n(?s:.*?))\tCapabilities"),
-        r"\1\tBus: primary=01, secondary=01, subordinate=01\n\tCapabilities",
-        ["01:00.1", "loop"],
-    ),
-    "two bridges to one bus are named": (
-        re.compile("secondary=02, subordinate=02"),
-        "secondary=03, subordinate=03",
-        ["00:1c.0", "00:1c.4", "bus 03"],
-    ),
-    "a missing parent is told": (
-        re.compile(r"00:1c\.4 (?s:.*?)\n\n"),
-        "",
-        ["no bridge", "bus 03", "03:00.0"],
-    ),
-    "a gap below a bridge is told": (
-        re.compile("(subordinate=)03((?s:.*)secondary=)04, subordinate=04"),
-        r"\g<1>04\g<2>06, subordinate=06",
-        ["no bridge", "bus 04", "04:01.0"],
-    ),
-    "the same function twice is told": (
-        re.compile("01:00.1 "),
-        "01:00.0 ",
-        ["01:00.0", "also on line"],
-    ),
-    "an unknown type is told": (
-        re.compile(r"\(v2\) Legacy Endpoint"),
-        "(v2) Unknown type 12",
-        ["Unknown type 12", "Root Port"],
-    ),
-    "a line of something else is told": (
-        re.compile(r"\n\n00:1b\.0"),
-        "\n\ndmesg: hello\n\n00:1b.0",
-        ["not a line of lspci"],
-    ),
-    "a size that there is not is told": (
-        re.compile("MaxReadReq 4096 bytes"),
-        "MaxReadReq 4000 bytes",
-        ["DevCtl", "03:00.0", "4000", "4096"],
-    ),
-}
+WRONG = cases_of(__file__, "listings.toml", "wrong")
 
 
-@pytest.mark.parametrize("law", WRONG)
-def test_a_wrong_listing(peerlane: Run, tmp_path: Path, law: str) -> None:
-    pattern, new, words = WRONG[law]
+@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
+def test_a_wrong_listing(peerlane: Run, tmp_path: Path, case: dict[str, Any]) -> None:
     text = DESKTOP.read_text(encoding="utf-8")
-    changed = pattern.sub(new, text)
+    changed = re.sub(case["pattern"], case["new"], text)
     assert changed != text
     (tmp_path / "machine.txt").write_text(changed, encoding="utf-8")
-    peerlane("import", "lspci", "machine.txt").refuses("machine.txt:", *words)
+    peerlane("import", "lspci", "machine.txt").refuses("machine.txt:", *case["words"])
 
 
 @pytest.mark.parametrize(

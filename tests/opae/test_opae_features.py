@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import beside
 from opae_programs import EXAMPLES
 from peerlane import Simulation
 from peerlane.opae import accelerators, configure, sweep
@@ -18,22 +19,7 @@ if TYPE_CHECKING:
     from conftest import Outcome, Run, Write
     from opae_programs import Programs
 
-TWO_SLOTS = """
-[hosts.h0]
-memory = "64 GiB"
-memory_address_bits = 64
-
-[links]
-generation = 3
-lanes = 8
-
-[devices.card]
-model = "fpga-card"
-upstream = "h0"
-slots = 2
-afu = "nlb_mode_0"
-afu_1 = "nlb_mode_0"
-"""
+TWO_SLOTS = beside(__file__, "two_slots.toml")
 
 WITH_METRICS = """
 from peerlane.opae import Afu

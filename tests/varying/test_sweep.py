@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from conftest import PAIR, wait_until, without_progress
+from conftest import PAIR, rows_of, wait_until, without_progress
 from peerlane import Fabric, _core
 from peerlane.cli.tables.points import points
 from peerlane.fabric.simulation import Simulation
@@ -48,56 +48,13 @@ if TYPE_CHECKING:
 RATE = "flows.a-to-b.bytes_per_second"
 
 
-@pytest.mark.parametrize(
-    ("spec", "values"),
-    [
-        ("8..256*2", [8, 16, 32, 64, 128, 256]),
-        ("8..100*2", [8, 16, 32, 64]),
-        ("0..10+4", [0, 4, 8]),
-        ("10..0+-5", [10, 5, 0]),
-        ("8..1*0.5", [8, 4, 2, 1]),
-        ("3,4,5", [3, 4, 5]),
-        ("1,2,8..32*2", [1, 2, 8, 16, 32]),
-        ("1..2+0.5", [1.0, 1.5, 2.0]),
-        ("1e-6..1e-4*10", [1e-6, 1e-5, 1e-4]),
-        ("64 B..1 KiB*4", ["64 B", "256 B", "1024 B"]),
-        ("1 KiB..2 KiB+512 B", ["1024 B", "1536 B", "2048 B"]),
-        ("100 MHz..1 GHz*2", ["100 MHz", "200 MHz", "400 MHz", "800 MHz"]),
-        ("1 us..2 us+250 ns", ["1000 ns", "1250 ns", "1500 ns", "1750 ns", "2000 ns"]),
-        ("0.5 GB/s..1.5 GB/s+0.5 GB/s", ["0.5 GB/s", "1 GB/s", "1.5 GB/s"]),
-        ("4..4*2", [4]),
-        ('"a,b",c', ["a,b", "c"]),
-        ("true,false", [True, False]),
-        ("true,1", [True, 1]),
-        ("5,5", [5]),
-        ("200 MHz,250 MHz", ["200 MHz", "250 MHz"]),
-    ],
-)
+@pytest.mark.parametrize(("spec", "values"), rows_of(__file__, "sweep.toml", "values"))
 def test_a_spec_is_ranges_and_lists(spec: str, values: list[object]) -> None:
     found = Axis.of("key", spec).grid()
     assert list(map(repr, found)) == list(map(repr, values))
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("8..256", r"has no step; write 8..256\*2"),
-        ("8..256*1", "never comes to its end"),
-        ("8..256+0", "never comes to its end"),
-        ("8..256*0.5", "never comes to its end"),
-        ("256..8+1", "never comes to its end"),
-        ("0..8*2", "numbers above 0"),
-        ("8..256*2 ns", "a factor"),
-        ("1 ns..1 us+4 B", "another unit"),
-        ("64..4 KiB*2", "different units"),
-        ("64 B..4 ns*2", "different units"),
-        ("8..256*x", "is no range"),
-        ("1,,2", "empty value"),
-        ("1 parsec..2 parsec*2", "unit that is not known"),
-        ("1..200000+1", "more than 100,000 values"),
-        ("1..1000000*1.00001", "more than 100,000 values"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "message"), rows_of(__file__, "sweep.toml", "wrong_values"))
 def test_a_wrong_spec_says_what_is_right(spec: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Axis.of("key", spec).grid()
@@ -168,26 +125,7 @@ def test_every_value_of_a_result_is_found_by_its_path() -> None:
     assert values_at(before, [p50]) == {p50: None}
 
 
-@pytest.mark.parametrize(
-    ("path", "advice"),
-    [
-        ("flows.a-to-b.bytes_per_secon", f"did you mean {RATE}?"),
-        ("flows.a-to-c.bytes", r"did you mean flows.a-to-b.bytes\?"),
-        ("flow.a-to-b.bytes", r"did you mean flows.a-to-b.bytes\?"),
-        ("a-to-b.rate", rf"did you mean {RATE}\?"),
-        ("flows.a-to-b.p99", r"did you mean flows.a-to-b.latency_ns.p99\?"),
-        ("links.s0-b.up.used", r"did you mean links.s0-b.up.utilisation\?"),
-        ("flows.a-to-b.latency", r"did you mean flows.a-to-b.latency_ns.mean\?"),
-        (
-            "links.h0-s0.utilisation",
-            "did you mean links.h0-s0.down.utilisation or links.h0-s0.up.utilisation?",
-        ),
-        ("flows.a-to-b", "not a single value"),
-        ("flows.a-to-b.latency_ns", "not a single value; write .* before one of min"),
-        ("flows.a-to-b.latency_ns.p9", "did you mean flows.a-to-b.latency_ns.p90?"),
-        ("traffic.u.bytes", "the result has none; it has flows, links"),
-    ],
-)
+@pytest.mark.parametrize(("path", "advice"), rows_of(__file__, "sweep.toml", "wrong_metrics"))
 def test_an_unknown_metric_is_refused_with_the_nearest(path: str, advice: str) -> None:
     before, _ = result()
     with pytest.raises(UnknownMetricError, match=advice):
