@@ -32,6 +32,14 @@ def express(simulation: Simulation, function: str) -> int:
     )
 
 
+def function_level_reset(simulation: Simulation, function: str) -> None:
+    """Sets Initiate Function Level Reset."""
+    control = express(simulation, function) + 8
+    host = simulation.node("h0")
+    written = host.config_read(function, control, size=2)
+    host.config_write(function, control, written | 1 << 15, size=2)
+
+
 def extended(simulation: Simulation, function: str, number: int) -> int:
     """The offset of the extended capability with this number."""
     at = 0x100

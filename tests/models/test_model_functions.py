@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from models.own_devices import MEMORY, base, express, extended, fabric
+from models.own_devices import MEMORY, base, express, extended, fabric, function_level_reset
 from peerlane import Device, Fabric, RequestError, ScenarioError, Simulation
 
 if TYPE_CHECKING:
@@ -227,9 +227,7 @@ def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
     ask(0, 1 << 20)
     ask(1, 4096)
     assert device.ended == [2]
-    virtual = node.virtual_functions[0]
-    control = express(simulation, virtual) + 8
-    simulation.node("h0").config_write(virtual, control, 1 << 15, size=2)
+    function_level_reset(simulation, node.virtual_functions[0])
     ask(1, 4096)
     assert device.ended == [2, 2]
 

@@ -216,12 +216,3 @@ def test_a_class_is_no_image_of_a_card() -> None:
     simulation = Fabric("card").host("h0").device("c", "h0", model="fpga-card").simulation()
     with pytest.raises(TypeError, match=r"is no image of an accelerator; give a built-in name, a"):
         configure(simulation, "c", Device)  # type: ignore[arg-type]
-
-
-def test_a_device_has_no_simulation_before_its_reset() -> None:
-    class Early(Device):
-        def __init__(self) -> None:
-            self.interrupt(0)
-
-    with pytest.raises(RuntimeError, match="in no simulation and on no bench yet; use on_reset"):
-        Early()

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from models.own_devices import MEMORY, base, express, fabric
+from conftest import rows_of
+from models.own_devices import MEMORY, base, fabric, function_level_reset
 from peerlane import (
     Device,
     Fabric,
@@ -72,19 +74,6 @@ async def command(thread: HostThread, registers: int, source: int, target: int, 
     await thread.store(registers + TARGET, target)
     await thread.store(registers + LENGTH, size, 4)
     await thread.store(registers + DOORBELL, 1, 4)
-
-
-def test_a_register_of_a_device_answers_in_a_fabric() -> None:
-    class Echo(Device):
-        bars = {0: 4096}
-
-        def on_read(self, bar: int, offset: int, length: int) -> int:
-            return bar << 24 | offset << 8 | length
-
-    simulation = fabric(Echo()).simulation()
-    assert simulation.node("h0").read(base(simulation) + 0x20, 4) == (0x20 << 8 | 4).to_bytes(
-        4, "little"
-    )
 
 
 def test_a_device_copies_memory_and_signals_an_interrupt() -> None:
@@ -213,8 +202,7 @@ def test_a_reset_ends_the_engines_and_comes_before_what_follows() -> None:
     simulation = fabric(device).simulation()
     simulation.node("h0").write(base(simulation), b"\1\0\0\0")
     simulation.run_until(simulation.now_ns + 3_000)
-    function = simulation.tree().nodes["ssd"].id
-    simulation.node("h0").config_write(function, express(simulation, function) + 8, 1 << 15)
+    function_level_reset(simulation, simulation.tree().nodes["ssd"].id)
     simulation.run_until(simulation.now_ns + 300_000)
     assert (device.resets, device.woken) == (2, 0)
 
@@ -322,42 +310,11 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         device.interrupt()
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("bars = {7: '4 KiB'}", "bars has 7"),
-        (
-            "bars = {0: '3 KiB'}\n    on_read = lambda self, bar, offset, length: 0",
-            "BAR 0 has 3072 bytes; write a power of two",
-        ),
-        ("bars = '4 KiB'", "bars is '4 KiB'; write bars = {0"),
-        ("bars = {0: '4 KiB'}\n    on_read = Device.on_read", "nothing that answers"),
-        ("on_read = lambda self: 0", "cannot be called as the simulator does"),
-        (
-            "bars = {0: '4 GiB'}\n    on_read = lambda self, bar, offset, length: 0",
-            "BAR 0 of 32 bits has 4294967296 bytes; write 2147483648 .* a BAR of 64 bits",
-        ),
-        (
-            "bars = {0: 1 << 63}\n    on_read = lambda self, bar, offset, length: 0",
-            "is out of range; write a number up to",
-        ),
-        ("datapath = Parameter(1)", 'parameter "datapath" has the name of a key of all devices'),
-        ("lanes = Parameter(1)", 'parameter "lanes" has the name of a key of all devices'),
-        ("upstream = Parameter(1)", 'parameter "upstream" has the name of a key of all devices'),
-        ("model = Parameter(1)", 'parameter "model" has the name of a key of all devices'),
-        ("name = Parameter('x')", "name is an attribute of every device; give the parameter"),
-        ("start = Parameter(1)", "start is an attribute of every device; give the parameter"),
-        ("vendor_id = 0xffff", "vendor ID 0xffff says that no function is there; write one up to"),
-        ("vendor_id = 1 << 20", "vendor_id is 1048576; write a whole number from 0 to 0xffff"),
-        ("Depth = Parameter(1)", '"Depth" is no name of a parameter'),
-        ("def __init__(self, size): ...", "cannot be made .*'size'.*; declare its arguments"),
-        ("tags = 1000", "1000 tags are not possible; write 1 to 768"),
-        ("async def on_reset(self): pass", "on_reset is async, and a reset does not wait; write"),
-    ],
-)
+@pytest.mark.parametrize(("body", "why"), rows_of(__file__, "wrong_classes.toml", "wrong"))
 def test_a_class_that_is_no_model_is_refused_with_one_message(body: str, why: str) -> None:
     names: dict[str, type[Device]] = {}
-    exec(f"class Wrong(Device):\n    {body}\n", {"Device": Device, "Parameter": Parameter}, names)  # noqa: S102
+    text = f"class Wrong(Device):\n{indent(body, '    ')}\n"
+    exec(text, {"Device": Device, "Parameter": Parameter}, names)  # noqa: S102
     with pytest.raises(ValueError, match=why):
         fabric(names["Wrong"])
 

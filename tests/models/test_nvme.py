@@ -40,6 +40,7 @@ from models.nvme_driver import (
     pattern,
     run,
 )
+from models.own_devices import function_level_reset
 from peerlane import Device, Fabric, ScenarioError, Simulation
 
 
@@ -355,7 +356,7 @@ async def test_a_function_level_reset_takes_all_but_the_blocks(drive: Drive) -> 
         drive.submit(pair, READ, namespace=1, prp=(page, 0), words=[800 + 8 * slot, 0, 7])
     await drive.ring(pair)
     await drive.thread.work(10_000)
-    function_level_reset(drive)
+    function_level_reset(drive.simulation, drive.function)
     assert drive.look(pair) is None, "the reset comes before the ends of the commands"
     await drive.thread.work(200_000)
     state.restore(drive)
@@ -367,17 +368,6 @@ async def test_a_function_level_reset_takes_all_but_the_blocks(drive: Drive) -> 
     await drive.bring_up()
     assert (await drive.read(3, 8, (page, 0))).status == 0
     assert drive.thread.look(page, PAGE) == pattern(5, PAGE)
-
-
-def function_level_reset(drive: Drive) -> None:
-    """Sets Initiate Function Level Reset."""
-    host = drive.simulation.node("h0")
-    read, write = host.config_read, host.config_write
-    at = read(drive.function, 0x34, size=1)
-    while read(drive.function, at, size=1) != 0x10:
-        at = read(drive.function, at + 1, size=1)
-    control = read(drive.function, at + 8, size=2)
-    write(drive.function, at + 8, control | 1 << 15, size=2)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from models.own_devices import MEMORY
+from models.own_devices import MEMORY, function_level_reset
 from peerlane import (
     Access,
     BarAccess,
@@ -504,20 +504,12 @@ def test_every_call_says_why_a_callback_cannot_make_it(
     assert len(said) == 1
 
 
-def function_level_reset(simulation: Simulation, name: str) -> None:
-    function = simulation.tree().nodes[name].id
-    at = simulation.node("h0").config_read(function, 0x34, size=1)
-    while simulation.node("h0").config_read(function, at, size=1) != 0x10:
-        at = simulation.node("h0").config_read(function, at + 1, size=1)
-    simulation.node("h0").config_write(function, at + 8, 1 << 15, size=2)
-
-
 def test_a_reset_ends_what_the_device_had_in_flight() -> None:
     simulation, card, bar = with_card()
     simulation.node("h0").begin_read(bar, 4)
     simulation.run_until(simulation.now_ns + 2_000)
     lost = card.begin_read(MEMORY, 1 << 20)
-    function_level_reset(simulation, "card")
+    function_level_reset(simulation, simulation.tree().nodes["card"].id)
     simulation.run_until(simulation.now_ns + 2_000)
     with pytest.raises(RequestError, match="the device was reset"):
         lost.result()
@@ -528,7 +520,7 @@ def test_a_reset_of_a_requester_ends_what_it_had_in_flight() -> None:
     simulation = pair()
     read = simulation.node("a").begin_read(base(simulation, "b"), 1 << 20)
     simulation.run_until(simulation.now_ns + 2_000)
-    function_level_reset(simulation, "a")
+    function_level_reset(simulation, simulation.tree().nodes["a"].id)
     assert simulation.wait(read)
     with pytest.raises(RequestError, match="the requester was reset") as failed:
         read.result()
