@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,14 +91,6 @@ def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> Non
     assert shown.status == 0
     assert "Usage: peerlane" in shown.out
     assert shown.err == ""
-
-
-def test_a_run_prints_its_flows_and_links(peerlane: Run, scenario: Write) -> None:
-    ran = peerlane("run", scenario())
-    assert ran.status == 0, ran.err
-    assert "a-to-b" in ran.out
-    assert "intact" in ran.out
-    assert ran.err == ""
 
 
 def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) -> None:
@@ -415,11 +406,6 @@ def test_bench_names_the_peers_that_there_are(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--peer", "simpy,gem5")
     assert ran.status == 2
     assert "'gem5' is no simulator that can do this job; there are cocotbext, ns3, simpy" in ran.err
-
-
-def test_the_published_scenario_runs_as_it_is(peerlane: Run) -> None:
-    ran = peerlane("run", str(files("peerlane.systems") / "rosta" / "scenario.toml"))
-    assert ran.status == 0, ran.err
 
 
 @pytest.mark.parametrize(

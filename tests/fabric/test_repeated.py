@@ -67,24 +67,6 @@ def test_paths_reach_a_repeated_table_and_each_member() -> None:
     assert {name for name, size in regions.items() if size == 1 << 20} == {"ep5"}
 
 
-@pytest.mark.parametrize(
-    ("table", "member", "other"),
-    [
-        ("devices.ep{i}.tags", "devices.ep3.tags", "devices.ep4.tags"),
-        ('links."s{i / 12}-ep{i}".lanes', "links.s0-ep3.lanes", "links.s0-ep4.lanes"),
-        ("flows.up{i}.count", "flows.up3.count", "flows.up4.count"),
-        ("flows.count", "flows.up3.count", "flows.up4.count"),
-    ],
-)
-def test_a_member_keeps_its_own_value_in_whatever_order_keys_are_set(
-    table: str, member: str, other: str
-) -> None:
-    for settings in ({table: 4, member: 2}, {member: 2, table: 4}):
-        scenario = Scenario.parse(rack().to_toml())
-        scenario.update(settings)
-        assert (scenario.get(member), scenario.get(other)) == (2, 4)
-
-
 @pytest.mark.parametrize("command", ["run", "explain", "show"])
 def test_commands_set_keys_in_any_order(peerlane: Run, scenario: Write, command: str) -> None:
     file = scenario(text=rack().to_toml())

@@ -13,8 +13,7 @@ import pytest
 from conftest import PAIR, needs_lspci
 from peerlane import Fabric, ScenarioError, Simulation
 from peerlane._core import Scenario
-from peerlane.dotted import join_path, split_path
-from peerlane.fabric.paths import read_setting
+from peerlane.dotted import join_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,30 +58,6 @@ def test_every_key_of_every_scenario_is_found_and_set_by_its_path(path: Path) ->
         assert tomllib.loads(changed.to_toml()) == tables
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("16", 16),
-        ("200 MHz", "200 MHz"),
-        ('"200 MHz"', "200 MHz"),
-        ("true", True),
-        ("1e-5", 1e-5),
-        ("put", "put"),
-        ('["a", "b"]', ["a", "b"]),
-        ("1\nseed = 3", "1\nseed = 3"),
-        ("1e400", "1e400"),
-        ("nan", "nan"),
-    ],
-)
-def test_a_value_is_read_as_toml_and_otherwise_as_text(text: str, value: object) -> None:
-    assert read_setting(f"devices.a.tags={text}") == ("devices.a.tags", value)
-
-
-def test_a_name_with_a_dot_stands_in_quotes() -> None:
-    assert split_path('flows."a.b".size') == ("flows", "a.b", "size")
-    assert join_path(("flows", "a.b", "size")) == 'flows."a.b".size'
-
-
 def test_a_key_that_the_file_does_not_write_is_set() -> None:
     fabric = Fabric.from_toml(PAIR).override("measure.from", "1 us").override("seed", 7)
     fabric.override("links.s0-b.lanes", 2).override("devices.*.tags", 4)
@@ -103,25 +78,6 @@ def test_every_means_those_whose_model_has_the_key() -> None:
     scenario = Scenario.parse('[devices.a]\n[devices.r]\nmodel = "reflector"')
     scenario.set("devices.*.tags", 4)
     assert [scenario.get(f"devices.{name}.tags") for name in "ar"] == [4, None]
-
-
-@pytest.mark.parametrize(
-    ("path", "advice"),
-    [
-        ("device.a.tags", "did you mean devices?"),
-        ("devices.c.tags", "there is no 'c' among the devices; there are a, b"),
-        ("devices.tags", r"write devices.NAME.KEY, or devices.\*.tags for every one"),
-        ("devices.*.tgas", r"did you mean devices.\*.tags?"),
-        ("devices.a.tags.x", "devices.a.tags has no tables; write devices.a.KEY"),
-        ("flows.a-to-c.size", "did you mean flows.a-to-b?"),
-        ("links.s0-c.lanes", "did you mean links.s0-b?"),
-        ("profiles.plx.latency", "the scenario has none of its own"),
-        ("devices..tags", "is not the path of a key; write one such as devices.a.tags"),
-    ],
-)
-def test_a_path_to_nothing_is_refused_with_the_nearest(path: str, advice: str) -> None:
-    with pytest.raises(ScenarioError, match=advice):
-        Fabric.from_toml(PAIR).override(path, 1)
 
 
 def test_a_key_of_several_entries_says_which() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import needs_lspci
-from peerlane import Fabric, ScenarioError
+from peerlane import Fabric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,50 +29,10 @@ def shared(*owners: str) -> Fabric:
     return fabric.device("card", "slot", virtual_functions=len(owners) - 1)
 
 
-def test_what_a_host_stores_is_in_the_memory_of_another() -> None:
-    simulation = shared("h0", "h1").simulation()
-    there = simulation.node("h0").window("h1") + MEMORY + 0x10_0003
-    simulation.node("h0").write(there, b"seventeen letters")
-    assert simulation.node("h0").read(there, 17) == b"seventeen letters"
-    assert simulation.node("h1").memory(MEMORY + 0x10_0003, 17) == b"seventeen letters"
-    assert simulation.node("h0").memory(MEMORY + 0x10_0003, 17) == bytes(17)
-
-
-@pytest.mark.parametrize(
-    ("host", "kept", "refused"),
-    [("h0", b"\x01\x02\x03\x04", []), ("h1", bytes(4), ["unsupported request"])],
-)
-def test_a_host_reaches_the_registers_of_its_own_function_alone(
-    host: str, kept: bytes, refused: list[str]
-) -> None:
-    simulation = shared("h0", "h1").simulation()
-    (card,) = (node for node in simulation.tree().nodes if node.name == "card")
-    own = next(region.base for region in card.regions if region.what == "bar0") + 64
-    simulation.node(host).write(simulation.node(host).window("slot") + own, b"\x01\x02\x03\x04")
-    simulation.run_until(10_000)
-    assert simulation.node("card").memory(own, 4) == kept
-    assert [error.what for error in simulation.result().errors] == refused
-
-
 def test_there_is_no_window_without_a_controller() -> None:
     simulation = Fabric("two").host("a").host("b").simulation()
     with pytest.raises(ValueError, match="a does not reach b by loads and stores"):
         simulation.node("a").window("b")
-
-
-def test_functions_move_for_their_owners() -> None:
-    fabric = shared("h0", "h1", "h1")
-    for function, host in enumerate(("h0", "h1", "h1")):
-        fabric.flow("card", host, function=function, direction="both", size="64 KiB")
-    result = fabric.run()
-    assert result.failures == []
-    assert [flow.intact for flow in result.flows] == [True] * 3
-
-
-def test_a_function_moves_nothing_for_others() -> None:
-    fabric = shared("h0", "h1").flow("card", "h0", function=1, size="64 KiB")
-    with pytest.raises(ScenarioError, match=r"function 1 of card belongs to h1"):
-        fabric.simulation()
 
 
 def test_the_tree_tells_whose_functions_there_are() -> None:
