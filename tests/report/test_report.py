@@ -59,6 +59,17 @@ needs_chromium = pytest.mark.skipif(PROGRAM is None, reason=f"chromium {MISSING}
 # --- folders ---
 
 
+def leave_images_out(patch: pytest.MonkeyPatch) -> None:
+    """Makes empty images, which take no time."""
+    patch.setattr(vega, "svg", lambda _: "")
+    patch.setattr(vega, "png", lambda _: b"")
+
+
+@pytest.fixture
+def without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_images_out(monkeypatch)
+
+
 def page(name: str, title: str = "a page", *, text: str = "words") -> Page:
     panel = lines(
         "", [Line(text, [1, 2], [3, 4]), Line("b", [1, 2], [5, 6])], Shown(text), Shown("y")
@@ -95,12 +106,9 @@ def test_a_page_takes_the_place_of_its_own_name_alone(tmp_path: Path) -> None:
     assert {one.name for one in (tmp_path / IMAGES).iterdir()} == {"one-1.svg", "one-1.png"}
 
 
-def test_each_variant_has_a_page_and_images_of_its_own(
-    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("without_images")
+def test_each_variant_has_a_page_and_images_of_its_own(peerlane: Run, tmp_path: Path) -> None:
     """The index tells them apart, and the same settings take the place of the earlier page."""
-    monkeypatch.setattr(vega, "svg", lambda _: "")
-    monkeypatch.setattr(vega, "png", lambda _: b"")
     folder = tmp_path / "report"
     gen1, gen2 = ("--set", "links.generation=1"), ("--set", "links.generation=2")
     lanes = ("--set", "links.s0-b.lanes=2")
@@ -125,12 +133,9 @@ def test_each_variant_has_a_page_and_images_of_its_own(
     assert index.count("<li>") == len(pages)
 
 
-def test_each_file_of_a_scenario_has_a_page_of_its_own(
-    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("without_images")
+def test_each_file_of_a_scenario_has_a_page_of_its_own(peerlane: Run, tmp_path: Path) -> None:
     """Whatever letters the names have, and whatever folders the files are in."""
-    monkeypatch.setattr(vega, "svg", lambda _: "")
-    monkeypatch.setattr(vega, "png", lambda _: b"")
     names = ["北京", "東京", "a/server", "b/server", "!!"]
     for name in names:
         file = tmp_path / f"{name}.toml"
@@ -148,12 +153,11 @@ def test_each_file_of_a_scenario_has_a_page_of_its_own(
     assert (tmp_path / "report" / "index.html").read_text("utf-8").count("server-2.html") == 1
 
 
+@pytest.mark.usefixtures("without_images")
 def test_a_scenario_from_standard_input_has_a_page_named_after_it(
     peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Standard input is read once, although the page has further runs."""
-    monkeypatch.setattr(vega, "svg", lambda _: "")
-    monkeypatch.setattr(vega, "png", lambda _: b"")
     for name in ("one", "?", "!", "one"):
         given = io.TextIOWrapper(io.BytesIO(PAIR.replace('"pair"', f'"{name}"').encode()))
         monkeypatch.setattr(sys, "stdin", given)
@@ -331,10 +335,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with pages of all kinds, without their images."""
     folder = tmp_path_factory.mktemp("pages") / "report"
     pages = [system_page(report_of(system), MADE) for system in systems()]
+    pages += [hostile_run(), *sweeps(), page("hostile", HOSTILE, text=HOSTILE)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vega, "svg", lambda _: "")
-        patch.setattr(vega, "png", lambda _: b"")
-        pages += [hostile_run(), *sweeps(), page("hostile", HOSTILE, text=HOSTILE)]
+        leave_images_out(patch)
         Folder.open(folder).write(pages)
     return folder
 
