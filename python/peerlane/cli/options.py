@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +15,7 @@ from peerlane.cli import completion
 from peerlane.cli.files import is_standard_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from peerlane.models.loading import Source
 
@@ -35,6 +37,24 @@ def wrong_use(option: str | None = None) -> Iterator[None]:
         if isinstance(error, ScenarioError):
             raise
         raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def checked(place: str, *, is_file: bool = False) -> Callable[[Any], Any]:
+    """A callback of an option: a function refuses wrong values before any work is done.
+
+    Args:
+        place: The module and the name of the function, which is imported when it is needed.
+        is_file: The value is also the name of a file that must be writable.
+    """
+    module, name = place.split(":")
+
+    def callback(given: list[str] | str | None) -> list[str] | str | None:
+        for one in [given] if isinstance(given, str) else given or ():
+            with wrong_use():
+                attrgetter(name)(import_module(module))(one)
+        return writable(given) if is_file and not isinstance(given, list) else given
+
+    return callback
 
 
 def writable(path: str | None) -> str | None:
@@ -134,16 +154,6 @@ ParquetTo = Annotated[
 ]
 
 
-def _settings(given: list[str] | None) -> list[str]:
-    """Refuses what sets nothing, before any work is done."""
-    for one in given or ():
-        from peerlane.fabric.paths import read_setting
-
-        with wrong_use():
-            read_setting(one)
-    return given or []
-
-
 def _models(context: typer.Context, given: list[str] | None) -> list[str]:
     """Loads models for the scenarios of this command."""
     context.with_resource(loaded(given or []))
@@ -224,7 +234,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        callback=_settings,
+        callback=checked("peerlane.fabric.paths:read_setting"),
         help="Set a key for this run, such as `devices.a.tags=16`: section, name or id, key; as "
         'well `links.generation=4` or `profiles.virtex7.clock="200 MHz"`. `*` '
         "stands for every name. May be repeated.",

@@ -9,28 +9,10 @@ import typer
 
 from peerlane.cli.console import say
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import writable, wrong_use
+from peerlane.cli.options import checked, wrong_use
 
 if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
-
-
-def _figure_file(path: str | None) -> str | None:
-    from peerlane.figures.figure import check_format
-
-    if path is not None:
-        with wrong_use():
-            check_format(path)
-    return writable(path)
-
-
-def _width(width: str | None) -> str | None:
-    from peerlane.figures.figure import inches_of
-
-    if width is not None:
-        with wrong_use():
-            inches_of(width)
-    return width
 
 
 def _drawn(result: str, x: str | None, y: list[str], figure: str | None) -> Figure:
@@ -96,7 +78,7 @@ def plot(  # noqa: PLR0913 - each is an option
         str | None,
         typer.Option(
             metavar="WIDTH",
-            callback=_width,
+            callback=checked("peerlane.figures.figure:inches_of"),
             help="The width of the image: 3.3in, 85mm, 1column or 2columns (of an IEEE paper). PNG"
             " then has 300 pixels an inch.",
         ),
@@ -105,7 +87,7 @@ def plot(  # noqa: PLR0913 - each is an option
         str | None,
         typer.Option(
             metavar="FILE",
-            callback=_figure_file,
+            callback=checked("peerlane.figures.figure:check_format", is_file=True),
             help="The figure: .svg, .png, .pdf, or .json for its Vega-Lite specification;"
             " RESULT with .svg, if absent.",
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, ReportTo, ShowAll, writable, wrong_use
+from peerlane.cli.options import FAILED, MOST_RUNS, JsonTo, ReportTo, ShowAll, checked, wrong_use
 from peerlane.cli.request import ScenarioRequest
 from peerlane.cli.spread import given
 
@@ -20,33 +20,6 @@ if TYPE_CHECKING:
 
 STEPS = 10
 """Loads of a sweep that says none."""
-
-
-def _axes(given: list[str] | None) -> list[str]:
-    for one in given or ():
-        from peerlane.varying.axes import Axis
-
-        with wrong_use():
-            Axis.read(one)
-    return given or []
-
-
-def _sample(given: str | None) -> str | None:
-    if given is not None:
-        from peerlane.varying.points import Sample
-
-        with wrong_use():
-            Sample.read(given)
-    return given
-
-
-def _table_file(path: str | None) -> str | None:
-    if path is not None:
-        from peerlane.figures.table import check_ending
-
-        with wrong_use():
-            check_ending(path)
-    return writable(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +38,7 @@ class PointsRequest:
         str | None,
         typer.Option(
             metavar="random:N|lhs:N",
-            callback=_sample,
+            callback=checked("peerlane.varying.points:Sample.read"),
             help="Draw N points instead of every combination: at random, or by a Latin hypercube. "
             "`A..B` then draws from all values between.",
         ),
@@ -138,7 +111,7 @@ class SweepRequest:
         list[str] | None,
         typer.Option(
             metavar="KEY=SPEC",
-            callback=_axes,
+            callback=checked("peerlane.varying.axes:Axis.read"),
             help="Vary a key, such as `devices.a.tags=8..256*2`: `A..B*F` multiplies from A to B, "
             "`A..B+S` adds, `a,b,c` lists; also `links.generation=3,4,5` or "
             '`flows.up.size="64 B..4 KiB*2"`. May be repeated: every combination is a point.',
@@ -149,7 +122,7 @@ class SweepRequest:
         str | None,
         typer.Option(
             metavar="FILE",
-            callback=_table_file,
+            callback=checked("peerlane.figures.table:check_ending", is_file=True),
             help="Write the points to FILE, which ends with .csv or .parquet: a column for each "
             "key and metric, `seed`, `status`, `error`.",
         ),
