@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -13,51 +14,6 @@ import typer
 from peerlane.cli import completion, shipped
 from peerlane.cli.beside import program
 from peerlane.cli.console import say
-
-FIRST = """\
-# A device writes to the memory of a host and to another device, through a switch.
-#
-#   peerlane show {file}        the fabric: widths, rates, payload sizes, addresses
-#   peerlane run {file}         rates and latencies of its flows, and what its links carried
-#   peerlane list parameters    every key, with its unit and default
-#   peerlane list tags          the keys that have to do with tags
-#
-# A key that is left out has its default. A quantity has a unit: "4 KiB", "150 ns", "2 GB/s".
-
-name = {name}
-
-[links]                         # of all links; upstream = {{ to = "s0", lanes = 4 }} changes one
-generation = 3                  # 8 GT/s; "16 GT/s" is a way to write it, too
-lanes = 8
-
-[hosts.h0]                      # a root complex and its memory
-memory = "64 MiB"
-
-[switches.s0]
-upstream = "h0"                 # the node above
-
-[devices.a]                     # model = "dma" without another: peerlane list models
-upstream = "s0"
-tags = 32                       # reads that are outstanding at once
-
-[devices.b]
-upstream = "s0"
-bar = "1 MiB"                   # the size of its memory, as others see it
-
-[[flows]]                       # to the memory of the host
-id = "to-host"
-from = "a"
-to = "h0"
-direction = "write"             # or "read", "both", "round-trip"
-size = "1 MiB"
-
-[[flows]]                       # from device to device: the switch turns it round
-id = "peer"
-from = "a"
-to = "b"
-size = "1 MiB"
-start = "400 us"                # when the first flow is over
-"""
 
 
 def new(
@@ -134,7 +90,8 @@ def _text(path: Path, like: str | None) -> str:
     from peerlane import _core
 
     if like is None:
-        return FIRST.format(file=_argument(path), name=json.dumps(path.stem, ensure_ascii=False))
+        first = (files("peerlane.cli") / "first.toml.template").read_text("utf-8")
+        return first.format(file=_argument(path), name=json.dumps(path.stem, ensure_ascii=False))
     known = shipped.names()
     if like not in known:
         advice = _core.advice(like, known)

@@ -10,27 +10,11 @@ if TYPE_CHECKING:
 
     from peerlane.fabric.simulated_node import SimulatedNode
 
-MOVED = {
-    "host_thread": "thread",
-    **{
-        name: name
-        for name in (
-            "read",
-            "write",
-            "begin_read",
-            "begin_write",
-            "memory",
-            "fill",
-            "allocate",
-            "free",
-            "config_read",
-            "config_write",
-            "interrupts",
-            "window",
-            "vector",
-        )
-    },
-}
+_SAME = """
+read write begin_read begin_write memory fill allocate free config_read config_write interrupts
+window vector
+"""
+MOVED = {"host_thread": "thread"} | {name: name for name in _SAME.split()}
 """The former names, and the names of the methods of a node."""
 
 
