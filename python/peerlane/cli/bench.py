@@ -26,15 +26,12 @@ _LARGEST = 1 << 30
 _MOST = 1 << 30
 """The most packets, hops, accesses or cycles of a bench."""
 
-Repeat = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=MOST_RUNS,
-        metavar="N",
-        help="Runs of each case; the median run is reported.",
-    ),
-]
+
+def _number(help_: str, *, least: int = 1, most: int = _MOST) -> Any:  # noqa: ANN401 - as typer has it
+    return typer.Option(min=least, max=most, metavar="N", help=help_)
+
+
+Repeat = Annotated[int, _number("Runs of each case; the median run is reported.", most=MOST_RUNS)]
 
 bench_app = group(
     "Measure how fast the simulator itself is.",
@@ -59,9 +56,7 @@ def bench_fabric(
             "A controller joins several hosts.",
         ),
     ] = "1",
-    tlps: Annotated[
-        int, typer.Option(min=1, max=_MOST, metavar="N", help="Total number of posted writes.")
-    ] = 32768,
+    tlps: Annotated[int, _number("Total number of posted writes.")] = 32768,
     repeat: Repeat = 5,
     peer: Annotated[
         str | None,
@@ -110,15 +105,7 @@ def bench_network(
     sides: Annotated[
         str, typer.Option(metavar="N[,N...]", help="Routers along each side of the torus.")
     ] = "4,8,16,32",
-    hops: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=_MOST,
-            metavar="N",
-            help="Approximate number of hops of all messages.",
-        ),
-    ] = 500_000,
+    hops: Annotated[int, _number("Approximate number of hops of all messages.")] = 500_000,
     repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
@@ -154,12 +141,7 @@ def bench_messages(
 
 
 def bench_devices(
-    accesses: Annotated[
-        int,
-        typer.Option(
-            min=1, max=_MOST, metavar="N", help="Accesses of each device in each direction."
-        ),
-    ] = 400_000,
+    accesses: Annotated[int, _number("Accesses of each device in each direction.")] = 400_000,
     repeat: Repeat = 5,
     json_to: JsonTo = None,
 ) -> None:
@@ -187,20 +169,9 @@ def bench_devices(
 
 
 def bench_circuits(
-    tlps: Annotated[
-        int,
-        typer.Option(
-            min=8, max=_MOST, metavar="N", help="Total number of posted writes in the fabric."
-        ),
-    ] = 40_000,
-    cycles: Annotated[
-        int,
-        typer.Option(min=100, max=_MOST, metavar="N", help="Cycles of the engine under cocotb."),
-    ] = 4_000,
-    repeat: Annotated[
-        int,
-        typer.Option(min=1, max=MOST_RUNS, metavar="N", help="Runs; the median run is reported."),
-    ] = 3,
+    tlps: Annotated[int, _number("Total number of posted writes in the fabric.", least=8)] = 40_000,
+    cycles: Annotated[int, _number("Cycles of the engine under cocotb.", least=100)] = 4_000,
+    repeat: Annotated[int, _number("Runs; the median run is reported.", most=MOST_RUNS)] = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time eight DMA engines as circuits that write packets of 128 bytes to each other in a ring.
@@ -231,13 +202,8 @@ def bench_session(
     size_: Annotated[
         str, typer.Option("--size", metavar="SIZE", help="Bytes moved to the card, and back.")
     ] = "32 MiB",
-    accesses: Annotated[
-        int,
-        typer.Option(min=1, max=_MOST, metavar="N", help="Accesses to a register, of each kind."),
-    ] = 2000,
-    repeat: Annotated[
-        int, typer.Option(min=1, max=MOST_RUNS, metavar="N", help="Runs; medians are reported.")
-    ] = 3,
+    accesses: Annotated[int, _number("Accesses to a register, of each kind.")] = 2000,
+    repeat: Annotated[int, _number("Runs; medians are reported.", most=MOST_RUNS)] = 3,
     json_to: JsonTo = None,
 ) -> None:
     """Time a program of a session: accesses to registers, and transfers of the DMA accelerator.
