@@ -31,11 +31,6 @@ class Slot:
     def __str__(self) -> str:
         return self.text
 
-    @property
-    def has_domain(self) -> bool:
-        """Whether the listing writes domains, as lspci does with -D or where there are several."""
-        return self.text.count(":") > 1
-
 
 class Kind(StrEnum):
     """Device/port type of the PCI Express capability (PCIe Base 7.5.3.2), as lspci writes it."""

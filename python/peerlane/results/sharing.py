@@ -53,10 +53,6 @@ def _times(found: TranslationResult | None) -> tuple[int, float] | None:
     return (found.count, found.mean_ns) if found else None
 
 
-def _steady_rate(one: LockResult) -> float | None:
-    return one.steady.per_second if one.steady else None
-
-
 @dataclass(frozen=True, slots=True)
 class AccessResult(MovedData):
     """Accesses to a buffer, one after the other, each measured until its last byte.
