@@ -77,6 +77,11 @@ class Outcome:
     out: str
     err: str
 
+    def succeeds(self) -> Outcome:
+        """Asserts that the command has ended well, and is the outcome."""
+        assert self.status == 0, self.err
+        return self
+
     def refuses(self, *words: str, status: int = 2) -> None:
         """Asserts one clear message that has all `words`, and no traceback."""
         assert self.status == status, self.err

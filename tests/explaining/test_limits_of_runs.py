@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import beside
 from peerlane import Simulation
 from peerlane.explaining.explain import explain
 
@@ -101,35 +102,7 @@ def test_devices_move_until_flows_gain() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*until the buffer is free again")
 def test_a_place_that_limits_no_flow_comes_after_the_limit_and_is_described_as_such() -> None:
-    host = 'posted_data = "4 KiB"\nposted_headers = 16\nmemory_bandwidth = "30 GB/s"\n'
-    text = f"""
-[links]
-generation = 4
-lanes = 16
-[hosts.h]
-latency = "180 ns"
-{host}[switches.s]
-upstream = "h"
-[devices."cap{{i}}"]
-each = "i = 0..1"
-upstream = {{ to = "s", lanes = 8 }}
-[devices.rd]
-upstream = "s"
-tags = 256
-[[flows]]
-each = "i = 0..1"
-id = "frames{{i}}"
-from = "cap{{i}}"
-to = "h"
-size = "4 MiB"
-[[flows]]
-id = "feed"
-from = "rd"
-to = "h"
-direction = "read"
-size = "8 MiB"
-"""
-    first, *others = explain(text).bottlenecks
+    first, *others = explain(beside(__file__, "beside_the_limit.toml")).bottlenecks
     assert (first.kind, first.is_limit) == ("credit", True)
     (beside,) = (one for one in others if not one.is_limit)
     assert re.match(r"`frames0` and `frames1` wait [\d.]+ % of the time for ", beside.sentence)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conftest import beside
 from peerlane import _core
 from peerlane._core import read_value
 from peerlane.calibrating.error_bars import values_of
@@ -18,26 +19,7 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "choices.md"
 
-HEAD = """\
-# Defaults that no document states
-
-`peerlane run --error-bars` moves each of these defaults over its range, where a scenario uses it
-and does not write it ([how](../recipes/error-bars.md)). A default that has a document, such as a
-chapter of the specification or a data sheet, is not moved.
-
-The range is the one that the catalogue states, from what is known of machines; the last column has
-the reason. A default that is itself an end is moved to the other one. Where no range is stated, a
-number is moved to half and to twice itself. These are not moved, and not listed here:
-
-- flags and choices, such as `iommu`: what is switched on in a machine is known;
-- keys of workloads;
-- `none`, and 0 where it stands for "no limit" or "no delay": there is nothing to double.
-
-`*` stands for hosts, switches and devices.
-
-| key | default | is moved to | why |
-|---|---|---|---|
-"""
+HEAD = beside(__file__, "choices.md")
 
 
 def made() -> str:

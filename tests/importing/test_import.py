@@ -113,8 +113,7 @@ class TestDesktop:
         for device in ("dev-01-00.0", "dev-03-00.0"):
             flow = text.replace('from = "dev-01-00.0"', f'from = "{device}"')
             (tmp_path / "machine.toml").write_text(flow, encoding="utf-8")
-            ran = peerlane("run", tmp_path / "machine.toml")
-            assert ran.status == 0, ran.err
+            ran = peerlane("run", tmp_path / "machine.toml").succeeds()
             assert "intact" in ran.out
 
 
@@ -182,8 +181,7 @@ class TestServer:
 
     def test_it_runs(self, peerlane: Run, tmp_path: Path) -> None:
         (tmp_path / "machine.toml").write_text(imported(SERVER.read_bytes()), encoding="utf-8")
-        ran = peerlane("run", tmp_path / "machine.toml")
-        assert ran.status == 0, ran.err
+        ran = peerlane("run", tmp_path / "machine.toml").succeeds()
         assert "intact" in ran.out
 
 

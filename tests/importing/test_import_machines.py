@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import needs_lspci
+from conftest import needs_lspci, rows_of
 from importing.machines import Record, domain, listing, server
 from peerlane import Simulation
 from peerlane.importing import ListingError, Speed, scenario_of, slow_links
@@ -76,8 +76,7 @@ def test_what_is_too_large_for_one_host_is_several_and_a_warning(
     assert [host["ports"] for host in found["hosts"].values()] == [127, 127, 6]
     assert list(found["hosts"]) == ["host-0000", "host-007f", "host-00fe"]
     (tmp_path / "machine.txt").write_text(listing(many(260)), encoding="utf-8")
-    ran = peerlane("import", "lspci", "machine.txt", "-o", "m.toml")
-    assert ran.status == 0
+    ran = peerlane("import", "lspci", "machine.txt", "-o", "m.toml").succeeds()
     assert ran.err.startswith("warning: a host here has at most 127 root ports and 255 buses")
     assert "3 hosts, which share no memory" in ran.err
 
@@ -150,8 +149,7 @@ class TestSpeed:
         self, peerlane: Run, tmp_path: Path
     ) -> None:
         (tmp_path / "machine.txt").write_text(listing(IDLE), encoding="utf-8")
-        ran = peerlane("import", "lspci", "machine.txt")
-        assert ran.status == 0
+        ran = peerlane("import", "lspci", "machine.txt").succeeds()
         assert ran.err.startswith("warning: ")
         assert "81:00.0 at Gen1 of Gen4" in ran.err
         assert "--speed capable" in ran.err
@@ -283,23 +281,7 @@ class TestPasted:
 
     TEXT = listing(server())
 
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("# lspci -vvv\n", "# "),
-            ("[root@host ~]# lspci -vvv\n", "\n[root@host ~]# exit\n"),
-            ("user@host:~$ sudo lspci -vvv\n", "user@host:~$ \n"),
-            ("```\n", "```\n"),
-            ("~~~ text\n", "~~~"),
-            ("<details><summary>lspci</summary>\n\n```text\n", "```\n</details>\n"),
-            ("<pre>\n", "</pre>"),
-            ("[sudo] password for user: \n", "\n"),
-            ("Script started on 2026-01-01\n", "\nScript done on 2026-01-01\n"),
-            ("\x1b[1;32m\u279c  ~\x1b[0m sudo lspci -vvv\n", "\n\u279c  ~ \n"),
-            ("me@h ~> sudo lspci -vvv\n", "\nme@h ~> \n"),
-            ("This is my machine:\n\n```\n", "```\n\nThe GPU is slow.\n"),
-        ],
-    )
+    @pytest.mark.parametrize(("before", "after"), rows_of(__file__, "listings.toml", "pasted"))
     def test_what_is_around_it_changes_nothing(self, before: str, after: str) -> None:
         expected = imported(server())
         for text in (self.TEXT, self.TEXT.rstrip() + "\n"):
