@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane import Fabric
+from peerlane import Device, Fabric
 
 if TYPE_CHECKING:
-    from peerlane import Device, Simulation
+    from peerlane import Simulation
 
 
 MEMORY = 1 << 32
 """Where the memory of a host begins."""
+
+
+class Zeros(Device):
+    """A device whose registers read as zero."""
+
+    bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
+
+    def on_read(self, bar: int, offset: int, length: int) -> int:  # noqa: ARG002 - as above
+        return 0
 
 
 def fabric(model: type[Device] | Device, **settings: str | int) -> Fabric:

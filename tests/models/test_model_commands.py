@@ -62,8 +62,7 @@ def model(tmp_path: Path) -> Path:
 def test_a_scenario_names_a_model_and_the_command_line_loads_it(peerlane: Run) -> None:
     peerlane("run", "own.toml").refuses('unknown model "ssd"', "--model ssd=FILE")
     for command in ("run", "show", "explain"):
-        ran = peerlane(command, "own.toml", "--model", "ssd=ssd.py:Ssd")
-        assert ran.status == 0, ran.err
+        peerlane(command, "own.toml", "--model", "ssd=ssd.py:Ssd").succeeds()
     vary = ("--vary", "devices.ssd.depth=1..8*2")
     assert peerlane("sweep", *RUN[1:], *vary).status == 0
     assert "Commands at once." in peerlane("list", "--model", "ssd=ssd.py").out
@@ -100,8 +99,7 @@ def test_repeated_runs_that_all_fail_have_no_table(peerlane: Run) -> None:
 
 
 def test_a_model_that_no_device_has_is_a_warning(peerlane: Run) -> None:
-    ran = peerlane(*RUN, "--model", "sdd=ssd.py")
-    assert ran.status == 0
+    ran = peerlane(*RUN, "--model", "sdd=ssd.py").succeeds()
     right = 'write model = "sdd" in the section of a device'
     assert f"--model sdd: no device of the scenario has this model; {right}" in ran.err
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from models.own_devices import MEMORY, base, express, extended, fabric, function_level_reset
+from models.own_devices import MEMORY, Zeros, base, express, extended, fabric, function_level_reset
 from peerlane import Device, Fabric, RequestError, ScenarioError, Simulation
 
 if TYPE_CHECKING:
@@ -98,15 +98,11 @@ def test_virtual_functions_that_software_ends_are_reset_and_their_engines_end() 
 
 
 def test_a_function_that_may_not_send_holds_up_no_other_one() -> None:
-    class Senders(Device):
-        bars = {0: "4 KiB"}
+    class Senders(Zeros):
         virtual_functions = 1
 
         def on_reset(self) -> None:
             self.done: list[str] = []
-
-        def on_read(self, bar: int, offset: int, length: int) -> int:
-            return 0
 
         def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[None]:
             return self.send()
@@ -162,12 +158,8 @@ def test_the_host_writes_the_first_32_vectors_of_the_physical_function() -> None
 
 
 def test_an_atomic_without_permission_fails_and_reads_go_on() -> None:
-    class Adder(Device):
-        bars = {0: "4 KiB"}
+    class Adder(Zeros):
         log: list[str] = []
-
-        def on_read(self, bar: int, offset: int, length: int) -> int:
-            return 0
 
         async def on_write(self, bar: int, offset: int, data: bytes) -> None:
             adding = self.start(self.add())
@@ -200,14 +192,10 @@ def test_an_atomic_without_permission_fails_and_reads_go_on() -> None:
 
 
 def test_the_tags_of_a_function_that_is_reset_are_no_others() -> None:
-    class Readers(Device):
-        bars = {0: "4 KiB"}
+    class Readers(Zeros):
         virtual_functions = 2
         tags = 4
         ended: list[int] = []
-
-        def on_read(self, bar: int, offset: int, length: int) -> int:
-            return 0
 
         async def on_write(self, bar: int, offset: int, data: bytes) -> None:
             await self.dma_read(MEMORY + 0x10_0000, int.from_bytes(data, "little"))
@@ -266,14 +254,9 @@ def test_an_error_of_a_device_is_in_its_registers_and_in_the_log_and_a_host_reco
     registers: tuple[int, int],
     recovery: list[str],
 ) -> None:
-    class Ill(Device):
-        bars = {0: "4 KiB"}
-
+    class Ill(Zeros):
         def on_write(self, bar: int, offset: int, data: bytes) -> None:
             self.report_error(severity)
-
-        def on_read(self, bar: int, offset: int, length: int) -> int:
-            return 0
 
     def run(**host: Any) -> Simulation:
         begun = Fabric("own").host("h0", **host).switch("s0", "h0")
