@@ -50,8 +50,7 @@ def stored(saved: str) -> Callable[..., str]:
 
 def test_a_shape_has_its_work_events_time_and_memory(peerlane: Run) -> None:
     names = ("endpoint", "torus-4x4")
-    ran = peerlane("bench", "shapes", *names, "--quick", "--repeat", "2", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "shapes", *names, "--quick", "--repeat", "2", "--json", "-").succeeds()
     document = json.loads(ran.out)
     assert (document["schema"], document["machine"]) == ("peerlane-shapes/1", machine())
     runs = document["runs"]
@@ -87,8 +86,7 @@ def test_the_shapes_are_a_fixed_set() -> None:
 def test_a_measurement_compares_with_a_stored_one(
     peerlane: Run, stored: Callable[..., str]
 ) -> None:
-    ran = peerlane(*QUICK, "--against", stored(), "--json", "now.json")
-    assert ran.status == 0, ran.err
+    ran = peerlane(*QUICK, "--against", stored(), "--json", "now.json").succeeds()
     assert "ratio" in ran.out
     changes = json.loads(Path("now.json").read_text(encoding="utf-8"))["changes"]
     found = {change["quantity"]: change for change in changes}
@@ -102,8 +100,7 @@ def test_a_regression_is_marked_and_fails_if_asked(
     peerlane: Run, stored: Callable[..., str]
 ) -> None:
     times = {"every_wall_seconds": [1e-6] * 3, "peak_bytes": 100}
-    ran = peerlane(*THREE, "--against", stored(times))
-    assert ran.status == 0, ran.err
+    ran = peerlane(*THREE, "--against", stored(times)).succeeds()
     assert "slower" in ran.out
     assert "more" in ran.out
     ran = peerlane(*THREE, "--against", "before.json", "--fail-above", "5%")
@@ -115,8 +112,7 @@ def test_a_regression_is_marked_and_fails_if_asked(
 
 def test_a_better_measurement_does_not_fail(peerlane: Run, stored: Callable[..., str]) -> None:
     times = {"every_wall_seconds": [1e6] * 3, "peak_bytes": 1 << 40}
-    ran = peerlane(*THREE, "--against", stored(times), "--fail-above", "0")
-    assert ran.status == 0, ran.err
+    ran = peerlane(*THREE, "--against", stored(times), "--fail-above", "0").succeeds()
     assert "faster" in ran.out
 
 
@@ -187,8 +183,7 @@ def test_a_build_of_another_profile_is_refused(peerlane: Run, stored: Callable[.
     other = "release" if _core.BUILD_PROFILE == "fast" else "fast"
     told = f"with a build of the profile '{other}', and this is one of '{_core.BUILD_PROFILE}'"
     peerlane(*QUICK, "--against", stored(build=other)).refuses("--against", told)
-    ran = peerlane(*QUICK, "--against", stored(build=None))
-    assert ran.status == 0
+    ran = peerlane(*QUICK, "--against", stored(build=None)).succeeds()
     assert "does not say how the package was built" in ran.err
 
 

@@ -164,8 +164,7 @@ def test_the_profile_that_is_written_is_one_that_the_scenario_takes(
         f"flows.x.direction,{SIZE} [B],{TAGS},x mean\nread,64,1,{value}\n"
     )
     command = ("calibrate", "lab.toml", "--measured", "m.csv", "--free")
-    outcome = peerlane(*command, "hosts.h.latency", "-o", "fit.toml", *SET)
-    assert outcome.status == 0, outcome.err
+    outcome = peerlane(*command, "hosts.h.latency", "-o", "fit.toml", *SET).succeeds()
     assert "x mean, direction=read, request_size=64 B, tags=1" in outcome.out
     written = (tmp_path / "fit.toml").read_text()
     assert "# Fitted by Peerlane" in written

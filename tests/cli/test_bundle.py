@@ -57,8 +57,7 @@ def test_a_bundle_runs_again_with_the_same_numbers(
     assert bundled(peerlane, *RUNS[command]).status == 0
     for file in (path, tmp_path / "r.json"):
         file.unlink()
-    checked = peerlane("bundle", "--check", "r.zip")
-    assert checked.status == 0, checked.err
+    checked = peerlane("bundle", "--check", "r.zip").succeeds()
     assert checked.err == ""
     assert checked.out.startswith("no change: all ")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["r.zip"]
@@ -165,26 +164,12 @@ def test_a_member_is_deflated(peerlane: Run, archive: Path, method: int) -> None
     peerlane("bundle", "--check", "r.zip").refuses("r.zip", "deflate")
 
 
-def test_damaged_bytes_are_refused(peerlane: Run, archive: Path) -> None:
-    content = archive.read_bytes()
-    for at in range(0, len(content), 97):
-        archive.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
-        try:
-            open_bundle(archive)
-        except FileError as error:
-            assert str(error).startswith(str(archive))  # noqa: PT017 - most bytes matter, not all
-    for cut in (0, 1, 30, len(content) // 2, len(content) - 1):
-        archive.write_bytes(content[:cut])
-        peerlane("bundle", "--check", "r.zip").refuses("r.zip", "ZIP")
-
-
 @pytest.mark.usefixtures("archive")
 def test_a_bundle_of_another_version_is_compared_with_a_warning(
     peerlane: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("peerlane.__version__", "9.9")
-    checked = peerlane("bundle", "--check", "r.zip")
-    assert checked.status == 0
+    checked = peerlane("bundle", "--check", "r.zip").succeeds()
     assert "is of Peerlane" in checked.err
 
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_a_scenario_without_fault_has_its_counts(peerlane: Run, scenario: Write) -> None:
-    checked = peerlane("check", scenario())
-    assert checked.status == 0
+    checked = peerlane("check", scenario()).succeeds()
     assert checked.err == ""
     assert checked.out == "pair: 4 nodes, 1 workload, 0 warnings\n"
 
@@ -83,6 +82,7 @@ def test_a_check_reports_one_error_where_there_is_one(peerlane: Run, scenario: W
 
 
 def test_a_check_does_not_run(peerlane: Run, scenario: Write) -> None:
-    checked = peerlane("check", scenario(('size = "16 KiB"', 'size = "1 TiB"\nwindow = "4 KiB"')))
-    assert checked.status == 0
+    checked = peerlane(
+        "check", scenario(('size = "16 KiB"', 'size = "1 TiB"\nwindow = "4 KiB"'))
+    ).succeeds()
     assert "0 warnings" in checked.out

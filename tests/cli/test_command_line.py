@@ -87,8 +87,7 @@ def test_completion_of_options_loads_neither_tables_nor_the_simulator(line: str)
     [[], ["run"], ["explain"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]],
 )
 def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
-    shown = peerlane(*command, "--help")
-    assert shown.status == 0
+    shown = peerlane(*command, "--help").succeeds()
     assert "Usage: peerlane" in shown.out
     assert shown.err == ""
 
@@ -208,8 +207,7 @@ def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Wr
 
 
 def test_what_flows_read_where_others_write_is_not_compared(peerlane: Run, scenario: Write) -> None:
-    shared = peerlane("run", scenario(text=PAIR + WRITE + READ))
-    assert shared.status == 0
+    shared = peerlane("run", scenario(text=PAIR + WRITE + READ)).succeeds()
     assert re.search(r"reads-it .* not compared", shared.out)
     assert re.search(r"first .* intact", shared.out)
     assert 'fabric.toml:39: flow "reads-it", offset: flow "first" uses bytes' in shared.err
@@ -217,8 +215,9 @@ def test_what_flows_read_where_others_write_is_not_compared(peerlane: Run, scena
 
 @pytest.mark.parametrize("how", ["trace", "perfetto", "vcd", "pcap"])
 def test_a_filter_that_nothing_meets_is_told(peerlane: Run, scenario: Write, how: str) -> None:
-    done = peerlane("run", scenario(), f"--{how}", "t", "--kind", "Swap", "--window", "0us..")
-    assert done.status == 0
+    done = peerlane(
+        "run", scenario(), f"--{how}", "t", "--kind", "Swap", "--window", "0us.."
+    ).succeeds()
     assert (
         "warning: t has no records: nothing that took a wire matches --kind, --window" in done.err
     )
@@ -242,8 +241,7 @@ def test_the_seed_of_the_command_line_counts(peerlane: Run, scenario: Write) -> 
 
 
 def test_show_prints_the_tree(peerlane: Run, scenario: Write) -> None:
-    shown = peerlane("show", scenario())
-    assert shown.status == 0
+    shown = peerlane("show", scenario()).succeeds()
     for word in ("h0", "s0", "x4 Gen2", "MPS", "bar0"):
         assert word in shown.out
 
@@ -308,8 +306,7 @@ def test_bench_reports_its_contract(peerlane: Run) -> None:
 
 
 def test_bench_of_a_network_counts_hops(peerlane: Run) -> None:
-    ran = peerlane("bench", "network", "--sides", "2,4", "--hops", "5000", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "network", "--sides", "2,4", "--hops", "5000", "--json", "-").succeeds()
     runs = json.loads(ran.out)["runs"]
     assert [run["side"] for run in runs] == [2, 4]
     for run in runs:
@@ -319,8 +316,9 @@ def test_bench_of_a_network_counts_hops(peerlane: Run) -> None:
 
 
 def test_bench_of_messages_counts_bytes(peerlane: Run) -> None:
-    ran = peerlane("bench", "messages", "--hosts", "2,3", "--size", "5000", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane(
+        "bench", "messages", "--hosts", "2,3", "--size", "5000", "--json", "-"
+    ).succeeds()
     runs = json.loads(ran.out)["runs"]
     assert [(run["hosts"], run["payload"]) for run in runs] == [(2, 10_000), (3, 30_000)]
     for run in runs:
@@ -329,8 +327,7 @@ def test_bench_of_messages_counts_bytes(peerlane: Run) -> None:
 
 def test_bench_of_a_session_has_a_reference_for_each_access_and_transfer(peerlane: Run) -> None:
     options = ("--size", "1 MiB", "--accesses", "40", "--repeat", "1")
-    ran = peerlane("bench", "session", *options, "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "session", *options, "--json", "-").succeeds()
     found = json.loads(ran.out)
     cores = len(os.sched_getaffinity(0))
     assert list(found["placements"]) == ["1 core", "2 cores"][:cores]
@@ -373,8 +370,7 @@ def test_bench_lets_a_peer_do_the_same_job(peerlane: Run) -> None:
 
 
 def test_bench_compares_with_several_peers(peerlane: Run) -> None:
-    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "simpy", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "simpy", "--json", "-").succeeds()
     found = json.loads(ran.out)
     peer = found["peers"]["SimPy"]
     assert peer["tlps"] == 500
@@ -383,8 +379,7 @@ def test_bench_compares_with_several_peers(peerlane: Run) -> None:
 
 def test_bench_compares_peers_with_the_run_of_as_many_endpoints(peerlane: Run) -> None:
     options = ("--endpoints", "16,1", "--tlps", "500", "--repeat", "1", "--peer", "simpy")
-    ran = peerlane("bench", "fabric", *options, "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "fabric", *options, "--json", "-").succeeds()
     found = json.loads(ran.out)
     alike = found["runs"][1]
     assert alike["endpoints"] == 1
@@ -393,8 +388,7 @@ def test_bench_compares_peers_with_the_run_of_as_many_endpoints(peerlane: Run) -
 
 
 def test_bench_says_why_a_simulator_is_no_peer(peerlane: Run) -> None:
-    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "sst", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "sst", "--json", "-").succeeds()
     assert ran.err == (
         "skipping sst: SST is built from its source code, not installed as a package, and Peerlane"
         " has no program for it\n"
@@ -508,8 +502,7 @@ def test_an_option_that_can_do_nothing_is_refused_or_warned_of(
     refused = peerlane("run", scenario(), "--check-coherence", "10")
     refused.refuses("--check-coherence", "coherent = true")
     late = ("[[flows]]", '[measure]\nfrom = "2 s"\nuntil = "4 s"\n\n[[flows]]')
-    ran = peerlane("run", scenario(late))
-    assert ran.status == 0
+    ran = peerlane("run", scenario(late)).succeeds()
     assert ran.err.startswith("warning: [measure] begins after the run")
     assert not peerlane("run", scenario(MEASURE)).err
 
@@ -524,6 +517,5 @@ def test_the_help_of_a_long_command_fits_two_screens(peerlane: Run, command: str
     options = [one for one in made.params if one.param_type_name == "option"]
     assert {one.opts[0] for one in options} <= {one.rstrip(",") for one in shown}
     assert "docs/guide/commands.md" in lines[-1]
-    full = peerlane(command, "--help-all")
-    assert full.status == 0
+    full = peerlane(command, "--help-all").succeeds()
     assert len(full.out.splitlines()) > 100

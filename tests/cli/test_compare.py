@@ -205,8 +205,7 @@ def test_two_runs_are_compared(peerlane: Run, scenario: Write) -> None:
     file = scenario()
     peerlane("run", file, "--json", "a.json")
     peerlane("run", file, "--set", "flows.a-to-b.size=8 KiB", "--json", "b.json")
-    outcome = peerlane("compare", "a.json", "b.json")
-    assert outcome.status == 0
+    outcome = peerlane("compare", "a.json", "b.json").succeeds()
     assert ["flows.a-to-b.bytes", "16384", "8192", "-50.00", "%"] in [
         line.split() for line in outcome.out.splitlines()
     ]

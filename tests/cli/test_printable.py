@@ -87,8 +87,7 @@ def test_results_of_such_names_are_compared_and_plotted(peerlane: Run, scenario:
         peerlane("run", scenario, "--seed", seed, "--json", scenario.with_name(f"{seed}.json"))
     one, other = (scenario.with_name(f"{seed}.json") for seed in ("1", "2"))
     assert json.loads(one.read_text(encoding="utf-8"))["name"] == HOSTILE
-    ran = peerlane("compare", one, other, "--all")
-    assert ran.status == 0
+    ran = peerlane("compare", one, other, "--all").succeeds()
     assert_no_text_acts(ran)
     pytest.importorskip("vl_convert")
     figure = scenario.with_name("figure.svg")

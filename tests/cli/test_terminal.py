@@ -95,8 +95,7 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
     assert peerlane("new").status == 0
     text = (tmp_path / "fabric.toml").read_text(encoding="utf-8")
     assert sum(line.lstrip().startswith("#") or " # " in line for line in text.splitlines()) > 10
-    ran = peerlane("run", "fabric.toml", "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("run", "fabric.toml", "--json", "-").succeeds()
     assert json.loads(ran.out)["name"] == "fabric"
     peerlane("new", "fabric.toml").refuses("fabric.toml", "nothing is overwritten")
     assert (tmp_path / "fabric.toml").read_text(encoding="utf-8") == text
@@ -112,8 +111,7 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
 def test_the_commands_of_a_first_scenario_can_be_pasted(
     peerlane: Run, tmp_path: Path, name: str
 ) -> None:
-    outcome = peerlane("new", "--", name)
-    assert outcome.status == 0, outcome.err
+    outcome = peerlane("new", "--", name).succeeds()
     text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
     comments = re.findall(r"^#   (peerlane (?:show|run) .*?)  +\w.*$", text, re.MULTILINE)
     assert len(comments) == 2

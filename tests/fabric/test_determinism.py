@@ -73,8 +73,7 @@ def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> N
     told = set()
     for threads in ("", "1", "2", "3"):
         count = ("--threads", threads) if threads else ()
-        run = peerlane("run", path, *count, "--trace", "trace", "--json", "json")
-        assert run.status == 0
+        run = peerlane("run", path, *count, "--trace", "trace", "--json", "json").succeeds()
         assert threads or not run.err
         assert "the run had" not in run.err
         document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
@@ -85,11 +84,9 @@ def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> N
 
 def test_what_cannot_be_divided_says_so(peerlane: Run, scenario: Write) -> None:
     path = scenario(text=TORUS)
-    run = peerlane("run", path, "--threads", "2", "--vcd", "waves.vcd")
-    assert run.status == 0
+    run = peerlane("run", path, "--threads", "2", "--vcd", "waves.vcd").succeeds()
     assert "--perfetto, --vcd, --pcap and --address need one thread" in run.err
-    run = peerlane("run", path, "--threads", "40")
-    assert run.status == 0
+    run = peerlane("run", path, "--threads", "40").succeeds()
     assert "the run had 32 threads: the fabric falls into 32 regions" in run.err
     run = peerlane("run", path, "--threads", "0")
     assert run.status == 2

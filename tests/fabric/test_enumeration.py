@@ -34,8 +34,7 @@ def without_modules(err: str) -> list[str]:
 def test_lspci_decodes_every_capability_without_a_complaint(peerlane: Run, scenario: Write) -> None:
     rosta = Path(__file__).parents[2] / "python/peerlane/systems/rosta/scenario.toml"
     for path in (scenario(text=DEEP), *sorted(SCENARIOS.glob("*.toml")), rosta):
-        done = peerlane("lspci", path, "--", "-vvv")
-        assert done.status == 0
+        done = peerlane("lspci", path, "--", "-vvv").succeeds()
         assert not without_modules(done.err)
         tree = Simulation.open(path).tree()
         virtual = sum(len(node.virtual_functions) for node in tree.nodes)
@@ -50,8 +49,7 @@ def test_lspci_decodes_every_capability_without_a_complaint(peerlane: Run, scena
 @needs_lspci
 def test_the_tree_has_every_device(peerlane: Run, scenario: Write) -> None:
     path = scenario(text=DEEP)
-    done = peerlane("lspci", path)
-    assert done.status == 0
+    done = peerlane("lspci", path).succeeds()
     for name in ("Xilinx", "Mellanox"):
         devices = 1 if name == "Mellanox" else 5
         assert done.out.count(name) == devices, done.out
@@ -176,8 +174,7 @@ def test_a_listing_of_a_fabric_is_imported_as_that_fabric(
     path = scenario()
     listing = tmp_path / "listing.txt"
     listing.write_text(peerlane("lspci", path, "--", "-vvv").out)
-    again = peerlane("import", "lspci", listing)
-    assert again.status == 0, again.err
+    again = peerlane("import", "lspci", listing).succeeds()
 
     def shape(text: str) -> list[tuple[object, ...]]:
         nodes = Simulation(text).tree().nodes

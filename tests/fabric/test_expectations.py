@@ -29,8 +29,7 @@ MISSED = f'id = "fast"\nmetric = "{RATE}"\nat_least = "1000 GB/s"'
 
 
 def test_a_run_meets_what_it_reaches(peerlane: Run, scenario: Write) -> None:
-    ran = peerlane("run", scenario(text=expecting(MET)), "--json", "-")
-    assert ran.status == 0, ran.err
+    ran = peerlane("run", scenario(text=expecting(MET)), "--json", "-").succeeds()
     (one,) = json.loads(ran.out)["expectations"]
     assert one.pop("value") == json.loads(ran.out)["flows"][0]["bytes_per_second"]
     bounds = {"at_least": 1e6, "at_most": 1e12}

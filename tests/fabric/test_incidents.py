@@ -63,8 +63,7 @@ def test_a_result_lists_missing_bytes_where_there_are_any() -> None:
 
 
 def test_a_link_that_degrades_loses_nothing_and_says_so(peerlane: Run) -> None:
-    told = peerlane("run", "incidents/degrade", "--no-explain")
-    assert told.status == 0
+    told = peerlane("run", "incidents/degrade", "--no-explain").succeeds()
     assert "link retrained, 16 GT/s x4" in told.out
     result = Fabric.load(SCENARIOS / "incidents/degrade.toml").run()
     assert all(flow.completed and flow.intact for flow in result.flows)
@@ -91,8 +90,7 @@ def test_a_function_level_reset_ends_the_flow_of_its_function_alone(peerlane: Ru
 
 
 def test_a_mask_turns_an_interrupt_storm_into_few_messages(peerlane: Run) -> None:
-    told = peerlane("run", "incidents/interrupt-storm", "--no-explain")
-    assert told.status == 0
+    told = peerlane("run", "incidents/interrupt-storm", "--no-explain").succeeds()
     assert "intact" in told.out
     fabric = Fabric.load(SCENARIOS / "incidents/interrupt-storm.toml")
     (masked,) = fabric.run().interrupts
@@ -140,8 +138,7 @@ def test_a_card_leaves_its_slot_and_comes_back_without_an_error() -> None:
 
 
 def test_a_driver_that_is_told_of_a_reset_loses_nothing(peerlane: Run) -> None:
-    told = peerlane("run", "incidents/recovery", "--no-explain")
-    assert told.status == 0
+    told = peerlane("run", "incidents/recovery", "--no-explain").succeeds()
     assert "a driver begins again after a reset of its device" in told.out
     result = Fabric.load(SCENARIOS / "incidents/recovery.toml").run()
     (flow,) = result.flows

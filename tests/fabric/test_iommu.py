@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from peerlane import Fabric, RunResult, Simulation
-
-if TYPE_CHECKING:
-    from conftest import Run
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "iommu.md"
+from peerlane import Fabric
 
 
 def reads(**host: Any) -> Fabric:
@@ -39,13 +32,3 @@ def test_the_json_has_iommus_where_there_is_one() -> None:
     assert row["host"] == "h"
     assert plain.iommus.to_pandas().empty
     assert len(translated.iommus.to_pandas()) == 1
-
-
-def test_the_scenario_of_the_reference_runs(peerlane: Run, tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    result: RunResult = Simulation(text).run()
-    assert not result.failures
-    # Every buffer has a walk; the run ends before the last one is invalidated.
-    assert (result.iommus[0].walks, result.iommus[0].invalidations) == (256, 255)
-    (path := tmp_path / "iommu.toml").write_text(text, encoding="utf-8")
-    assert "I/O MMU of" in peerlane("run", path).out

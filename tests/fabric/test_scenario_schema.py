@@ -40,8 +40,7 @@ def errors(scenario: dict[str, Any]) -> list[str]:
 
 
 def test_it_is_a_schema(peerlane: Run) -> None:
-    printed = peerlane("schema")
-    assert printed.status == 0
+    printed = peerlane("schema").succeeds()
     jsonschema.Draft7Validator.check_schema(json.loads(printed.out))
 
 

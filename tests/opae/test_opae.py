@@ -27,16 +27,14 @@ def test_a_program_runs_by_either_clock(
     programs: Programs, name: str, clock: tuple[str, ...]
 ) -> None:
     afu, arguments = told(programs, name)
-    done = programs.run([str(programs.program(name)), *arguments], afu, *clock)
-    assert done.status == 0, done.err
+    programs.run([str(programs.program(name)), *arguments], afu, *clock).succeeds()
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_program_runs_with_addresses_checked(programs: Programs, name: str) -> None:
     afu, arguments = told(programs, name)
     checked = programs.program(name, "-fsanitize=address")
-    done = programs.run([str(checked), *arguments], afu)
-    assert done.status == 0, done.err
+    done = programs.run([str(checked), *arguments], afu).succeeds()
     assert "AddressSanitizer" not in done.err
     if name in ("hello_nlb", "dma_sweep", "streaming"):  # These print times.
         assert re.search(r"\d+ (ns|bytes)", done.out)
@@ -45,8 +43,7 @@ def test_a_program_runs_with_addresses_checked(programs: Programs, name: str) ->
 
 def test_a_program_with_threads_runs_with_its_threads_checked(programs: Programs) -> None:
     checked = programs.program("alerts", "-fsanitize=thread")
-    done = programs.run([str(checked)], "dma_afu")
-    assert done.status == 0, done.err
+    done = programs.run([str(checked)], "dma_afu").succeeds()
     assert "ThreadSanitizer" not in done.err
 
 
@@ -55,8 +52,7 @@ def test_a_program_with_threads_runs_with_its_threads_checked(programs: Programs
 def test_a_program_runs_under_valgrind(programs: Programs, name: str) -> None:
     afu, arguments = told(programs, name)
     valgrind = ["valgrind", "-q", "--error-exitcode=9"]
-    done = programs.run([*valgrind, str(programs.program(name)), *arguments], afu)
-    assert done.status == 0, done.err
+    done = programs.run([*valgrind, str(programs.program(name)), *arguments], afu).succeeds()
     assert "==" not in done.err
 
 
@@ -99,8 +95,7 @@ def test_two_processes_do_not_have_one_card(programs: Programs) -> None:
         wait
         {two} copy
     """
-    done = programs.run(["sh", "-c", script], "nlb_mode_0")
-    assert done.status == 0, done.err
+    programs.run(["sh", "-c", script], "nlb_mode_0").succeeds()
 
 
 def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path: Path) -> None:
@@ -120,8 +115,7 @@ def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path
 @pytest.mark.parametrize("end", ["close", "leave", "kill"])
 def test_a_program_finds_nothing_of_the_one_before(programs: Programs, end: str) -> None:
     ends = programs.program("ends")
-    done = programs.run(["sh", "-c", f"{ends} {end}; {ends} look"], "nlb_mode_0")
-    assert done.status == 0, done.err
+    done = programs.run(["sh", "-c", f"{ends} {end}; {ends} look"], "nlb_mode_0").succeeds()
     assert "warning" not in done.err
 
 
@@ -136,8 +130,7 @@ def test_a_buffer_that_is_released_in_use_is_an_incident(
 ) -> None:
     times = tmp_path / "times.json"
     command = [str(programs.program("ends")), "release"]
-    done = programs.run(command, "nlb_mode_0", "--json", str(times))
-    assert done.status == 0, done.err
+    done = programs.run(command, "nlb_mode_0", "--json", str(times)).succeeds()
     (line,) = done.err.splitlines()
     said = r"warning: card at (.+): (\d+) bytes were written to a buffer that had been"
     found = re.match(said, line)
@@ -148,8 +141,7 @@ def test_a_buffer_that_is_released_in_use_is_an_incident(
 
 
 def test_a_program_may_include_the_headers_of_other_drivers(programs: Programs) -> None:
-    done = programs.run([str(programs.program("handed_over"))], "nlb_mode_0")
-    assert done.status == 0, done.err
+    programs.run([str(programs.program("handed_over"))], "nlb_mode_0").succeeds()
 
 
 def test_a_folder_for_temporary_files_may_have_a_long_path(tmp_path: Path) -> None:
@@ -192,8 +184,7 @@ def test_what_is_configured_stays(peerlane: Run, tmp_path: Path, monkeypatch: ob
 def test_a_program_of_a_session_configures_its_card(programs: Programs) -> None:
     copy = f"{programs.program('two')} copy"
     conf = f"{sys.executable} -m peerlane opae conf nlb_mode_0"
-    done = programs.run(["sh", "-c", f"{copy} && exit 3; {conf} && {copy}"], "dma_afu")
-    assert done.status == 0, done.err
+    programs.run(["sh", "-c", f"{copy} && exit 3; {conf} && {copy}"], "dma_afu").succeeds()
 
 
 def test_diagnostics_count_lines_and_measure_the_link(peerlane: Run) -> None:

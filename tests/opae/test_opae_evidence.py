@@ -21,8 +21,7 @@ def evidence(programs: Programs, path: Path, *options: str) -> dict[str, Any]:
     """What `opae run --json` says of a sweep of 2 MiB each way."""
     afu, arguments = told(programs, "dma_sweep")
     command = [str(programs.program("dma_sweep")), *arguments]
-    done = programs.run(command, afu, "--json", str(path), *options)
-    assert done.status == 0, done.err
+    programs.run(command, afu, "--json", str(path), *options).succeeds()
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -180,8 +180,7 @@ def test_a_message_is_printed_up_to_the_level_of_the_environment(
     monkeypatch.delenv("LIBOPAE_LOG", raising=False)
     if level is not None:
         monkeypatch.setenv("LIBOPAE_LOG", level)
-    done = peerlane("opae", "run", str(program))
-    assert done.status == 0
+    done = peerlane("opae", "run", str(program)).succeeds()
     numbers, error = done.err.splitlines()
     assert numbers == "1 two 3 4 5 6 7 8|0.10 0.20 0.30 0.40 0.50 0.60 0.70 0.80 0.90"
     assert re.fullmatch(r"print\.c:\d+:main\(\) \*\*ERROR\*\* : no arguments", error)

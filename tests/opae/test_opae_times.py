@@ -32,8 +32,7 @@ def test_times_of_events_are_the_same_in_every_run(programs: Programs) -> None:
 
 
 def test_the_thread_of_the_library_rests_while_a_program_waits(programs: Programs) -> None:
-    done = programs.run([str(programs.program("resting"))], "nlb_mode_0")
-    assert done.status == 0, done.err
+    done = programs.run([str(programs.program("resting"))], "nlb_mode_0").succeeds()
     assert "the thread rests" in done.out
 
 
@@ -70,8 +69,7 @@ def test_neither_a_trace_nor_a_loaded_machine_changes_simulated_times(
     with busy_processors():
         for run in range(runs):
             traced = ("--trace", str(tmp_path / "trace.jsonl")) if run % 2 else ()
-            done = programs.run(command, afu, "--json", str(times), *traced)
-            assert done.status == 0, done.err
+            done = programs.run(command, afu, "--json", str(times), *traced).succeeds()
             evidence = json.loads(times.read_text(encoding="utf-8"))
             found.add((done.out, evidence["simulated_ns"], str(evidence["times"])))
     assert len(found) == 1

@@ -87,8 +87,7 @@ def test_a_program_of_a_session_finds_its_card(
     text = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     (card,) = places(Simulation(text))
     info = ["hwloc-info", f"pci=0000:{card.function}"]
-    done = peerlane("opae", "run", *info)
-    assert done.status == 0, done.err
+    done = peerlane("opae", "run", *info).succeeds()
     assert re.search(r"type = PCIDev", done.out)
     given = scenario(text="<nothing/>")
     monkeypatch.setenv("HWLOC_XMLFILE", str(given))

@@ -71,8 +71,7 @@ def test_a_wrong_figure_lists_all(peerlane: Run) -> None:
     Path("t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     peerlane("plot", "t.csv", "--figure", "fig3").refuses("--figure is for the JSON of")
     labels = ("--title", "My title", "--x-label", "over this", "--y-label", "this much")
-    made = peerlane("plot", "r.json", "--figure", "fig3", *labels, "--width", "1column")
-    assert made.status == 0, made.err
+    peerlane("plot", "r.json", "--figure", "fig3", *labels, "--width", "1column").succeeds()
     drawing = Path("r.svg").read_text(encoding="utf-8")
     assert all(f">{words}</text>" in drawing for words in labels[1::2])
     assert ' width="3.5in"' in drawing
@@ -116,13 +115,11 @@ def test_two_reports_are_compared_row_by_row_beside_the_published_values(peerlan
     before = changed["simulated"]
     changed["simulated"] = 2 * before
     Path("b.json").write_text(json.dumps(document), encoding="utf-8")
-    outcome = peerlane("compare", "a.json", "b.json")
-    assert outcome.status == 0, outcome.err
+    outcome = peerlane("compare", "a.json", "b.json").succeeds()
     (line,) = (line for line in outcome.out.splitlines() if line.startswith(changed["id"]))
     assert "+100.00 %" in line
     assert "1 row changed" in outcome.out
-    alone = peerlane("compare", "a.json")
-    assert alone.status == 0, alone.err
+    alone = peerlane("compare", "a.json").succeeds()
     assert "published" in alone.out.splitlines()[1]
     peerlane("compare", "a.json", "--json", "c.json").refuses("leave out --json")
 

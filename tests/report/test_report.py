@@ -113,8 +113,7 @@ def test_each_variant_has_a_page_and_images_of_its_own(peerlane: Run, tmp_path: 
     gen1, gen2 = ("--set", "links.generation=1"), ("--set", "links.generation=2")
     lanes = ("--set", "links.s0-b.lanes=2")
     for settings in [(), gen1, gen2, (*gen1, *lanes), (*lanes, *gen1)]:
-        ran = peerlane("run", "pair", *settings, "--report", folder)
-        assert ran.status == 0, ran.err
+        peerlane("run", "pair", *settings, "--report", folder).succeeds()
     pages = Folder.open(folder).contents.pages
     assert [(entry.file, entry.title) for entry in pages] == [
         ("pair.html", "pair"),
@@ -142,8 +141,7 @@ def test_each_file_of_a_scenario_has_a_page_of_its_own(peerlane: Run, tmp_path: 
         file.parent.mkdir(exist_ok=True)
         file.write_text(PAIR.replace('"pair"', f'"{name}"'), encoding="utf-8")
     for name in (*names, "a/server", "b/server"):  # the last two again: the pages are replaced
-        ran = peerlane("run", tmp_path / f"{name}.toml", "--report", tmp_path / "report")
-        assert ran.status == 0, ran.err
+        peerlane("run", tmp_path / f"{name}.toml", "--report", tmp_path / "report").succeeds()
     pages = Folder.open(tmp_path / "report").contents.pages
     files = ["北京.html", "東京.html", "-.html", "server.html", "server-2.html"]
     assert [entry.file for entry in pages] == files
@@ -161,8 +159,7 @@ def test_a_scenario_from_standard_input_has_a_page_named_after_it(
     for name in ("one", "?", "!", "one"):
         given = io.TextIOWrapper(io.BytesIO(PAIR.replace('"pair"', f'"{name}"').encode()))
         monkeypatch.setattr(sys, "stdin", given)
-        ran = peerlane("run", "-", "--report", tmp_path / "report")
-        assert ran.status == 0, ran.err
+        peerlane("run", "-", "--report", tmp_path / "report").succeeds()
     pages = Folder.open(tmp_path / "report").contents.pages
     assert {(entry.file, entry.title) for entry in pages} == {
         ("one.html", "one"),
@@ -270,13 +267,10 @@ def test_a_report_changes_no_json(peerlane: Run, scenario: Write, tmp_path: Path
 
 
 def test_an_interval_is_for_a_report_too(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
-    outcome = peerlane("run", scenario(), "--interval", "1us", "--report", tmp_path / "report")
-    assert outcome.status == 0, outcome.err
+    outcome = peerlane(
+        "run", scenario(), "--interval", "1us", "--report", tmp_path / "report"
+    ).succeeds()
     assert f"wrote {tmp_path / 'report' / 'fabric.html'}" in outcome.err
-
-
-def test_a_repeated_run_has_no_report(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
-    peerlane("run", scenario(), "--repeat", "2", "--report", tmp_path).refuses("--report")
 
 
 # --- in a browser ---

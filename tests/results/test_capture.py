@@ -234,16 +234,6 @@ def test_what_a_full_disk_took_can_be_read(
     assert len(frames(tmp_path / "cut.pcapng", ["kind"])) > disk / 500
 
 
-def test_a_capture_needs_a_link_that_is_there_and_a_file_of_its_own(
-    peerlane: Run, scenario: Write
-) -> None:
-    run = ("run", scenario())
-    peerlane(*run, "--pcap", "p", "--at", "h0-s1").refuses('--at "h0-s1"', '"h0-s0"')
-    peerlane(*run, "--pcap", "p", "--trace", "./p").refuses("--pcap", "--trace", "another file")
-    peerlane(*run, "--pcap", "-").refuses("--pcap", "file")
-    peerlane(*run, "--pcap", "p", "--repeat", 2).refuses("--pcap is for a single run")
-
-
 def captured(text: str, folder: Path) -> tuple[dict[Way, list[Line]], Path]:
     """What leaves in each direction, with its arrival, as the trace has it; and the capture."""
     trace, capture = folder / "trace", folder / "capture.pcapng"

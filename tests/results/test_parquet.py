@@ -95,8 +95,7 @@ def test_a_table_without_rows_leaves_no_file_of_an_earlier_run(tmp_path: Path) -
 
 def test_the_command_line_writes_tables(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
     file = scenario()
-    done = peerlane("run", file, "--parquet", "tables", "--interval", "1us", "--json", "r.json")
-    assert done.status == 0
+    peerlane("run", file, "--parquet", "tables", "--interval", "1us", "--json", "r.json").succeeds()
     document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     (run,) = pq.read_table(tmp_path / "tables/run.parquet").to_pylist()
     assert run["scenario_digest"] == document["scenario_digest"]

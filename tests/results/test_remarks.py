@@ -44,8 +44,7 @@ def test_flows_that_did_not_run_at_the_same_time_and_sockets_are_named(
 def test_in_the_steady_state_each_rate_has_its_interval(peerlane: Run, scenario: Write) -> None:
     file = scenario(text=MIXED)
     short = ("--set", "measure.limit=2 ms", "--steady", "--no-explain")
-    ran = peerlane("run", file, *short)
-    assert ran.status == 0, ran.err
+    ran = peerlane("run", file, *short).succeeds()
     assert "steady state" in ran.out
     assert "± %" in ran.out
     assert "packets ended at" not in ran.out

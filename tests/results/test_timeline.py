@@ -98,6 +98,15 @@ class Timeline:
         name = self._texts["event_names"][event.name_iid]
         return Slice(begun.timestamp, end, name, fields, tuple(event.flow_ids))
 
+    def arrows(self) -> list[list[tuple[str, int]]]:
+        """The tracks and the beginnings of the slices that each arrow joins."""
+        joined: dict[int, set[tuple[str, int]]] = defaultdict(set)
+        for track, slices in self.slices.items():
+            for one in slices:
+                for flow in one.flows:
+                    joined[flow].add((track, one.start))
+        return sorted(map(sorted, joined.values()))
+
     def within(self) -> set[str]:
         """The names of all tracks."""
         return {track.name for track in self.tracks.values()}
@@ -206,11 +215,6 @@ def test_a_slice_has_the_fields_of_its_header(captured: Captured) -> None:
 
 def test_arrows_follow_a_packet_over_its_hops(captured: Captured) -> None:
     lines, timeline, _ = captured
-    shown: dict[int, set[tuple[str, int]]] = defaultdict(set)
-    for track, slices in timeline.slices.items():
-        for one in slices:
-            for flow in one.flows:
-                shown[flow].add((track, one.start))
     # Nothing overtakes its like: the n-th packet with a header on one link is the n-th on another.
     seen: dict[tuple[str, str], int] = defaultdict(int)
     hops: dict[tuple[str, int], set[tuple[str, int]]] = defaultdict(set)
@@ -218,7 +222,7 @@ def test_arrows_follow_a_packet_over_its_hops(captured: Captured) -> None:
         if header := line.get("header"):
             hops[header, seen[track, header]].add((track, start))
             seen[track, header] += 1
-    assert sorted(map(sorted, shown.values())) == sorted(map(sorted, hops.values()))
+    assert timeline.arrows() == sorted(map(sorted, hops.values()))
     assert {len(one) for one in hops.values()} == {2}
 
 
@@ -230,12 +234,7 @@ def test_an_arrow_leads_to_a_packet_that_is_sent_again(tmp_path: Path) -> None:
     for track, start, _, _, line in transmissions(lines):
         if "header" in line:
             hops[line["header"]].add((track, start))
-    shown: dict[int, set[tuple[str, int]]] = defaultdict(set)
-    for track, slices in timeline.slices.items():
-        for one in slices:
-            for flow in one.flows:
-                shown[flow].add((track, one.start))
-    assert sorted(map(sorted, shown.values())) == sorted(map(sorted, hops.values()))
+    assert timeline.arrows() == sorted(map(sorted, hops.values()))
     assert any(line.get("replay") for line in lines)
     assert any(one.fields.get("replay") for one in timeline.slices["s0-a up"])
 
@@ -243,13 +242,9 @@ def test_an_arrow_leads_to_a_packet_that_is_sent_again(tmp_path: Path) -> None:
 def test_arrows_lead_through_routers(tmp_path: Path) -> None:
     fibre = Fabric.load(FIBRE)
     fibre.run(perfetto=tmp_path / "timeline", only=Filter(window="..20us"))
-    hops: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    timeline = Timeline(tmp_path / "timeline")
-    for track, slices in timeline.slices.items():
-        for one in slices:
-            for flow in one.flows:
-                hops[flow].append((one.start, track))
-    ways = {tuple(track for _, track in sorted(one)) for one in hops.values() if len(one) > 2}
+    hops = Timeline(tmp_path / "timeline").arrows()
+    ordered = (sorted(one, key=lambda hop: hop[1]) for one in hops if len(one) > 2)
+    ways = {tuple(track for track, _ in one) for one in ordered}
     assert ways == {("a-ra down", "ra-rb ra-rb", "b-rb up")}
 
 

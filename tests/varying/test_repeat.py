@@ -54,8 +54,7 @@ def test_a_run_is_repeated_with_seeds_one_after_the_other() -> None:
 
 def test_the_command_prints_the_means_and_their_intervals(peerlane: Run, scenario: Write) -> None:
     file = scenario(text=NOISY)
-    outcome = peerlane("run", file, "--repeat", 3, "--set", "seed=5")
-    assert outcome.status == 0
+    outcome = peerlane("run", file, "--repeat", 3, "--set", "seed=5").succeeds()
     assert "3 runs, seeds 5 to 7" in outcome.out
     assert "Student's t" in outcome.out
     document = json.loads(peerlane("run", file, "--repeat", 3, "--json", "-").out)
@@ -72,8 +71,7 @@ def test_of_many_values_that_are_alike_three_are_shown(peerlane: Run, scenario: 
     flows = PAIR.replace(
         '[[flows]]\nid = "a-to-b"', '[[flows]]\neach = "i = 1..12"\nid = "f{i}"\nstart = "{i} us"'
     )
-    outcome = peerlane("run", scenario(text=flows), "--repeat", 2, "--json", "r.json")
-    assert outcome.status == 0, outcome.err
+    outcome = peerlane("run", scenario(text=flows), "--repeat", 2, "--json", "r.json").succeeds()
     outcome = peerlane("run", scenario(text=flows), "--repeat", 2)
     rows = [line for line in outcome.out.splitlines() if ".bytes_per_second" in line]
     assert len(rows) == 3
