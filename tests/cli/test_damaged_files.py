@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,35 +43,16 @@ size = "1 KiB"
 JOURNAL = "t.csv.journal"
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A file, and the commands that read it; `{}` is its name."""
-
-    file: str
-    readers: tuple[str, ...]
-
-
 COMPARE, PLOT = "compare {} {}", "plot {}"
-KINDS = (
-    Kind("result.json", (COMPARE, PLOT, "plot {} --y series.links.utilisation")),
-    Kind("explanation.json", (COMPARE,)),
-    Kind("points.json", (COMPARE, PLOT)),
-    Kind("sweep.json", (COMPARE, PLOT)),
-    Kind("repeat.json", (COMPARE,)),
-    Kind("report.json", (COMPARE,)),
-    Kind("reports.json", (COMPARE,)),
-    Kind("claims.json", (COMPARE,)),
-    Kind("fabric.json", (COMPARE,)),
-    Kind("video.json", (COMPARE,)),
-    Kind("comparison.json", (COMPARE,)),
-    Kind("measured.json", (COMPARE,)),
-    Kind("calibration.json", (COMPARE,)),
-    Kind("error-bars.json", (COMPARE,)),
-    Kind("shapes.json", (COMPARE, "bench shapes endpoint --quick --repeat 1 --against {}")),
-    Kind(JOURNAL, ("sweep s.toml --vary seed=1,2 --out t.csv --resume",)),
-    Kind("pages/contents.json", ("run s.toml --report pages",)),
-)
-"""Every file of JSON that a command reads."""
+READERS: dict[str, tuple[str, ...]] = {f"{kind}.json": (COMPARE,) for kind in FORMS} | {
+    "result.json": (COMPARE, PLOT, "plot {} --y series.links.utilisation"),
+    "points.json": (COMPARE, PLOT),
+    "sweep.json": (COMPARE, PLOT),
+    "shapes.json": (COMPARE, "bench shapes endpoint --quick --repeat 1 --against {}"),
+    JOURNAL: ("sweep s.toml --vary seed=1,2 --out t.csv --resume",),
+    "pages/contents.json": ("run s.toml --report pages",),
+}
+"""Every file of JSON that a command reads, and the commands that read it; `{}` is its name."""
 
 WRITERS = (
     "run s.toml --json result.json --interval 100ns --trace trace.jsonl",
@@ -132,11 +112,7 @@ def copied(written: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_kind_of_document_is_in_the_table() -> None:
-    assert {f"{kind}.json" for kind in FORMS} <= {kind.file for kind in KINDS}
-
-
-EVERY = [(kind.file, reader) for kind in KINDS for reader in kind.readers]
+EVERY = [(file, reader) for file, readers in READERS.items() for reader in readers]
 every_file = pytest.mark.parametrize(("file", "reader"), EVERY, ids=map(" ".join, EVERY))
 
 
@@ -253,13 +229,13 @@ SAME: dict[type, Any] = {
 """A value of another type for each type."""
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
+@pytest.mark.parametrize("file", READERS)
 def test_a_value_of_another_type_is_refused_with_its_place(
-    peerlane: Run, copied: Path, kind: Kind
+    peerlane: Run, copied: Path, file: str
 ) -> None:
     """Of each list one entry is tried, and of each field one of its places."""
-    lines = (copied / kind.file).read_text(encoding="utf-8").splitlines(keepends=True)
-    texts = lines if kind.file == JOURNAL else ["".join(lines)]
+    lines = (copied / file).read_text(encoding="utf-8").splitlines(keepends=True)
+    texts = lines if file == JOURNAL else ["".join(lines)]
     tried = set()
     for number, text in enumerate(texts):
         for place in places(json.loads(text)):
@@ -271,12 +247,12 @@ def test_a_value_of_another_type_is_refused_with_its_place(
             document = json.loads(text)
             inner = holder(document, place)
             inner[place[-1]] = SAME[type(inner[place[-1]])]
-            changed = json.dumps(document) + "\n" * (kind.file == JOURNAL)
+            changed = json.dumps(document) + "\n" * (file == JOURNAL)
             content = "".join([*texts[:number], changed, *texts[number + 1 :]])
-            (copied / kind.file).write_text(content, encoding="utf-8")
-            ran = read(peerlane, kind.file, kind.readers[0])
+            (copied / file).write_text(content, encoding="utf-8")
+            ran = read(peerlane, file, READERS[file][0])
             assert ran.status == 2, (place, inner[place[-1]], ran.out)
-            ran.refuses(Path(kind.file).name)
+            ran.refuses(Path(file).name)
     assert tried
 
 

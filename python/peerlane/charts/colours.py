@@ -4,50 +4,32 @@ from __future__ import annotations
 
 import re
 
-LIGHT = {
-    "paper": "#ffffff",
-    "ink": "#1b1b1b",
-    "muted": "#5f6368",
-    "line": "#d9dadc",
-    "soft": "#f4f4f2",
-    "accent": "#0063a6",
-    "c1": "#0063a6",
-    "c2": "#c4500a",
-    "c3": "#00805c",
-    "c4": "#a6498a",
-    "c5": "#8a6d00",
-    "c6": "#3a94cf",
-    "c7": "#6b6b6b",
-    "c8": "#7a3e1d",
-    "c9": "#5b4bb3",
-    "c10": "#b0173f",
-    "c11": "#56670a",
-    "c12": "#1f3a6e",
+_COLOURS = {
+    "paper": ("#ffffff", "#16181b"),
+    "ink": ("#1b1b1b", "#e8e6e3"),
+    "muted": ("#5f6368", "#a2a6ab"),
+    "line": ("#d9dadc", "#3a3e43"),
+    "soft": ("#f4f4f2", "#1f2226"),
+    "accent": ("#0063a6", "#66b8ec"),
+    "c1": ("#0063a6", "#66b8ec"),
+    "c2": ("#c4500a", "#f0894a"),
+    "c3": ("#00805c", "#3fc79c"),
+    "c4": ("#a6498a", "#dc8fc0"),
+    "c5": ("#8a6d00", "#e0b93c"),
+    "c6": ("#3a94cf", "#9ad4f5"),
+    "c7": ("#6b6b6b", "#b4b4b4"),
+    "c8": ("#7a3e1d", "#c9977a"),
+    "c9": ("#5b4bb3", "#a99bf2"),
+    "c10": ("#b0173f", "#f0808f"),
+    "c11": ("#56670a", "#b5c667"),
+    "c12": ("#1f3a6e", "#8fa8e0"),
 }
-"""On paper and by day. The series have the hues of Okabe and Ito, which colour-blind readers tell
-apart, darkened until text in them has a contrast of 4.5 to the page (but for the sky blue)."""
+"""Each on paper and by day, and on a dark page. The series have the hues of Okabe and Ito, which
+colour-blind readers tell apart, darkened until text in them has a contrast of 4.5 to the page (but
+for the sky blue)."""
 
-DARK = {
-    "paper": "#16181b",
-    "ink": "#e8e6e3",
-    "muted": "#a2a6ab",
-    "line": "#3a3e43",
-    "soft": "#1f2226",
-    "accent": "#66b8ec",
-    "c1": "#66b8ec",
-    "c2": "#f0894a",
-    "c3": "#3fc79c",
-    "c4": "#dc8fc0",
-    "c5": "#e0b93c",
-    "c6": "#9ad4f5",
-    "c7": "#b4b4b4",
-    "c8": "#c9977a",
-    "c9": "#a99bf2",
-    "c10": "#f0808f",
-    "c11": "#b5c667",
-    "c12": "#8fa8e0",
-}
-"""The same colours on a dark page."""
+LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
+DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
 
 SERIES = tuple(f"var(--c{number})" for number in range(1, 9))
 """The colours of lines, in the order in which they are given out."""
