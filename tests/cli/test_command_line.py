@@ -27,25 +27,11 @@ if TYPE_CHECKING:
 
     from conftest import Run, Write
 
-ROW = {
-    "id",
-    "figure",
-    "what",
-    "published",
-    "published_range",
-    "expected",
-    "expected_range",
-    "simulated",
-    "unit",
-    "error_percent",
-    "sensitivity",
-    "tolerance_percent",
-    "tolerance_reason",
-    "kind",
-    "derived_from",
-    "same_as",
-    "note",
-}
+ROW = """
+id figure what published published_range expected expected_range simulated unit error_percent
+sensitivity tolerance_percent tolerance_reason kind derived_from same_as note
+"""
+"""The keys of a row of a report."""
 
 
 def test_version_is_a_number(peerlane: Run) -> None:
@@ -290,7 +276,7 @@ def test_reproduce_of_the_analytic_tables_is_exact(peerlane: Run) -> None:
     assert document.keys() == keys
     assert document["counts"]["figures"] == {"analytic": {"within": 9, "missed": 0}, "gap": 0}
     for row in document["rows"]:
-        assert row.keys() == ROW
+        assert row.keys() == set(ROW.split())
         assert row["simulated"] == row["published"]
         assert row["kind"] == "analytic"
 

@@ -17,7 +17,6 @@ from rich.console import Console
 from conftest import figure
 from peerlane import Simulation, _core
 from peerlane.cli.list import COLUMNS, _everything, _having
-from peerlane.cli.recipes import RECIPES
 from peerlane.cli.tables.catalogue import catalogue
 from peerlane.cli.tables.cells import cell
 from peerlane.cli.tables.fabric import tree as drawing
@@ -93,16 +92,14 @@ def test_names_are_whole_and_no_line_is_longer_than_80_columns(name: str) -> Non
     assert max(map(cell_len, shown)) <= 80
     for flow in result.flows[: None if len(result.flows) <= MOST_FLOWS else 0]:
         assert holds(shown, flow.id, flow.source, flow.target)
-    for one in result.traffic:
-        assert holds(shown, one.id, one.network)
-    for other in result.collectives:
-        assert holds(shown, other.id, other.network)
-    for accesses in result.accesses:
-        assert holds(shown, accesses.id, accesses.by, accesses.buffer)
-    for locks in result.locks:
-        assert holds(shown, locks.id, locks.by, locks.buffer)
-    for updates in result.transactions:
-        assert holds(shown, updates.id, updates.by, updates.buffer, updates.lock)
+    for rows, keys in (
+        (result.traffic, ("id", "network")),
+        (result.collectives, ("id", "network")),
+        (result.accesses, ("id", "by", "buffer")),
+        (result.locks, ("id", "by", "buffer")),
+        (result.transactions, ("id", "by", "buffer", "lock")),
+    ):
+        assert all(holds(shown, *(getattr(one, key) for key in keys)) for one in rows)
     if len(result.links) <= 32:
         assert holds(shown, *(link.id for link in result.links))
     if len(result.fibres) <= 32:
@@ -233,12 +230,11 @@ def test_a_column_without_a_heading_folds_away_without_a_word() -> None:
 def test_recipes_are_found_by_the_words_of_their_questions() -> None:
     pages = Path(__file__).parents[2] / "docs" / "recipes"
     index = (pages / "index.md").read_text(encoding="utf-8")
-    assert {name for name, _, _ in RECIPES} == {page.stem for page in pages.glob("*.md")} - {
-        "index"
-    }
-    for name, question, _ in RECIPES:
-        assert f"| {question} | [{name}]({name}.md) |" in index
+    recipes = _everything()["recipes"]
+    assert {one["name"] for one in recipes} | {"index"} == {one.stem for one in pages.glob("*.md")}
+    for one in recipes:
+        assert f"| {one['question']} | [{one['name']}]({one['name']}.md) |" in index
     for word, recipe in (("steady", "steady"), ("uplink", "uplink"), ("bottleneck", "uplink")):
-        found = _having(_everything()["recipes"], [word])
+        found = _having(recipes, [word])
         assert [entry["name"] for entry in found] == [recipe]
     assert any(entry["key"] == "steady" for entry in _everything()["parameters"])

@@ -7,6 +7,8 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from conftest import beside
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,19 +21,7 @@ WIDTH = 138
 """Characters of a line of prose."""
 
 
-HEAD = """\
-# What is and is not modelled
-
-<!-- Made by `make generate` from the TOML files of this folder. -->
-
-Each page has a paragraph of the specification, a scenario, lines of its trace
-([its fields](../reference/trace.md)) and the laws that hold it. Tests make the pages anew, compare
-them, and give each trace to [the judge](../../tests/conformance/checker.py), which knows the
-specification alone.
-
-| mechanism | specification | modelled | not modelled |
-|---|---|---|---|
-"""
+HEAD = beside(__file__, "page.head")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conftest import beside
 from peerlane import _core
 from peerlane.fabric import typed_keys
 
@@ -51,24 +52,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
 }
 """Types by name: those that they extend, the places of their keys, and arguments of their own."""
 
-HEAD = '''\
-"""The keys of every section and device model, for type checkers and editors.
-
-Generated from the catalogue of parameters by `make generate`; the keys are in one file, however
-long, because nobody writes or reads it as one.
-"""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
-
-if TYPE_CHECKING:
-    from typing import Literal, Unpack
-
-    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
-    from peerlane.models.device import Device as Model
-    from peerlane.models.loading import Library
-'''
+HEAD = beside(__file__, "typed_keys.head")
 
 TYPES = {
     "count": "Count",

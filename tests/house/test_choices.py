@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "choices.md"
 
-HEAD = beside(__file__, "choices.md")
+HEAD = beside(__file__, "choices.head")
 
 
 def made() -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -85,7 +87,6 @@ def list_(
 
 
 def _everything() -> dict[str, list[Entry]]:
-    from peerlane.cli.recipes import RECIPES
     from peerlane.models.registry import catalogue
     from peerlane.reproduction.catalogue import systems
 
@@ -94,10 +95,8 @@ def _everything() -> dict[str, list[Entry]]:
     known["scenarios"] = [
         {"name": name, "title": shipped.title_of(name)} for name in shipped.names()
     ]
-    known["recipes"] = [
-        {"name": name, "question": question, "command": command}
-        for name, question, command in RECIPES
-    ]
+    recipes = (files("peerlane.cli") / "recipes.toml").read_text(encoding="utf-8")
+    known["recipes"] = tomllib.loads(recipes)["recipe"]
     return known
 
 

@@ -21,33 +21,6 @@ ACCESSES = ("read", "write", "load", "store")
 
 _MODULE = "peerlane.benchmark.session.program"
 
-_FLOW = """
-[links]
-generation = 3
-lanes = 8
-
-[hosts.server]
-memory = "64 GiB"
-memory_address_bits = 64
-max_payload_supported = "256 B"
-
-[profiles.pac]
-max_payload_supported = "256 B"
-max_read_request = "256 B"
-
-[devices.card]
-model = "dma"
-upstream = "server"
-profile = "pac"
-
-[[flows]]
-from = "card"
-to = "server"
-direction = "{direction}"
-size = "{size} B"
-"""
-"""A device with the card's link that moves as many bytes, without a program."""
-
 
 def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
     """The medians of `repeat` runs of a program, each beside its two flows.
@@ -131,7 +104,9 @@ def _run(size: int, accesses: int) -> dict[str, Any]:
 
 def _flow(direction: str, size: int) -> dict[str, float]:
     """The real and the processor seconds of a flow."""
-    simulation = Simulation(_FLOW.format(direction=direction, size=size))
+    flow = resources.files("peerlane.benchmark.session") / "flow.toml.template"
+    text = flow.read_text(encoding="utf-8")
+    simulation = Simulation(text.format(direction=direction, size=size))
     began, worked = time.perf_counter(), time.process_time()
     result = simulation.run()
     took = {"real": time.perf_counter() - began, "processor": time.process_time() - worked}
