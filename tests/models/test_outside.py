@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from peerlane import SimulatedNode
+
 
 class Card(OutsideDevice):
     """A card that the test is."""
@@ -559,42 +561,39 @@ def test_an_object_of_the_class_is_a_device_and_its_accesses_have_their_types() 
 @pytest.mark.parametrize(
     ("use", "message"),
     [
+        (lambda host: host.read(-1, 4), "-1 is not an address; give 0 to 0xffffffffffffffff"),
+        (lambda host: host.read(0, -4), "-4 is not a number of bytes; give 0 to"),
+        (lambda host: host.begin_read(1 << 64, 4), "18446744073709551616 is not an address"),
+        (lambda host: host.memory(-1, 4), "-1 is not an address"),
+        (lambda host: host.allocate(-1), "-1 is not a number of bytes"),
+        (lambda host: host.free(-1, 4096), "-1 is not an address"),
+        (lambda host: host.config_read("03:00.0", -4), "-4 is not the offset of a register"),
         (
-            lambda one: one.node("h0").read(-1, 4),
-            "-1 is not an address; give 0 to 0xffffffffffffffff",
-        ),
-        (lambda one: one.node("h0").read(0, -4), "-4 is not a number of bytes; give 0 to"),
-        (
-            lambda one: one.node("h0").begin_read(1 << 64, 4),
-            "18446744073709551616 is not an address",
-        ),
-        (lambda one: one.node("h0").memory(-1, 4), "-1 is not an address"),
-        (lambda one: one.node("h0").allocate(-1), "-1 is not a number of bytes"),
-        (lambda one: one.node("h0").free(-1, 4096), "-1 is not an address"),
-        (
-            lambda one: one.node("h0").config_read("03:00.0", -4),
-            "-4 is not the offset of a register",
-        ),
-        (
-            lambda one: one.node("h0").config_write("03:00.0", 4, 1 << 32),
+            lambda host: host.config_write("03:00.0", 4, 1 << 32),
             "4294967296 is not the value of a register of 4 bytes; give 0 to 0xffffffff",
         ),
         (
-            lambda one: one.node("h0").config_write("03:00.0", 4, 0x1FF, size=1),
+            lambda host: host.config_write("03:00.0", 4, 0x1FF, size=1),
             "0x1ff is not a value of 1 bytes; give one without its upper bits",
         ),
-        (lambda one: one.watch_coherence(every=0), "give 1 or more"),
-        (lambda one: one.watch_coherence(every=-1), "-1 is not a number of events"),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused_and_not_cut_off(
-    use: Callable[[Simulation], object], message: str
+    use: Callable[[SimulatedNode], object], message: str
 ) -> None:
-    simulation = pair()
-    command = simulation.node("h0").config_read("03:00.0", 4)
+    host = pair().node("h0")
+    command = host.config_read("03:00.0", 4)
     with pytest.raises(ValueError, match=message):
-        use(simulation)
-    assert simulation.node("h0").config_read("03:00.0", 4) == command
+        use(host)
+    assert host.config_read("03:00.0", 4) == command
+
+
+@pytest.mark.parametrize(
+    ("every", "message"), [(0, "give 1 or more"), (-1, "-1 is not a number of events")]
+)
+def test_caches_are_watched_after_one_event_or_more(every: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pair().watch_coherence(every=every)
 
 
 def test_a_write_of_what_is_no_bytes_is_refused() -> None:

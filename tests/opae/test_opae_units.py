@@ -16,6 +16,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from conftest import rows_of
 from opae_programs import EXAMPLES
 from peerlane import Simulation, _core
 from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, run_program
@@ -373,55 +374,13 @@ def test_an_exception_of_a_unit_ends_a_run_in_python(
 
 LOAD, STORE = "load(self, shell, offset, length)", "store(self, shell, offset, data)"
 
-WRONG_UNITS = {
-    "no-uuid": (UNIT.replace("3a77", "none"), "Unit.uuid is 'none8c9e", "write uuid ="),
-    "number": (f"{UNIT}    uuid = 17", "Unit.uuid is 17", "no UUID"),
-    "object": (
-        f"import uuid as u\n{UNIT}    uuid = u.UUID(uuid)",
-        "which is no text",
-        'write uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"',
-    ),
-    "no-method": (f"{UNIT}    load = 5", "Unit.load is no method", "(self, shell, offset, length)"),
-    "arguments": (f"{UNIT}    def store(self, at): 0", "Unit.store", "(self, shell, offset, data)"),
-    "no-class": ("class Unit: uuid = 1", "no class derived from peerlane.opae.Afu", "write one"),
-    "two": (f"{UNIT}class Other(Unit): 0", "several classes", ":CLASS"),
-    "needs": (f"{UNIT}    def __init__(self, x): 0", "Unit() cannot be made", "TypeError"),
-    "raises": (f"{UNIT}    def __init__(self): 1 / 0", "cannot be made", "ZeroDivisionError"),
-    "syntax": ("def (", "cannot be loaded", "SyntaxError"),
-    "async": (f"{UNIT}    async def {LOAD}: 0", "Unit.load is async", "write def load(self, shell"),
-    "async-yield": (
-        f"{UNIT}    async def {STORE}: yield",
-        "Unit.store is async",
-        "write def store(",
-    ),
-    "yield": (f"{UNIT}    def {STORE}: yield", "Unit.store has a yield", "without yield"),
-    "no-registers": (UNIT, "Unit has no load and no store", "(self, shell, offset, length), or"),
-    "helper": (f"{UNIT}    def preset(self): 0", "Unit has no load and no store", "write def load"),
-    "empty": ("", "no class derived from peerlane.opae.Afu", "write one"),
-    **{
-        wrong: (
-            f"{UNIT}    def {wrong}: 0\n    def {other}: 0",
-            f"Unit has no {right}, and a card does not call Unit.{wrong.partition('(')[0]}",
-            f"write def {right}(self, shell",
-        )
-        for wrong, right, other in (
-            ("sotre(self, shell, offset, data)", "store", LOAD),
-            ("lod(self, shell, offset, length)", "load", STORE),
-            ("on_store(self, shell, offset, data)", "store", LOAD),
-            ("readdone(self, shell, tag, data)", "read_done", LOAD),
-        )
-    },
-}
-"""Files of units that are wrong, with parts of the one message."""
 
-
-@pytest.mark.parametrize("name", WRONG_UNITS)
+@pytest.mark.parametrize(("text", "words"), rows_of(__file__, "wrong_units.toml", "wrong"))
 def test_a_wrong_unit_is_refused_with_what_would_be_right(
-    peerlane: Run, tmp_path: Path, name: str
+    peerlane: Run, tmp_path: Path, text: str, words: list[str]
 ) -> None:
-    text, *words = WRONG_UNITS[name]
     unit = tmp_path / "unit.py"
-    unit.write_text(text, encoding="utf-8")
+    unit.write_text(text.replace("{unit}", UNIT), encoding="utf-8")
     for command in (("run", "--afu", unit, "true"), ("conf", unit), ("pack", unit, "x.gbs")):
         peerlane("opae", *command).refuses(str(unit), *words)
 
