@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import fields, is_dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from peerlane.formats import RATES, SIZES, TIMES, Units, percent, scaled
@@ -16,21 +17,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 """Further rows of a table are counted."""
 
-_STYLE = """
-<style>
-.peerlane{color:inherit;font-variant-numeric:tabular-nums}
-.peerlane table{border-collapse:collapse;margin:.4em 0 .8em;color:inherit;background:none}
-.peerlane table th,.peerlane table td{padding:.15em .7em;text-align:left;white-space:nowrap;
-color:inherit;background:none;border:0}
-.peerlane table th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent)}
-.peerlane table td{border-bottom:1px solid color-mix(in srgb,currentColor 14%,transparent)}
-.peerlane table .number{text-align:right}
-.peerlane .of{margin-top:.6em}
-.peerlane .less{opacity:.7}
-.peerlane .wrong{color:#d1343b;font-weight:600}
-.peerlane .bar{display:inline-block;height:.7em;background:#d9660a;vertical-align:baseline}
-</style>
-""".replace("\n", "")
+_CSS = (files("peerlane.results") / "markup.css").read_text(encoding="utf-8")
+_STYLE = f"<style>{_CSS}</style>".replace("\n", "")
 
 NOTEBOOK = (
     "--ink:var(--jp-content-font-color0,var(--vscode-editor-foreground));"

@@ -7,8 +7,10 @@ stand for, a JSON list each. There are no ids, so that several drawings can stan
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from itertools import pairwise
 from math import hypot
+from string import Template
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
@@ -31,30 +33,10 @@ CORNER = 7.0
 BETWEEN = 1.6
 """Between the two directions of a link."""
 
-_RULES = f"""
-.peerlane-topology{{max-width:100%;height:auto;
-font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}}
-.peerlane-topology text{{font-size:{SMALL:g}px;fill:var(--t-muted)}}
-.peerlane-topology .paper{{fill:var(--t-paper)}}
-.peerlane-topology .name{{font-size:{FONT:g}px;font-weight:600;fill:var(--t-ink)}}
-.peerlane-topology .title{{font-size:{FONT + 1:g}px;font-weight:600;fill:var(--t-ink)}}
-.peerlane-topology .more{{font-size:{FONT - 1:g}px}}
-.peerlane-topology .box{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1.2}}
-.peerlane-topology .port{{fill:var(--t-paper);stroke:var(--t-line);stroke-width:.8}}
-.peerlane-topology .wire{{fill:none;stroke-linejoin:round;
-stroke:color-mix(in srgb,var(--t-muted) 75%,var(--t-paper))}}
-.peerlane-topology .around{{fill:none;stroke:none;stroke-width:12;pointer-events:stroke}}
-.peerlane-topology g:hover>.wire{{filter:brightness(1.25)}}
-.peerlane-topology .attachment{{stroke-dasharray:2 3}}
-.peerlane-topology .fibre{{stroke:var(--t-accent)}}
-.peerlane-topology .broken{{stroke-dasharray:7 5}}
-.peerlane-topology .stall{{fill:var(--t-paper);stroke:var(--t-ink);stroke-width:1}}
-.peerlane-topology .bars{{stroke:var(--t-ink);stroke-width:1.6;fill:none}}
-.peerlane-topology .kind-host{{fill:color-mix(in srgb,var(--t-accent) 12%,var(--t-paper))}}
-.peerlane-topology .kind-switch,.peerlane-topology .kind-controller
-{{fill:color-mix(in srgb,var(--t-ink) 7%,var(--t-paper))}}
-.peerlane-topology .kind-router{{stroke-width:1.8}}
-""" + "".join(
+_SIZES = {"small": SMALL, "font": FONT, "title": FONT + 1, "more": FONT - 1}
+_RULES = Template(
+    (files("peerlane.topology") / "rules.css").read_text(encoding="utf-8")
+).substitute({name: f"{size:g}" for name, size in _SIZES.items()}) + "".join(
     f".peerlane-topology .use-{step}{{stroke:var(--t-use-{step})}}"
     f".peerlane-topology .fill-{step}{{fill:var(--t-use-{step})}}"
     for step in range(STEPS + 1)
