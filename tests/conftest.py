@@ -41,32 +41,14 @@ needs_cocotbext = pytest.mark.skipif(cocotbext.missing() is not None, reason=f"i
 needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason=f"valgrind {MISSING}")
 needs_lspci = pytest.mark.skipif(not shutil.which("lspci"), reason=f"pciutils {MISSING}")
 
-PAIR = """\
-name = "pair"
 
-[links]
-generation = 2
-lanes = 4
+def beside(test: str, name: str) -> str:
+    """The text of a file in the folder of a test, which gives its `__file__`."""
+    return Path(test).with_name(name).read_text(encoding="utf-8")
 
-[hosts.h0]
-memory = "1 MiB"
 
-[switches.s0]
-upstream = { to = "h0" }
-
-[devices.a]
-upstream = { to = "s0" }
-
-[devices.b]
-bar = "64 KiB"
-upstream = { to = "s0" }
-
-[[flows]]
-id = "a-to-b"
-from = "a"
-to = "b"
-size = "16 KiB"
-"""
+PAIR = beside(__file__, "pair.toml")
+"""A small fabric: two devices below a switch, of which one writes to the other."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +154,6 @@ def scenario(tmp_path: Path) -> Write:
         return path
 
     return write
-
-
-def beside(test: str, name: str) -> str:
-    """The text of a file in the folder of a test, which gives its `__file__`."""
-    return Path(test).with_name(name).read_text(encoding="utf-8")
 
 
 def cases_of(test: str, name: str, table: str = "case") -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from peerlane.measured.point import Point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from conftest import Run
 
@@ -155,18 +155,14 @@ def test_without_scipy_the_message_says_what_to_install(monkeypatch: pytest.Monk
         calibrate(LAB, [], "hosts.h.latency")
 
 
-def test_the_profile_that_is_written_is_one_that_the_scenario_takes(
-    peerlane: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "lab.toml").write_text(LAB)
+def test_the_profile_that_is_written_is_one_that_the_scenario_takes(peerlane: Run) -> None:
+    Path("lab.toml").write_text(LAB)
     value = points(TRUTH, READS[:1])[0].value
-    (tmp_path / "m.csv").write_text(
-        f"flows.x.direction,{SIZE} [B],{TAGS},x mean\nread,64,1,{value}\n"
-    )
+    Path("m.csv").write_text(f"flows.x.direction,{SIZE} [B],{TAGS},x mean\nread,64,1,{value}\n")
     command = ("calibrate", "lab.toml", "--measured", "m.csv", "--free")
     outcome = peerlane(*command, "hosts.h.latency", "-o", "fit.toml", *SET).succeeds()
     assert "x mean, direction=read, request_size=64 B, tags=1" in outcome.out
-    written = (tmp_path / "fit.toml").read_text()
+    written = Path("fit.toml").read_text()
     assert "# Fitted by Peerlane" in written
     assert "--free hosts.h.latency" in written
     text = LAB.replace("[hosts.h]", '[hosts.h]\nprofile = "h"') + written
@@ -176,7 +172,7 @@ def test_the_profile_that_is_written_is_one_that_the_scenario_takes(
     outcome = peerlane(*command, "hosts.h.peer_latency", "-o", "no.toml")
     assert outcome.status == 1
     assert "error: no.toml is not written, as keys are refused" in outcome.err
-    assert not (tmp_path / "no.toml").exists()
+    assert not Path("no.toml").exists()
 
 
 SET = ("--set", "devices.d.datapath=16 B", "--set", "devices.d.idle_cycles=11")

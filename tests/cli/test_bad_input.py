@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,6 @@ import pytest
 from conftest import cases_of, line_of, rows_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run, Write
 
 WRONG_SCENARIOS = cases_of(__file__, "bad_input.toml", "scenario")
@@ -29,10 +28,8 @@ def test_a_wrong_scenario(peerlane: Run, scenario: Write, case: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("section", ["controllers.c", "io_ports.b"])
-def test_a_link_that_is_never_in_l1_has_no_exit_latency(
-    peerlane: Run, tmp_path: Path, section: str
-) -> None:
-    path = tmp_path / "fabric.toml"
+def test_a_link_that_is_never_in_l1_has_no_exit_latency(peerlane: Run, section: str) -> None:
+    path = Path("fabric.toml")
     path.write_text(f'[hosts.h]\n[{section}]\nl1_exit_latency = "4 us"\n', encoding="utf-8")
     peerlane("run", path).refuses("fabric.toml:3", "l1_exit_latency", "[devices.NAME]")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from peerlane.results.reading import FileError, csv_of, json_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run
 
 
@@ -64,12 +63,10 @@ def assert_refused_or_done(status: int, err: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_file_makes_a_command_fail_otherwise(
-    peerlane: Run, tmp_path: Path, command: str
-) -> None:
+def test_no_file_makes_a_command_fail_otherwise(peerlane: Run, command: str) -> None:
     for content in HOSTILE:
         for ending in ("", ".json", ".csv"):
-            (tmp_path / f"hostile{ending}").write_bytes(content)
+            Path(f"hostile{ending}").write_bytes(content)
         ran = peerlane(*(part.replace("{}", "hostile") for part in COMMANDS[command]))
         assert_refused_or_done(ran.status, ran.err)
 
@@ -103,12 +100,10 @@ def test_a_long_cell_of_a_table_is_read(peerlane: Run, tmp_path: Path) -> None:
         ("a,a\n1,2\n", "the column 'a' is there twice"),
     ],
 )
-def test_a_wrong_table_is_refused_with_its_line(
-    peerlane: Run, tmp_path: Path, text: str, words: str
-) -> None:
+def test_a_wrong_table_is_refused_with_its_line(peerlane: Run, text: str, words: str) -> None:
     with pytest.raises(FileError, match=r"t\.csv: line"):
         csv_of(text, "t.csv")
-    (tmp_path / "t.csv").write_text(text)
+    Path("t.csv").write_text(text)
     peerlane("plot", "t.csv").refuses("t.csv: line", words)
 
 

@@ -108,11 +108,9 @@ def test_a_first_scenario_runs_and_overwrites_nothing(peerlane: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["my net", 'odd "name" isn\'t', "-x", "a;b", "plain"])
-def test_the_commands_of_a_first_scenario_can_be_pasted(
-    peerlane: Run, tmp_path: Path, name: str
-) -> None:
+def test_the_commands_of_a_first_scenario_can_be_pasted(peerlane: Run, name: str) -> None:
     outcome = peerlane("new", "--", name).succeeds()
-    text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
+    text = Path(f"{name}.toml").read_text(encoding="utf-8")
     comments = re.findall(r"^#   (peerlane (?:show|run) .*?)  +\w.*$", text, re.MULTILINE)
     assert len(comments) == 2
     said = re.findall(r"written; (\S+ show .+) draws it, (\S+ run .+) simulates it", outcome.err)

@@ -168,11 +168,9 @@ def test_a_missing_lspci_is_named_with_its_package(
 
 
 @needs_lspci
-def test_a_listing_of_a_fabric_is_imported_as_that_fabric(
-    peerlane: Run, scenario: Write, tmp_path: Path
-) -> None:
+def test_a_listing_of_a_fabric_is_imported_as_that_fabric(peerlane: Run, scenario: Write) -> None:
     path = scenario()
-    listing = tmp_path / "listing.txt"
+    listing = Path("listing.txt")
     listing.write_text(peerlane("lspci", path, "--", "-vvv").out)
     again = peerlane("import", "lspci", listing).succeeds()
 

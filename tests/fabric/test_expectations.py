@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, cases_of, rows_of
 from peerlane import Fabric, ScenarioError, Simulation
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run, Write
 
 RATE = "flows.a-to-b.bytes_per_second"
@@ -49,19 +48,7 @@ def test_a_run_that_misses_one_fails_with_the_measured_value(
 
 
 @pytest.mark.parametrize(
-    ("metric", "bounds", "is_met"),
-    [
-        ("flows.a-to-b.latency_ns.p99", 'at_most = "1 s"', True),
-        ("flows.a-to-b.latency_ns.p99", 'at_most = "1 ns"', False),
-        ("flows.a-to-b.latency_ns.p99", "at_least = 1", True),
-        ("flows.a-to-b.bytes", 'at_least = "16 KiB"\nat_most = "16 KiB"', True),
-        ("flows.a-to-b.bytes", 'at_least = "16385 B"', False),
-        ("links.h0-s0.up.utilisation", "at_most = 1.0", True),
-        ("links.h0-s0.up.replays", "at_most = 0", True),
-        ("links.h0-s0.up.replays", "at_least = 1", False),
-        ("simulated_ns", 'at_least = "1 ns"', True),
-        ("measured_ns.1", 'at_most = "1 ns"', False),
-    ],
+    ("metric", "bounds", "is_met"), rows_of(__file__, "expectations.toml", "met")
 )
 def test_every_number_of_a_result_can_be_expected(
     metric: str, bounds: str, *, is_met: bool
@@ -88,31 +75,18 @@ def test_a_value_near_its_bound_is_shown_with_all_its_digits() -> None:
     assert why == f"expectation-1: {RATE} is {value}, less than {bound}"
 
 
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ('metric = "flows.b.bytes_per_second"\nat_least = 1', ["flows has no 'b'", "a-to-b"]),
-        ('metric = "flows.a-to-b.bytes_per_secnd"\nat_least = 1', [f"did you mean {RATE}?"]),
-        ('metric = "flows.a-to-b"\nat_least = 1', ["is not a single value"]),
-        ('metric = "flows.a-to-b.intact"\nat_least = 1', ["is no number"]),
-        (f'metric = "{RATE}"\nat_least = "1 us"', ["1 us is no value of", '"1 B/s"']),
-        ('metric = "simulated_ns"\nat_most = "1 GB/s"', ["1 GB/s is no value of", '"1 ns"']),
-        ('metric = "links.h0-s0.up.replays"\nat_most = "1 ns"', ["write no unit"]),
-        (f'metric = "{RATE}"\nat_least = 2\nat_most = 1', ["more than at_most", "swap them"]),
-        (f'metric = "{RATE}"', ["there is no bound; write at_least, at_most, or both"]),
-        ("at_least = 1", ["there is no metric"]),
-        (f'metric = "{RATE}"\nat_least = "fast"', ["is no number", '"3 GB/s"']),
-        (f'metric = "{RATE}"\nat_lest = 1', ["did you mean", "at_least"]),
-    ],
-)
+WRONG = cases_of(__file__, "expectations.toml", "wrong")
+
+
+@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 def test_a_wrong_expectation_is_refused_with_its_line(
-    peerlane: Run, scenario: Write, entry: str, words: list[str]
+    peerlane: Run, scenario: Write, case: dict[str, Any]
 ) -> None:
-    path = scenario(text=expecting(entry))
+    path = scenario(text=expecting(case["entry"]))
     line = PAIR.count("\n") + 2
     for command in ("run", "check"):
         refused = peerlane(command, path)
-        refused.refuses(*words)
+        refused.refuses(*case["words"])
         where = re.match(rf"error: {re.escape(str(path))}:(\d+): ", refused.err)
         assert where, refused.err
         assert line <= int(where[1]) <= line + 3
@@ -130,13 +104,11 @@ def test_a_check_counts_the_expectations(peerlane: Run, scenario: Write) -> None
     assert checked.out.endswith("1 workload, 2 expectations, 0 warnings\n")
 
 
-def test_junit_has_a_test_case_for_each_expectation(
-    peerlane: Run, scenario: Write, tmp_path: Path
-) -> None:
+def test_junit_has_a_test_case_for_each_expectation(peerlane: Run, scenario: Write) -> None:
     path = scenario(text=expecting(MET, MISSED))
     ran = peerlane("run", path, "--junit", "junit.xml")
     assert ran.status == 1
-    (suite,) = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - we wrote it
+    (suite,) = ET.parse(Path("junit.xml")).getroot()  # noqa: S314 - we wrote it
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("pair", "2", "1")
     assert suite.get("errors") == "0"
     met, missed = suite
@@ -150,13 +122,11 @@ def test_junit_has_a_test_case_for_each_expectation(
     assert f"error: fast: {failure.get('message')}\n" == ran.err
 
 
-def test_junit_has_the_faults_of_a_run_as_a_test_case(
-    peerlane: Run, scenario: Write, tmp_path: Path
-) -> None:
+def test_junit_has_the_faults_of_a_run_as_a_test_case(peerlane: Run, scenario: Write) -> None:
     text = expecting(MET).replace('name = "pair"', 'name = "pair \\u0001"')
     path = scenario(("generation = 2", 'generation = 2\nfails_at = "1 us"'), text=text)
     assert peerlane("run", path, "--junit", "junit.xml").status == 1
-    (suite,) = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - we wrote it
+    (suite,) = ET.parse(Path("junit.xml")).getroot()  # noqa: S314 - we wrote it
     assert (suite.get("name"), suite.get("errors")) == (r"pair \x01", "1")
     case = suite.find("testcase[@name='the run itself']")
     assert case is not None

@@ -293,10 +293,8 @@ def test_a_wrong_listing(peerlane: Run, tmp_path: Path, case: dict[str, Any]) ->
         (b"\tControl: I/O- Mem+\n", ["wrong:1:", "no function begins here"]),
     ],
 )
-def test_text_of_something_else(
-    peerlane: Run, tmp_path: Path, content: bytes, words: list[str]
-) -> None:
-    (tmp_path / "wrong").write_bytes(content)
+def test_text_of_something_else(peerlane: Run, content: bytes, words: list[str]) -> None:
+    Path("wrong").write_bytes(content)
     peerlane("import", "lspci", "wrong").refuses(*words)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,6 @@ from peerlane.importing import ListingError, Speed, scenario_of, slow_links
 from peerlane.importing.lspci import parse
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run
 
 
@@ -69,13 +68,11 @@ def test_a_host_has_as_many_root_ports_as_a_large_server() -> None:
     assert [host["ports"] for host in found["hosts"].values()] == [120]
 
 
-def test_what_is_too_large_for_one_host_is_several_and_a_warning(
-    peerlane: Run, tmp_path: Path
-) -> None:
+def test_what_is_too_large_for_one_host_is_several_and_a_warning(peerlane: Run) -> None:
     found = tables(many(260))
     assert [host["ports"] for host in found["hosts"].values()] == [127, 127, 6]
     assert list(found["hosts"]) == ["host-0000", "host-007f", "host-00fe"]
-    (tmp_path / "machine.txt").write_text(listing(many(260)), encoding="utf-8")
+    Path("machine.txt").write_text(listing(many(260)), encoding="utf-8")
     ran = peerlane("import", "lspci", "machine.txt", "-o", "m.toml").succeeds()
     assert ran.err.startswith("warning: a host here has at most 127 root ports and 255 buses")
     assert "3 hosts, which share no memory" in ran.err
@@ -145,10 +142,8 @@ class TestSpeed:
         found = tables(slower, speed=Speed.CAPABLE)
         assert found["devices"]["dev-81-00.0"]["upstream"]["generation"] == 3
 
-    def test_a_slow_link_is_a_warning_unless_the_speed_is_chosen(
-        self, peerlane: Run, tmp_path: Path
-    ) -> None:
-        (tmp_path / "machine.txt").write_text(listing(IDLE), encoding="utf-8")
+    def test_a_slow_link_is_a_warning_unless_the_speed_is_chosen(self, peerlane: Run) -> None:
+        Path("machine.txt").write_text(listing(IDLE), encoding="utf-8")
         ran = peerlane("import", "lspci", "machine.txt").succeeds()
         assert ran.err.startswith("warning: ")
         assert "81:00.0 at Gen1 of Gen4" in ran.err

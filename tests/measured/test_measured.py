@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from peerlane.measured.reading import measured, rows_of
 from peerlane.results.reading import FileError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Run, Write
 
 RATE = "bytes_per_second"
@@ -78,10 +77,8 @@ def test_the_table_of_a_sweep_is_a_file_of_measured_points(peerlane: Run, scenar
     assert [pair["error_percent"] for pair in pairs] == [0.0, 0.0]
 
 
-def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(
-    peerlane: Run, scenario: Write, tmp_path: Path
-) -> None:
-    (tmp_path / "fio.json").write_text(FIO)
+def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(peerlane: Run, scenario: Write) -> None:
+    Path("fio.json").write_text(FIO)
     metric = "flows.a-to-b.bytes_per_second"
     points = f"""
         [[points]]
@@ -96,13 +93,13 @@ def test_a_point_in_toml_is_a_number_or_a_row_of_a_tool(
         file = "fio.json"
         row = "a-to-b"
     """
-    (tmp_path / "m.toml").write_text(points)
+    Path("m.toml").write_text(points)
     peerlane("run", scenario(), "--json", "r.json")
     outcome = peerlane("compare", "r.json", "--measured", "m.toml", "--json", "-")
     pairs = json.loads(outcome.out)["pairs"]
     assert [pair["measured"] for pair in pairs] == [1.5e9, 1.4e9, 2.95e9]
     assert {pair["metric"] for pair in pairs} == {metric}
-    (tmp_path / "m.toml").write_text(points.replace('row = "a-to-b"', 'row = "a"'))
+    Path("m.toml").write_text(points.replace('row = "a-to-b"', 'row = "a"'))
     peerlane("compare", "r.json", "--measured", "m.toml").refuses(
         "m.toml: points: 3: fio.json has no row 'a'; there are a-to-b"
     )
