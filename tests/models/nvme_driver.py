@@ -169,8 +169,11 @@ class Drive:
         pair.tail = (pair.tail + 1) % pair.entries
         return id
 
-    async def ring(self, pair: Pair) -> None:
+    async def ring(self, pair: Pair, work_ns: float = 0) -> None:
+        """Rings the doorbell of the submission queue, and works for a time."""
         await self.store(DOORBELLS + 8 * pair.number, pair.tail)
+        if work_ns:
+            await self.thread.work(work_ns)
 
     def look(self, pair: Pair) -> Done | None:
         """The next completion entry, if it is there; the doorbell is not rung."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import rows_of
 from peerlane import RunResult, Simulation
 
 if TYPE_CHECKING:
@@ -104,20 +105,7 @@ def test_a_model_that_no_device_has_is_a_warning(peerlane: Run) -> None:
     assert f"--model sdd: no device of the scenario has this model; {right}" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("option", "why"),
-    [
-        ("ssd", "'ssd' is no model; write NAME=FILE.py"),
-        ("ssd=nowhere.py", "there is no file nowhere.py"),
-        ("ssd=nowhere.so", "there is no such file"),
-        ("dma=ssd.py", '"dma" is the name of a built-in model; write another one'),
-        ("ssd=ssd.py:Sdd", "has no class 'Sdd'; did you mean"),
-        ("ssd=ssd.py:Device", "Device is not a model of this file; write class Device(peerlane."),
-        ("ssd=.", ". is a folder; write the path of a Python file or a library"),
-        ("ssd=ssd", "; write ssd.py"),
-        ("ssd=own.toml", "cannot be loaded as a shared library"),
-    ],
-)
+@pytest.mark.parametrize(("option", "why"), rows_of(__file__, "wrong.toml", "options"))
 def test_what_is_no_model_is_one_clear_message(peerlane: Run, option: str, why: str) -> None:
     peerlane("run", "own.toml", "--model", option).refuses(why)
 
@@ -179,18 +167,7 @@ def test_a_new_model_in_python_passes_its_tests_and_runs(peerlane: Run, model: P
         assert peerlane("new", "model", *wrong).status == 2
 
 
-@pytest.mark.parametrize(
-    ("command", "taken"),
-    [
-        ("--python queue", "the module queue"),
-        ("--python async", "a keyword of Python"),
-        ("--python device", "Device of Peerlane"),
-        ("--python nvme", "the built-in model nvme"),
-        ("--rust move", "a keyword of Rust"),
-        ("--rust peerlane-device", "the module peerlane_device"),
-        ("--rust model", "Model of Peerlane"),
-    ],
-)
+@pytest.mark.parametrize(("command", "taken"), rows_of(__file__, "wrong.toml", "names"))
 def test_a_new_model_has_no_name_that_stands_for_another_thing(
     peerlane: Run, tmp_path: Path, command: str, taken: str
 ) -> None:

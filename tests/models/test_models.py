@@ -255,23 +255,7 @@ class Broken(Device):
         return 0
 
 
-@pytest.mark.parametrize(
-    ("offset", "why"),
-    [
-        (0x00, "ZeroDivisionError: integer division or modulo by zero"),
-        (0x08, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
-        (0x10, "on_read gave 8 bytes, and 4 were read"),
-        (0x18, "TypeError: on_read gave 'text'; give a number, bytes, or None"),
-        (0x20, "vector 3: msix_vectors is 1; use 0 to 0"),
-        (0x28, "it was called 100000 times within 1 ns, and would go on for ever"),
-        (0x30, "an engine waits for 'strange'; await calls of the device alone"),
-        (0x38, "ValueError: on_read gave -1, which is not a number of 4 bytes; give one from 0 to"),
-        (0x40, "on_read gave 1099511627776, which is not a number of 4 bytes; give one from 0 to"),
-        (0x48, "on_read gave 1 bytes, and 4 were read"),
-        (0x50, "TypeError: on_read gave 'abcd'; give a number, bytes, or None"),
-        (0x58, "in the end; await it there"),
-    ],
-)
+@pytest.mark.parametrize(("offset", "why"), rows_of(__file__, "wrong.toml", "registers"))
 def test_a_model_that_fails_ends_the_run_with_its_name(offset: int, why: str) -> None:
     simulation = fabric(Broken()).simulation()
     place = base(simulation)
@@ -310,7 +294,7 @@ def test_a_device_asks_only_while_it_is_called() -> None:
         device.interrupt()
 
 
-@pytest.mark.parametrize(("body", "why"), rows_of(__file__, "wrong_classes.toml", "wrong"))
+@pytest.mark.parametrize(("body", "why"), rows_of(__file__, "wrong.toml", "classes"))
 def test_a_class_that_is_no_model_is_refused_with_one_message(body: str, why: str) -> None:
     names: dict[str, type[Device]] = {}
     text = f"class Wrong(Device):\n{indent(body, '    ')}\n"

@@ -100,8 +100,7 @@ async def test_a_full_completion_queue_holds_ends_back_until_software_has_taken_
     assert done.status == 0
     pair.number, pair.submissions, pair.completions = 2, own, few
     ids = [drive.submit(pair, nvme.FLUSH, namespace=1) for _ in range(7)]
-    await drive.ring(pair)
-    await drive.thread.work(100_000)
+    await drive.ring(pair, work_ns=100_000)
     pair.entries = 4
     taken = [drive.look(pair) for _ in range(4)]
     assert [one is not None for one in taken] == [True, True, True, False]
@@ -121,8 +120,7 @@ async def test_a_reset_in_the_middle_stops_all_transfers_before_ready_falls(driv
         place = buffer + 2 * nvme.PAGE * slot
         prp = (place, place + nvme.PAGE)
         drive.submit(pair, nvme.READ, namespace=1, prp=prp, words=[16 * slot, 0, 15])
-    await drive.ring(pair)
-    await drive.thread.work(15_000)
+    await drive.ring(pair, work_ns=15_000)
     await drive.disable()
     before = drive.thread.look(buffer, 64 * nvme.PAGE)
     written = before.count(0)
@@ -148,8 +146,7 @@ async def test_shutdown_ends_after_the_write_cache_is_empty_and_a_reset_begins_a
     assert drive.thread.now_ns - began > 2_100_000, "program operation and shutdown time"
     pair = drive.pairs[1]
     drive.submit(pair, nvme.FLUSH, namespace=1)
-    await drive.ring(pair)
-    await drive.thread.work(100_000)
+    await drive.ring(pair, work_ns=100_000)
     assert drive.look(pair) is None, "no command after a shutdown"
     await drive.bring_up()
     assert await drive.load(nvme.CSTS) == nvme.READY
@@ -226,8 +223,7 @@ async def test_each_queue_interrupts_by_its_own_vector_and_a_mask_holds_it_back(
     assert simulation.node("h0").interrupts() == counts
     await drive.thread.store(vectors[1].control, 1, 4)
     drive.submit(drive.pairs[1], nvme.FLUSH, namespace=1)
-    await drive.ring(drive.pairs[1])
-    await drive.thread.work(100_000)
+    await drive.ring(drive.pairs[1], work_ns=100_000)
     assert simulation.node("h0").interrupts() == {}
     assert await drive.thread.load(vectors[1].pending, 8) >> vectors[1].bit & 1
     await drive.thread.store(vectors[1].control, 0, 4)
@@ -243,8 +239,7 @@ async def test_the_mask_registers_hold_interrupts_back_where_msi_is_used(drive: 
     await drive.store(nvme.INTMS, 1)
     assert await drive.load(nvme.INTMC) == 1
     drive.submit(drive.pairs[0], nvme.GET_FEATURES, words=[1])
-    await drive.ring(drive.pairs[0])
-    await drive.thread.work(100_000)
+    await drive.ring(drive.pairs[0], work_ns=100_000)
     assert drive.simulation.node("h0").interrupts() == {}
     await drive.store(nvme.INTMC, 1)
     await drive.thread.work(10_000)
@@ -263,8 +258,7 @@ async def test_coalescing_gives_one_interrupt_for_several_entries_or_after_its_t
     for count, expected in [(4, 1), (3, 0)]:
         for _ in range(count):
             drive.submit(pair, nvme.FLUSH, namespace=1)
-        await drive.ring(pair)
-        await drive.thread.work(100_000)
+        await drive.ring(pair, work_ns=100_000)
         assert simulation.node("h0").interrupts().get(message, 0) == expected
     await drive.thread.work(500_000)
     assert simulation.node("h0").interrupts() == {message: 1}
@@ -272,8 +266,7 @@ async def test_coalescing_gives_one_interrupt_for_several_entries_or_after_its_t
     simulation.node("h0").interrupts()
     for _ in range(3):
         drive.submit(pair, nvme.FLUSH, namespace=1)
-    await drive.ring(pair)
-    await drive.thread.work(100_000)
+    await drive.ring(pair, work_ns=100_000)
     assert simulation.node("h0").interrupts() == {message: 3}
 
 
@@ -337,8 +330,7 @@ async def test_a_function_level_reset_takes_all_but_the_blocks(drive: Drive) -> 
     state = State.of(drive)
     for slot in range(8):
         drive.submit(pair, nvme.READ, namespace=1, prp=(page, 0), words=[800 + 8 * slot, 0, 7])
-    await drive.ring(pair)
-    await drive.thread.work(10_000)
+    await drive.ring(pair, work_ns=10_000)
     function_level_reset(drive.simulation, drive.function)
     assert drive.look(pair) is None, "the reset comes before the ends of the commands"
     await drive.thread.work(200_000)

@@ -340,8 +340,7 @@ async def test_commands_at_the_media_and_event_requests_are_aborted(drive: Drive
     admin, pair, page = drive.pairs[0], drive.pairs[1], drive.memory(nvme.PAGE)
     drive.thread.set(page, b"\xa5" * nvme.PAGE)
     read = drive.submit(pair, nvme.READ, namespace=1, prp=(page, 0), words=[0, 0, 7])
-    await drive.ring(pair)
-    await drive.thread.work(20_000)
+    await drive.ring(pair, work_ns=20_000)
     assert (await drive.admin(nvme.ABORT, words=[read << 16 | 1])).result == 0
     (end,) = await drive.wait(pair, read)
     assert (end.status, end.do_not_retry) == (nvme.ABORTED, False)
