@@ -47,6 +47,18 @@ def beside(test: str, name: str) -> str:
     return Path(test).with_name(name).read_text(encoding="utf-8")
 
 
+ROOT = Path(__file__).parents[1]
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+SHIPPED = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (
+        *SCENARIOS,
+        *ROOT.glob("scenarios/incidents/*.toml"),
+        *ROOT.glob("python/peerlane/systems/*/scenario.toml"),
+    )
+)
+"""All scenarios of faults and of systems too, by their paths in the repository."""
+
 PAIR = beside(__file__, "pair.toml")
 """A small fabric: two devices below a switch, of which one writes to the other."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from conftest import figure
+from conftest import ROOT, SCENARIOS, figure
 from peerlane import Simulation, _core
 from peerlane.cli.list import COLUMNS, _everything, _having
 from peerlane.cli.tables.catalogue import catalogue
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from conftest import Run, Write
     from peerlane import RunResult, Tree
 
-SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 NAMES = [path.stem for path in SCENARIOS]
 
 ROWS = {
@@ -228,7 +226,7 @@ def test_a_column_without_a_heading_folds_away_without_a_word() -> None:
 
 
 def test_recipes_are_found_by_the_words_of_their_questions() -> None:
-    pages = Path(__file__).parents[2] / "docs" / "recipes"
+    pages = ROOT / "docs" / "recipes"
     index = (pages / "index.md").read_text(encoding="utf-8")
     recipes = _everything()["recipes"]
     assert {one["name"] for one in recipes} | {"index"} == {one.stem for one in pages.glob("*.md")}

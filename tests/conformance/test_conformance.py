@@ -38,6 +38,7 @@ from conformance.packets import Tlp
 from conformance.registers import of_dump
 from conformance.scenarios import lives, scenario
 from conformance.trace import read
+from conftest import ROOT, SHIPPED
 from peerlane import ScenarioWarning, Simulation
 
 if TYPE_CHECKING:
@@ -47,16 +48,6 @@ if TYPE_CHECKING:
     from conformance.mutations import Mutation
     from conformance.trace import Line
 
-ROOT = Path(__file__).parents[2]
-SHIPPED = sorted(
-    path.relative_to(ROOT).as_posix()
-    for pattern in (
-        "scenarios/*.toml",
-        "scenarios/incidents/*.toml",
-        "python/peerlane/systems/*/scenario.toml",
-    )
-    for path in ROOT.glob(pattern)
-)
 UNTIL_NS = 60_000.0
 """Shipped scenarios are traced to this time, in simulated nanoseconds."""
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR, beside, needs_lspci
+from conftest import PAIR, ROOT, SCENARIOS, beside, needs_lspci
 from peerlane import Fabric, Simulation
 
 if TYPE_CHECKING:
     from conftest import Run, Write
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 DEEP = beside(__file__, "deep.toml")
 
@@ -32,8 +31,8 @@ def without_modules(err: str) -> list[str]:
 
 @needs_lspci
 def test_lspci_decodes_every_capability_without_a_complaint(peerlane: Run, scenario: Write) -> None:
-    rosta = Path(__file__).parents[2] / "python/peerlane/systems/rosta/scenario.toml"
-    for path in (scenario(text=DEEP), *sorted(SCENARIOS.glob("*.toml")), rosta):
+    rosta = ROOT / "python/peerlane/systems/rosta/scenario.toml"
+    for path in (scenario(text=DEEP), *SCENARIOS, rosta):
         done = peerlane("lspci", path, "--", "-vvv").succeeds()
         assert not without_modules(done.err)
         tree = Simulation.open(path).tree()

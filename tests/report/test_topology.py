@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from itertools import combinations, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import PAIR
+from conftest import PAIR, SCENARIOS
 from peerlane import Fabric
 from peerlane.topology import draw
 from peerlane.topology.palette import DARK, LIGHT, Palette, colour
@@ -22,10 +21,10 @@ from peerlane.topology.use import STALLED, STEPS, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from peerlane import RunResult
 
-SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 SIDES = ("x", "y", "width", "height")

@@ -6,25 +6,24 @@ import json
 import re
 import resource
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from conformance.mutations import GOOD
-from conftest import PAIR, beside
+from conftest import PAIR, SCENARIOS, beside
 from peerlane import Fabric, Filter, Simulation
 from results.tshark import AGGREGATOR, Frame, frames, needs_tshark, tshark
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Run, Write
 
 Line = dict[str, Any]
 Way = tuple[str, str]
 """A link and a direction."""
 
-ROOT = Path(__file__).parents[2]
-SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
 FIRST_NS, LAST_NS = 1_000.0, 1_000_000.0
 LINES = 2_000

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from math import isclose
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import PAIR
+from conftest import PAIR, SCENARIOS
 from peerlane import Fabric, RunResult
 from peerlane._core import link_bytes_per_second
 from peerlane.report.overhead import BEFORE, flow_overheads, overheads
 from peerlane.topology import draw
 
-SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
+if TYPE_CHECKING:
+    from pathlib import Path
+
 LARGEST_TLP = 4096 + 16 + 8
 
 
