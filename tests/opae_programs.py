@@ -18,6 +18,14 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "tests" / "opae"
 EXAMPLES = ROOT / "examples"
 
+UNIT = """
+from peerlane.opae import Afu
+
+class Unit(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+"""
+"""How a unit in Python begins."""
+
 RUNS = {
     "hello_nlb": ("nlb_mode_0", ("sleep", "64")),
     "dma_sweep": ("dma_afu", ("2",)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opae_programs import told
+from opae_programs import UNIT, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,12 +82,7 @@ def test_outputs_of_a_session_are_refused_before_the_program_runs(
     assert not any(tmp_path.glob("x"))
 
 
-STRAYS = """
-from peerlane.opae import Afu
-
-class Strays(Afu):
-    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
-
+STRAYS = f"""{UNIT}
     def store(self, shell, offset, data):
         if offset == 0x40:
             shell.write(0xDEAD_0000_0000, bytes(64))
@@ -109,14 +104,8 @@ def test_what_the_fabric_refuses_is_told_on_standard_error_and_in_the_json(
     assert "Unsupported Request (non-fatal)" in warning
 
 
-SLOPPY = """
-from contextlib import suppress
-
-from peerlane.opae import Afu
-
-class Sloppy(Afu):
-    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
-
+SLOPPY = f"""from contextlib import suppress
+{UNIT}
     def store(self, shell, offset, data):
         if offset == 0x40:
             for _ in range(2):

@@ -17,7 +17,7 @@ from unittest.mock import Mock
 import pytest
 
 from conftest import rows_of
-from opae_programs import EXAMPLES
+from opae_programs import EXAMPLES, UNIT
 from peerlane import Simulation, _core
 from peerlane.opae import Accelerator, Afu, Shell, UnitError, accelerators, run_program
 
@@ -125,19 +125,7 @@ def test_an_accelerator_that_fails_in_any_call_ends_the_run(
     assert "Traceback" not in done.err
 
 
-UNIT = """
-from peerlane.opae import Afu
-
-class Unit(Afu):
-    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
-"""
-
-READS = """
-from peerlane.opae import Afu
-
-class Reads(Afu):
-    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
-
+READS = f"""{UNIT}
     def store(self, shell, offset, data):
         if offset == 0x40:
             shell.read(int.from_bytes(data, "little") * 64, 64, tag=5)
