@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -94,27 +95,8 @@ def circles(edges: dict[Module, set[Module]]) -> set[frozenset[str]]:
     return {
         frozenset("::".join((*folder, name)) for name in found)
         for folder, graph in siblings.items()
-        for found in connected(graph)
-    }
-
-
-def connected(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """The largest sets of nodes that all reach each other."""
-
-    def reached(start: str) -> set[str]:
-        found: set[str] = set()
-        waiting = [start]
-        while waiting:
-            new = graph.get(waiting.pop(), set()) - found
-            found |= new
-            waiting += new
-        return found
-
-    reach = {node: reached(node) for node in graph}
-    return {
-        frozenset(to for to in reach[node] if node in reach.get(to, set()))
-        for node in graph
-        if node in reach[node]
+        for found in nx.strongly_connected_components(nx.DiGraph(graph))
+        if len(found) > 1
     }
 
 
