@@ -116,27 +116,6 @@ def test_a_removed_card_takes_its_flows_along_and_its_port_records_surprise_down
     assert (down.severity, down.reported_to) == ("fatal", "h to s")
 
 
-def test_a_contained_port_is_released_and_its_card_works_again() -> None:
-    result = Fabric.load(SCENARIOS / "incidents/dpc.toml").run()
-    flows = {flow.id: flow.completed and flow.intact for flow in result.flows}
-    assert flows == {"fetch": False, "poll": False, "other": True, "again": True}
-    contained = "Downstream Port Containment: ERR_NONFATAL received"
-    log = [result.incidents["s to card", contained]]
-    log += [result.incidents["h", what] for what in ("containment released", "set up again")]
-    assert [one.at_ns for one in log] == sorted(one.at_ns for one in log)
-
-
-def test_a_card_leaves_its_slot_and_comes_back_without_an_error() -> None:
-    result = Fabric.load(SCENARIOS / "incidents/hot-plug.toml").run()
-    assert all(flow.completed and flow.intact for flow in result.flows)
-    assert not result.errors
-    assert [one.what for one in result.incidents if one.where == "h"] == [
-        "slot: power off",
-        "slot: power on",
-        "set up again",
-    ]
-
-
 def test_a_driver_that_is_told_of_a_reset_loses_nothing(peerlane: Run) -> None:
     told = peerlane("run", "incidents/recovery", "--no-explain").succeeds()
     assert "a driver begins again after a reset of its device" in told.out

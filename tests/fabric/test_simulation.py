@@ -144,11 +144,6 @@ def test_several_threads_find_rows_at_the_same_time() -> None:
     assert found == [0, 1, 2, 3]
 
 
-def test_a_result_survives_its_json() -> None:
-    result = Simulation(PAIR).run()
-    assert RunResult.from_json(json.dumps(result.to_json())) == result
-
-
 def test_a_result_is_what_the_simulator_writes_and_stays_so() -> None:
     result = Simulation(PAIR).run()
     document = result.to_json()
