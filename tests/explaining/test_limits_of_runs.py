@@ -104,8 +104,8 @@ def test_devices_move_until_flows_gain() -> None:
 def test_a_place_that_limits_no_flow_comes_after_the_limit_and_is_described_as_such() -> None:
     first, *others = explain(beside(__file__, "beside_the_limit.toml")).bottlenecks
     assert (first.kind, first.is_limit) == ("credit", True)
-    (beside,) = (one for one in others if not one.is_limit)
-    assert re.match(r"`frames0` and `frames1` wait [\d.]+ % of the time for ", beside.sentence)
+    (other,) = (one for one in others if not one.is_limit)
+    assert re.match(r"`frames0` and `frames1` wait [\d.]+ % of the time for ", other.sentence)
 
 
 LOADS = HEAD + flow("load", **{"from": "h", "to": "a", "direction": "read", "size": "64 KiB"})

@@ -227,9 +227,7 @@ impl ConfigSpace {
         if phases == 0 {
             return Arbitration::Fixed;
         }
-        let loaded = (&self.loaded_tables)
-            .iter()
-            .find(|table| table.first == first);
+        let loaded = self.loaded_tables.iter().find(|table| table.first == first);
         let entry = |phase: u16| {
             let at = u32::from(phase) * bits;
             let dword = loaded.and_then(|table| table.dwords.get((at / 32) as usize));

@@ -12,9 +12,7 @@ use host::{Host, Processor};
 use kernel::{
     Action, Bandwidth, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World,
 };
-use link::{
-    Arrival, At, BitErrors, Clocks, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting,
-};
+use link::{Arrival, At, BitErrors, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting};
 use packet::{Charge, Frame, Pcie, Stamp};
 use protocol::{
     Attributes, BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header,

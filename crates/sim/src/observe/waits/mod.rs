@@ -105,10 +105,10 @@ impl Waits {
 
     /// The time of the next sample, or [`Time::NEVER`] if there is no flow.
     pub fn next(&self) -> Time {
-        if !self.parts.is_empty() {
-            self.due
-        } else {
+        if self.parts.is_empty() {
             Time::NEVER
+        } else {
+            self.due
         }
     }
 
