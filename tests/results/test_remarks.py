@@ -55,7 +55,9 @@ def test_in_the_steady_state_each_rate_has_its_interval(peerlane: Run, scenario:
     assert "write steady = true" in wrong.err
 
 
-def test_in_the_steady_state_accesses_and_locks_have_intervals_too() -> None:
+def test_in_the_steady_state_accesses_and_locks_have_intervals_too(
+    peerlane: Run, scenario: Write
+) -> None:
     text = """
         [hosts.h]
         coherent = true
@@ -84,6 +86,8 @@ def test_in_the_steady_state_accesses_and_locks_have_intervals_too() -> None:
     assert 0 < accesses.steady.uncertainty < 0.05
     [remark] = result.remarks
     assert remark.startswith(f"rare: ±{100 * (locks.uncertainty or 0):.0f} % after 4")
+    limited = ("--set", "measure.steady=true", "--set", "measure.limit=4 ms", "--no-explain")
+    assert remark in peerlane("run", scenario(text=text), *limited).out
 
 
 def test_an_amount_that_is_set_replaces_the_one_that_is_written() -> None:

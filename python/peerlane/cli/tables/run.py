@@ -53,14 +53,14 @@ def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> Renderable
     others = [rows for name, rows in result.workloads.items() if name != "flows"]
     if result.flows or not any(others):
         parts += _flows(result)
-        lines = [Text(remark) for remark in shortened(result.remarks, MOST_REMARKS)]
-        parts += [*lines, *[""] * bool(lines)]
         parts += _missing(result)
     parts += [
         _workloads(name, rows, lost=bool(result.errors))
         for name, rows in result.workloads.items()
         if rows and name != "flows"
     ]
+    lines = [Text(remark) for remark in shortened(result.remarks, MOST_REMARKS)]
+    parts += [*lines, *[""] * bool(lines)]
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
