@@ -14,7 +14,7 @@ import pytest
 from conftest import needs_valgrind, wait_until, without_progress
 from peerlane import _core
 from peerlane.benchmark.shapes import baseline
-from peerlane.benchmark.shapes.measure import Measured, machine, measure
+from peerlane.benchmark.shapes.measure import Counted, Measured, machine, measure
 from peerlane.cli.application import run_command_line
 
 if TYPE_CHECKING:
@@ -234,9 +234,15 @@ def test_the_program_of_a_shape_ends_with_the_one_that_has_started_it() -> None:
 
 @needs_valgrind
 def test_valgrind_counts_the_same_each_time() -> None:
-    first, second = (measure("endpoint", 1, divisor=16, valgrind=True).valgrind for _ in range(2))
-    assert first is not None
-    assert second is not None
+    def counted() -> Counted:
+        found = measure("endpoint", 1, divisor=16, valgrind=True).valgrind
+        assert found is not None
+        return found
+
+    first, second = counted(), counted()
+    if second.instructions != pytest.approx(first.instructions, rel=0.002):
+        # Python compiles a module again whose file another process has written meanwhile.
+        first = counted()
     assert second.instructions == pytest.approx(first.instructions, rel=0.002)
     assert 1000 < first.instructions < 10_000
     assert 0 < first.l2_misses <= first.l1_misses

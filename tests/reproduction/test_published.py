@@ -80,7 +80,6 @@ CCIX = {
     "exp2/64B/atc": 2453 - 617 - 700,
     # "An access latency that is tripled"; from 32 KB on "transfer time begins to dominate".
     "check/exp2/miss-over-hit/64B": 3,
-    "check/exp2/miss-over-hit/32KiB": (1, 2),
     "exp3/u280/read": 100,
     "exp3/u280/write": 80,
     "exp3/vck5000/read": 170,
