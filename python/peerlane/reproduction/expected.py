@@ -209,17 +209,10 @@ class Source(_Strict):
         return _one_or_several(fields)
 
 
-class Range(_Strict):
+class Range(Source):
     """The other values that an input may have by a source that does not say which it has."""
 
-    where: tuple[str, ...] = Field(min_length=1)
     values: tuple[str | float | bool, ...] = Field(min_length=1)
-    source: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_place_or_several(cls, fields: Any) -> Any:  # noqa: ANN401 - a part of a file
-        return _one_or_several(fields)
 
 
 class CircuitGap(_Strict):
@@ -347,7 +340,7 @@ class Expected(_Strict):
         """The other values of an input that is a choice of ours; none for any other input."""
         if self.origin_of(one.name) != "choice":
             return None
-        stated = (entry.values for entry in self.ranges if one.name in entry.where)
+        stated = (entry.values for entry in self.ranges if _names([entry], one.name))
         return list(next(stated, ())) or alternatives(one)
 
     def with_circuits(self) -> Self:

@@ -17,7 +17,7 @@ from peerlane.reproduction.sensitivity.task import constants_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from peerlane.reproduction.expected import ExpectedRow, Range, Source
+    from peerlane.reproduction.expected import ExpectedRow, Source
     from peerlane.reproduction.sensitivity.record import Figure, Record
 
 
@@ -30,7 +30,7 @@ def unknown(system: str) -> list[str]:
     """The keys of `[[sources]]` and `[[ranges]]` that are no inputs."""
     known = [*of_scenario(scenario_text(system)), *everywhere(), *constants_of(system)]
     expected = Expected.load(folder_of(system))
-    entries: dict[str, Sequence[Source | Range]] = {
+    entries: dict[str, Sequence[Source]] = {
         "sources": expected.sources,
         "ranges": expected.ranges,
     }
