@@ -18,8 +18,10 @@ pub struct Agent<D> {
     lines: SetAssociative<CachedLine<D>>,
     /// Outstanding requests to the home agent, by transaction number.
     transactions: Numbered<Transaction<D>>,
-    /// Most transactions that may be outstanding.
+    /// Most requests that may be outstanding, and most write-backs besides them.
     limit: usize,
+    /// The write-backs among the outstanding transactions.
+    write_backs: usize,
     /// The transactions for lines without an entry in the cache, by line.
     uncached: BTreeMap<Line, TransactionId>,
 }
@@ -101,13 +103,14 @@ pub enum HomeAnswer<D> {
 }
 
 impl<D: Data> Agent<D> {
-    /// An agent with an empty cache and at most `transactions` outstanding transactions (1 to 4096).
+    /// An agent with an empty cache, and at most `transactions` outstanding requests and as many write-backs (1 to 2048).
     pub fn new(id: AgentId, geometry: Geometry, transactions: usize) -> Self {
         Agent {
             id,
             lines: SetAssociative::new(geometry),
             transactions: Numbered::default(),
             limit: transactions,
+            write_backs: 0,
             uncached: BTreeMap::new(),
         }
     }
@@ -153,9 +156,9 @@ impl<D: Data> Agent<D> {
         self.lines.get(line)?.data.as_ref()
     }
 
-    /// Whether another transaction may begin.
+    /// Whether another request may begin.
     pub fn is_open(&self) -> bool {
-        self.free() > 0
+        self.transactions.len() - self.write_backs < self.limit
     }
 
     /// Checks whether `need` of a line is allowed; if not, sends a request.
@@ -182,12 +185,10 @@ impl<D: Data> Agent<D> {
             (Need::Write, State::SharedClean) => Request::CleanUnique,
             (Need::Write, _) => Request::ReadUnique,
         };
-        if state == State::Invalid && !self.make_room(line, out) {
+        if !self.is_open() || (state == State::Invalid && !self.make_room(line, out)) {
             return Access::Wait;
         }
-        let Some(transaction) = self.begin(Transaction::Fill(line)) else {
-            return Access::Wait;
-        };
+        let transaction = self.begin(Transaction::Fill(line));
         if let Some(held) = self.lines.get_mut(line) {
             held.pending = true;
         } else {
@@ -204,16 +205,12 @@ impl<D: Data> Agent<D> {
 
     /// Makes a cache entry free for a line that is not cached. False if that is not possible now.
     fn make_room(&mut self, line: Line, out: &mut Vec<Message<D>>) -> bool {
-        if self.free() == 0 {
-            return false;
-        }
         let victim = match self.lines.victim(line, |held| !held.pending) {
             Ok(None) => return true,
             Ok(Some(victim)) => victim,
             Err(()) => return false,
         };
-        // A dirty victim needs one transaction, and the line another.
-        if self.state(victim) == State::UniqueDirty && self.free() < 2 {
+        if self.state(victim) == State::UniqueDirty && self.write_backs == self.limit {
             return false;
         }
         self.give_up(victim, out);
@@ -230,7 +227,7 @@ impl<D: Data> Agent<D> {
         }
         let data = held.data.expect("a dirty line has data");
         let transaction = self.begin(Transaction::WriteBack(line, Some(data.clone())));
-        let transaction = transaction.expect("a line is given up only with a free transaction");
+        self.write_backs += 1;
         out.push(self.request(transaction, line, Request::WriteBackFull(data)));
     }
 
@@ -241,16 +238,17 @@ impl<D: Data> Agent<D> {
         request: Request<D>,
         out: &mut Vec<Message<D>>,
     ) -> Access {
-        if self.is_under_way(line) || self.free() == 0 {
+        if self.is_under_way(line) || !self.is_open() {
             return Access::Wait;
         }
         if self.state(line) == State::UniqueDirty {
-            self.give_up(line, out);
+            if self.write_backs < self.limit {
+                self.give_up(line, out);
+            }
             return Access::Wait;
         }
         self.give_up(line, out);
         let transaction = self.begin(Transaction::AtHome(line));
-        let transaction = transaction.expect("a free transaction was checked");
         out.push(self.request(transaction, line, request));
         Access::Begun(transaction)
     }
@@ -335,7 +333,10 @@ impl<D: Data> Agent<D> {
                 });
                 Event::Ready(id, line)
             }
-            Transaction::WriteBack(..) => Event::Freed,
+            Transaction::WriteBack(..) => {
+                self.write_backs -= 1;
+                Event::Freed
+            }
             Transaction::AtHome(_) => {
                 Event::Done(id, data.map_or(HomeAnswer::Nothing, HomeAnswer::Data))
             }
@@ -378,22 +379,14 @@ impl<D: Data> Agent<D> {
         self.lines.get(line).is_some_and(|held| held.pending) || self.uncached.contains_key(&line)
     }
 
-    /// Number of transactions that may still begin.
-    fn free(&self) -> usize {
-        self.limit - self.transactions.len()
-    }
-
     /// Begins a transaction under the lowest free number.
-    fn begin(&mut self, transaction: Transaction<D>) -> Option<TransactionId> {
-        if !self.is_open() {
-            return None;
-        }
+    fn begin(&mut self, transaction: Transaction<D>) -> TransactionId {
         let uncached = transaction.uncached();
         let id = TransactionId(self.transactions.begin(transaction) as u16);
         if let Some(line) = uncached {
             self.uncached.insert(line, id);
         }
-        Some(id)
+        id
     }
 
     fn close(&mut self, id: TransactionId) -> Transaction<D> {

@@ -77,11 +77,11 @@ class Machine(Generic[Constants]):
         return self._made().simulation()
 
     def value(self, where: str) -> float:
-        """The number at a key of the scenario, in the unit that it has there."""
+        """The number at a key of the scenario or at "constants.NAME", in its unit there."""
         return float(self.quantity(where).number)
 
     def quantity(self, where: str) -> Quantity:
-        """The number at a key of the scenario, with its unit.
+        """The number at a key of the scenario or at "constants.NAME", with its unit.
 
         Raises:
             ValueError: There is no number.
@@ -92,7 +92,9 @@ class Machine(Generic[Constants]):
         return found
 
     def setting(self, where: str) -> Any:  # noqa: ANN401 - whatever TOML has
-        """The value of a key of the scenario."""
+        """The value of a key of the scenario, or of "constants.NAME"."""
+        if where.startswith(CONSTANT):
+            return getattr(self.constants, where.removeprefix(CONSTANT))
         return self._parsed().get(where)
 
     @property

@@ -34,8 +34,8 @@ kernel::parameters! {
         atomic_accesses: u32 = 2, within 1..=16, from "AMD PG118 5.0, Atomics: all but AtomicStore use both the AW and the AR channel";
         /// Request for a line that is written whole and not held: "make-unique", which moves no data, or "read-unique".
         whole_line_request: WholeLineRequest = WholeLineRequest::MakeUnique, from "our choice: what CCIX has for this";
-        /// Most outstanding lines.
-        outstanding: u32 = 64, within 2..=4096, from "our choice";
+        /// Most outstanding requests for lines; as many write-backs may be outstanding besides them.
+        outstanding: u32 = 64, within 1..=2048, from "our choice";
         /// Whether addresses are virtual, and translated by the host (ATS).
         virtual_addresses: bool = false, from "our choice: physical addresses";
         /// Size of the translation cache in translations, a power of two.

@@ -3,6 +3,7 @@
 mod any_interleaving;
 mod every_interleaving;
 mod linearizability;
+mod queues_of_slots;
 mod specification;
 mod threads;
 mod words;

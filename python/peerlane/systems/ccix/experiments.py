@@ -55,6 +55,7 @@ _Found = TypeVar("_Found")
 HOST = "n1sdp"
 CARDS = ("u280", "vck5000")
 KINDS = ("read", "write")
+WAYS = ("ccix", "pcie")
 SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n in range(6)))
 """32 B to 32 KiB."""
 
@@ -87,13 +88,15 @@ def exp1(machine: Machine) -> Measurements:
     """Reads and writes of 32 B to 32 KiB of the U280, coherent and by DMA, 2,000 of each."""
     rows = dict(_sweep(machine, "u280"))
     yield from rows.items()
-    for size in ("1KiB", "16KiB", "32KiB"):
-        ccix, pcie = (rows[f"exp1/throughput/u280/read/{way}/{size}"] for way in ("ccix", "pcie"))
-        yield f"exp1/read-throughput-ratio/{size}", ccix / pcie
+    for size in (1, 16, 32):
+        ccix, pcie = (rows[f"exp1/throughput/u280/read/{way}/{size}KiB"] for way in WAYS)
+        yield f"exp1/read-throughput-ratio/{size}KiB", ccix / pcie
+        timed = 1024 * size / rows[f"exp1/latency/u280/read/ccix/{size}KiB"]
+        yield f"reading/exp1/two-clocks/read-throughput-ratio/{size}KiB", timed / pcie
 
     def longer(kind: str, size: str) -> float:
         """Percent by which a coherent access takes longer than an access by DMA."""
-        ccix, pcie = (rows[f"exp1/latency/u280/{kind}/{way}/{size}"] for way in ("ccix", "pcie"))
+        ccix, pcie = (rows[f"exp1/latency/u280/{kind}/{way}/{size}"] for way in WAYS)
         return 100 * (ccix / pcie - 1)
 
     yield "exp1/small-reads-shorter", -longer("read", "64B")
@@ -116,10 +119,10 @@ def _sweep(machine: Machine, card: str) -> Measurements:
         count = machine.constants.swept
         shared = _there(machine, card, kind, size, count=count)
         moved = _alone(machine, f"{card}-dma", kind=kind, size=size, count=count, driven=STARTED)
-        for way, one, taken in (("ccix", shared, timed(shared)), ("pcie", moved, called(moved))):
+        for way, one in zip(WAYS, (shared, moved), strict=True):
             row = f"{card}/{kind}/{way}/{_short(size)}"
             yield f"exp1/latency/{row}", mean(one)
-            yield f"exp1/throughput/{row}", taken
+            yield f"exp1/throughput/{row}", called(one)
 
 
 def bulk(machine: Machine) -> Measurements:
@@ -238,10 +241,14 @@ def exp4(machine: Machine) -> Measurements:
         host, card = _shared(machine, "32 KiB", cores)
         yield f"exp4/host/{cores}-cores", mean(host)
         yield f"exp4/device/{cores}-cores", mean(card)
-    for size in ("2 MiB", "512 KiB", "128 KiB", "32 KiB"):
-        host, card = _shared(machine, size, 1, count=its.random)
-        yield f"exp4/buffers/host/{_short(size)}", mean(host)
-        yield f"exp4/buffers/device/{_short(size)}", mean(card)
+    for cores, size in product((1, 3), ("2 MiB", "512 KiB", "128 KiB", "32 KiB")):
+        host, card = _shared(machine, size, cores, count=its.random)
+        yield f"exp4/buffers/{cores}-cores/host/{_short(size)}", mean(host)
+        yield f"exp4/buffers/{cores}-cores/device/{_short(size)}", mean(card)
+    for cores in (1, 3):
+        host, card = _shared(machine, "32 KiB", cores, count=its.samples, by="vck5000")
+        yield f"exp4/vck5000/host/{cores}-cores", mean(host)
+        yield f"exp4/vck5000/device/{cores}-cores", mean(card)
     for size in ("2 MiB", "32 KiB"):
         host, card = _shared(machine, size, 1)
         yield f"check/exp4/deviation/host/{_short(size)}", deviation(host, least=0)
@@ -261,9 +268,9 @@ def _readings(machine: Machine) -> dict[str, dict[str, Any]]:
         "host-reads": {"host": "read"},
         "card-reads": {"card": "read"},
         "back-to-back": {"driven": "device"},
-        "quick-card-snoop": {
-            "of_host": {"timed_access": "242 ns"},
-            "of_card": {"snoop_latency": "80 ns"},
+        "slow-card-snoop": {
+            "of_host": {"timed_access": "124 ns"},
+            "of_card": {"snoop_latency": "900 ns"},
         },
         "slow-core-snoop": {"of_host": {"core_snoop_latency": "60 ns"}},
         "make-unique": {"of_card": {"whole_line_request": "make-unique"}},
@@ -283,9 +290,9 @@ def exp5(machine: Machine) -> Measurements:
         host = _fabric(machine, host={"timed_access": "0 ns"})
         count = its.samples
         host.accesses(HOST, "b", kind=kind, size="8 B", count=count, order="local", warm_up=1)
-        card = _remote(machine, "u280", kind, "8 B")
         yield f"exp5/{name}/host", mean(_only(host))
-        yield f"exp5/{name}/device", mean(card)
+        yield f"exp5/{name}/device", mean(_remote(machine, "u280", kind, "8 B"))
+        yield f"exp5/{name}/vck5000", mean(_remote(machine, "vck5000", kind, "8 B"))
     near = _fabric(machine, host=_in_memory(machine))
     found = _remote(machine, "u280", "atomic-compare", "8 B", fabric=near)
     yield "reading/exp5/exp2-in-memory/compare/device", mean(found)
@@ -323,17 +330,22 @@ def locks(machine: Machine) -> Measurements:
     for cores in (2, 4):
         several = _requests(machine, host={**one, "cores": cores})
         yield f"check/locks/host-contended/{cores}-cores", acquired(several.locks["host"])
-    both = _contended(machine, 1)
-    yield "locks/host-contended", acquired(both.locks["host"])
-    yield "check/locks/device-contended", acquired(both.locks["device"])
+    both = partial(_contended, machine, its.lock_records)
+    busy = both({"host": its.lock_work})
     for name in MAKERS:
-        yield f"reading/locks/last-swap/{name}", request(both.locks[name])
-    for records in (4, 16, 64, 1024):
-        some = _contended(machine, records)
-        for name in MAKERS:
-            yield f"reading/locks/{records}-records/{name}", acquired(some.locks[name])
+        yield f"locks/high/{name}", acquired(busy.locks[name])
+    yield "locks/low/host", acquired(both({"host": its.lock_work, "device": its.rare}).locks["host"])
+    yield "locks/low/device", acquired(both({"host": its.rare}).locks["device"])
+    for pause in ("1 us", "3 us", "10 us", "30 us", "100 us"):
+        host, device = both({"host": its.lock_work, "device": pause}), both({"host": pause})
+        yield f"locks/figure9/host/{_short(pause)}", acquired(host.locks["host"])
+        yield f"locks/figure9/device/{_short(pause)}", acquired(device.locks["device"])
+    one = _contended(machine, 1)
+    for name in MAKERS:
+        yield f"reading/locks/last-swap/{name}", request(one.locks[name])
     others = {
-        "pauses": _contended(machine, 4, pause="1 us"),
+        "1-records": one,
+        "1024-records": _contended(machine, 1024),
         "4-engines": _contended(machine, 16, engines=4),
         "near-atomics": _contended(machine, 1, host={"core_atomics": "near"}),
     }
@@ -363,9 +375,9 @@ def _maker(machine: Machine, name: str) -> dict[str, Setting]:
 def _contended(
     machine: Machine,
     records: int,
+    pauses: Mapping[str, str] | None = None,
     *,
     engines: int = 1,
-    pause: str = "0 ns",
     host: Mapping[str, Setting] | None = None,
 ) -> RunResult:
     """A core and lock engines of a card, which request locks all the time.
@@ -373,20 +385,20 @@ def _contended(
     Args:
         machine: The machine.
         records: Number of record versions, of which each request draws one.
+        pauses: The mean of exponential times from a release of a lock to the next request, for each
+            maker that pauses.
         engines: Number of lock engines of the card.
-        pause: The mean of exponential times from the core's release of a lock to its next request.
         host: Settings of the host.
 
     Raises:
         RuntimeError: A lock had two holders, or passed a waiter by.
     """
     fabric = _fabric(machine, "2 MiB", host=host)
-    same: dict[str, Setting] = {"records": records, "count": machine.constants.without_end}
-    software: dict[str, Setting] = {"interval": pause, "random_intervals": pause != "0 ns"}
-    fabric.locks(HOST, "b", id="host", **software, **same, **_maker(machine, "host"))
-    for engine in range(engines):
-        own = _maker(machine, "device")
-        fabric.locks(MAKERS["device"], "b", id=f"device{engine or ''}", **same, **own)
+    for name, engine in [("host", 0), *(("device", engine) for engine in range(engines))]:
+        own = {"records": records, "count": machine.constants.without_end, **_maker(machine, name)}
+        if pause := (pauses or {}).get(name):
+            own |= {"interval": pause, "random_intervals": True}
+        fabric.locks(MAKERS[name], "b", id=f"{name}{engine or ''}", **own)
     simulation = fabric.simulation()
     simulation.run_until(machine.constants.contention)
     result = simulation.result()
@@ -491,6 +503,7 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     count: int | None = None,
     host: str = "write",
     card: str = "write",
+    by: str = "u280",
     of_host: Mapping[str, Setting] | None = None,
     of_card: Mapping[str, Setting] | None = None,
     **settings: Setting,
@@ -504,6 +517,7 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
         count: Accesses of the card.
         host: Kind of the cores' accesses.
         card: Kind of the card's accesses.
+        by: The card.
         of_host: Settings of the host.
         of_card: Settings of the card.
         settings: Keys of the card's accesses.
@@ -513,12 +527,12 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     """
     fabric = _fabric(machine, size, host=of_host)
     if of_card:
-        fabric.set("u280", **of_card)
+        fabric.set(by, **of_card)
     its = machine.constants
     count = count or its.histogram
     fabric.accesses(HOST, "b", id="host", kind=host, count=its.without_end, cores=cores)
     device: dict[str, Setting] = {"driven": "program", "warm_translations": True, **settings}
-    fabric.accesses("u280", "b", id="device", kind=card, count=count, **device)
+    fabric.accesses(by, "b", id="device", kind=card, count=count, **device)
     simulation = fabric.simulation()
     for part in range(1, 2 * its.parts):
         simulation.run_until(part * count * its.round / its.parts)
@@ -543,11 +557,6 @@ def called(accesses: AccessResult) -> float:
 def acquired(locks: LockResult) -> float:
     """Nanoseconds from the beginning of a request until it holds its lock, in the mean."""
     return _measured(locks.acquired_ns, locks.id).mean
-
-
-def timed(accesses: AccessResult) -> float:
-    """GB/s of accesses as a card times them: the bytes of one over its mean latency."""
-    return accesses.size / mean(accesses)
 
 
 def request(locks: LockResult) -> float:

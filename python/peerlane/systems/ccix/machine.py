@@ -20,11 +20,17 @@ class Constants:
     """Buckets of the lock table, each in a line of its own."""
     lock_cores: int = 1
     """Cores that request locks: one has the database."""
+    lock_records: int = 4
+    """Record versions whose locks the core and the card request in the source's figure 9."""
+    lock_work: str = "3 us"
+    """Mean time of the database from its release of a lock to its next request in figure 9."""
+    rare: str = "20 us"
+    """The same time of the side that makes low contention in figure 9."""
     lock_translations: bool = True
     """Whether the card has the translation of the lock table from the start."""
     without_end: int = 10**8
     """More accesses or requests than a run has time for."""
-    contention: int = 2_000_000
+    contention: int = 10_000_000
     """Nanoseconds for which a core and a card request locks of one table."""
     hit: int = 200
     """Latency in nanoseconds above which an access has left the card, and below which it hit."""
