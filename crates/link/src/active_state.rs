@@ -1,59 +1,59 @@
-//! ASPM L1: the handshake by which the two ends of a link agree to enter it (PCIe Base 5.4.1.2.1), without the link that it is of.
+//! ASPM L1: the handshake by which the two ends of a link agree to enter L1 (PCIe Base 5.4.1.2.1), without the link end itself.
 
 use kernel::{Span, Time};
 use protocol::{Dllp, FunctionId};
 
-/// The state of one end of a link as to L1: its permission to enter it, the progress of the handshake, and the time that it was there.
+/// The L1 state of one end of a link: its permission to enter L1, the progress of the handshake, and the time spent in L1.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveState {
-    /// Whether the end is the upstream port of its component, which requests L1. The port above it answers.
+    /// Whether the end is the upstream port of its component, which requests L1. The downstream port at the other end answers the request.
     asks: bool,
     /// The time without packets after which the end requests L1.
     entry: Span,
-    /// L1 Entry Enabled in ASPM Control.
+    /// L1 Entry Enabled in the ASPM Control field.
     pub(crate) is_enabled: bool,
-    /// Whether the component permits it: no link below a switch is in L0.
+    /// Whether the component permits L1. A switch permits L1 only while no link of its downstream ports is in L0.
     pub(crate) is_permitted: bool,
-    /// The function of the port, which sends the message of a refusal.
+    /// The function of the port, which is the requester of the message that refuses L1 (`PM_Active_State_Nak`).
     pub(crate) port: FunctionId,
     /// Whether the function adds an ECRC to the packets that it sends.
     pub(crate) adds_digest: bool,
     handshake: Handshake,
     /// The time at which the next DLLP of the handshake is due.
     next_dllp: Time,
-    /// The time at which the end began to ask.
+    /// The time at which the end began to request L1.
     asked_at: Time,
-    /// The time from which on the end may ask.
+    /// The earliest time at which the end may request L1.
     may_ask_from: Time,
-    /// The time until which further requests belong to one that was refused.
+    /// The time until which a further request DLLP counts as a repetition of the request that was refused.
     refused_until: Time,
     rest: Rest,
-    /// Time in L1, without a stay that lasts.
+    /// The time in L1, without a stay in L1 that has not ended.
     in_l1: Span,
     entries: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// None is under way.
+    /// No handshake is under way.
     None,
-    /// The lower end has nothing to send, and requests L1.
+    /// The lower end of the link has nothing to send, and requests L1.
     Asking,
-    /// The upper end agrees, and waits until all that it has sent is acknowledged.
+    /// The upper end of the link agrees, and waits until everything that it has sent is acknowledged.
     Agreeing,
-    /// The upper end sends acknowledgements until the lower end is electrically idle.
+    /// The upper end of the link sends PM_Request_Ack DLLPs until the lower end is electrically idle.
     Acknowledging,
-    /// The upper end does not agree; its message has not left.
+    /// The upper end of the link does not agree. Its refusal message has not been sent yet.
     Refusing,
 }
 
-/// The state of an end that is in L1, or leaves it.
+/// The state of an end that is in L1 or is leaving L1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     None,
-    /// In L1 since this time.
+    /// The end is in L1 since this time.
     Since(Time),
-    /// In Recovery, on the way from L1 to L0.
+    /// The end is in Recovery, on the way from L1 to L0.
     Ending,
 }
 
@@ -82,7 +82,7 @@ impl ActiveState {
         (self.is_enabled, self.port, self.adds_digest) = (is_enabled, port, adds_digest);
     }
 
-    /// Sets whether the component permits L1; returns whether that is new.
+    /// Sets whether the component permits L1. Returns whether the value has changed.
     pub(crate) fn permit(&mut self, is_permitted: bool) -> bool {
         std::mem::replace(&mut self.is_permitted, is_permitted) != is_permitted
     }
@@ -91,40 +91,40 @@ impl ActiveState {
         self.handshake
     }
 
-    /// Whether a handshake is under way, in which no new packets are sent.
+    /// Whether a handshake is under way. The end sends no new packets during a handshake.
     pub(crate) fn is_under_way(&self) -> bool {
         self.handshake != Handshake::None
     }
 
-    /// Whether the end would ask if it were idle.
+    /// Whether the end would request L1 if it were idle.
     pub(crate) fn may_ask(&self) -> bool {
         self.asks && self.is_enabled && self.is_permitted && self.handshake == Handshake::None
     }
 
-    /// The time at which an end that was last busy at `busy` may ask.
+    /// The earliest time at which an end that was last busy at `busy` requests L1.
     pub(crate) fn asks_at(&self, busy: Time) -> Time {
         (busy + self.entry).max(self.may_ask_from)
     }
 
-    /// The time after which an end looks again that is idle and cannot ask, because it waits for credit or an acknowledgement. That is
-    /// seldom, so that it is no less than the time after a refusal.
+    /// The time after which an idle end checks again whether it can request L1, if missing credit or a missing acknowledgement prevents the
+    /// request now. This case is rare, so the time is at least as long as the pause after a refusal.
     pub(crate) fn looks_again_after(&self) -> Span {
         self.entry.max(PAUSE)
     }
 
-    /// Begins to ask at `now`.
+    /// Begins to request L1 at `now`.
     pub(crate) fn ask(&mut self, now: Time) {
         self.handshake = Handshake::Asking;
         (self.asked_at, self.next_dllp) = (now, now);
     }
 
-    /// The time at which an end with packets gives up to wait for an answer.
+    /// The time at which an end that has packets to send stops waiting for the answer to its L1 request.
     pub(crate) fn gives_up_at(&self) -> Time {
         self.asked_at + ANSWER_LIMIT
     }
 
-    /// Handles a request from below, at an end that `is_free` of packets to send. The requests that follow one that was refused belong
-    /// to it for 9.5 us.
+    /// Handles an L1 request from the lower end of the link. `is_free` means that this end has no packets to send. Requests that arrive
+    /// within 9.5 us of a refused request count as repetitions of it.
     pub(crate) fn receive_request(&mut self, now: Time, is_free: bool) {
         if self.asks || self.is_under_way() {
             return;
@@ -141,18 +141,18 @@ impl ActiveState {
         }
     }
 
-    /// Begins to acknowledge the request at `now`.
+    /// Begins to send PM_Request_Ack at `now`.
     pub(crate) fn acknowledge(&mut self, now: Time) {
         self.handshake = Handshake::Acknowledging;
         self.next_dllp = now;
     }
 
-    /// Ends the handshake: the message of refusal has left, or the end enters L1.
+    /// Ends the handshake, because the refusal message has been sent or the end enters L1.
     pub(crate) fn end_handshake(&mut self) {
         self.handshake = Handshake::None;
     }
 
-    /// Handles the refusal of the far end. Returns whether it answers a request.
+    /// Handles a refusal message from the far end. Returns whether this end had requested L1.
     pub(crate) fn receive_refusal(&mut self, now: Time) -> bool {
         let is_answer = self.handshake == Handshake::Asking;
         if is_answer {
@@ -162,7 +162,7 @@ impl ActiveState {
         is_answer
     }
 
-    /// The DLLP of the handshake that is due at `now`.
+    /// The handshake DLLP that is due at `now`.
     pub(crate) fn due_dllp(&self, now: Time) -> Option<Dllp> {
         let dllp = match self.handshake {
             Handshake::Asking => Dllp::ActiveStateRequest,
@@ -172,19 +172,20 @@ impl ActiveState {
         (now >= self.next_dllp).then_some(dllp)
     }
 
-    /// Records that a DLLP of the handshake has left by `end`, on a wire whose symbols have this length. Returns the time of the next.
+    /// Records that a handshake DLLP has been sent by `end`, on a wire with symbols of this length. Returns the time of the next handshake
+    /// DLLP.
     pub(crate) fn record_dllp(&mut self, end: Time, symbol: Span) -> Time {
         self.next_dllp = end + symbol * IDLE_SYMBOLS;
         self.next_dllp
     }
 
-    /// Enters L1; the last bit has left by `since`.
+    /// Enters L1. The last bit of this end has been sent by `since`.
     pub(crate) fn enter(&mut self, since: Time) {
         self.rest = Rest::Since(since);
         self.entries += 1;
     }
 
-    /// The time at which the end may leave L1 at the earliest; none if it is not there.
+    /// The earliest time at which the end may leave L1, or none if the end is not in L1.
     pub(crate) fn leaves_from(&self) -> Option<Time> {
         match self.rest {
             Rest::Since(since) => Some(since + LEAST_IDLE),
@@ -192,10 +193,10 @@ impl ActiveState {
         }
     }
 
-    /// Leaves L0, or L1, at `now`. Returns whether it was L1.
+    /// Leaves L0 or L1 at `now`. Returns whether the end was in L1.
     pub(crate) fn leave(&mut self, now: Time) -> bool {
         if self.is_under_way() {
-            // A handshake that Recovery has cut short is a refusal to the end that asked.
+            // If Recovery interrupts a handshake, the end that requested L1 treats the interruption as a refusal.
             self.may_ask_from = now + PAUSE;
             self.handshake = Handshake::None;
         }
@@ -207,18 +208,18 @@ impl ActiveState {
         true
     }
 
-    /// Forgets that the end comes from L1, because the link has gone down.
+    /// Forgets that the end is returning from L1, because the link has gone down.
     pub(crate) fn go_down(&mut self) {
         self.rest = Rest::None;
     }
 
-    /// Goes on in L0 at `now`. Returns whether the end comes from L1.
+    /// Returns to L0 at `now`. Returns whether the end was in L1 before.
     pub(crate) fn resume(&mut self, now: Time) -> bool {
         self.may_ask_from = self.may_ask_from.max(now + self.entry);
         std::mem::replace(&mut self.rest, Rest::None) == Rest::Ending
     }
 
-    /// The time in L1 until `now`, and the number of times that the end has entered it.
+    /// The time in L1 until `now`, and the number of times that the end has entered L1.
     pub(crate) fn time_in_l1(&self, now: Time) -> (Span, u64) {
         let current = match self.rest {
             Rest::Since(since) => stay(since, now),
@@ -237,20 +238,20 @@ fn stay(since: Time, now: Time) -> Span {
     }
 }
 
-/// The symbols between two DLLPs of a handshake: at most 8 (PCIe Base 5.3.2.1). As many, so that there are the fewest DLLPs.
+/// The number of symbols between two handshake DLLPs: at most 8 (PCIe Base 5.3.2.1). The maximum is used, so that the fewest DLLPs are sent.
 const IDLE_SYMBOLS: u64 = 8;
 
 /// The least time from a refusal until the next request (PCIe Base 5.4.1.2.1).
 const PAUSE: Span = Span::from_us(10);
 
-/// The time in which requests after a refusal belong to the one that was refused (PCIe Base 5.4.1.2.1: 9.5 us).
+/// The time in which requests after a refusal count as repetitions of the refused request (PCIe Base 5.4.1.2.1: 9.5 us).
 const SAME_REQUEST: Span = Span::from_ns(9_500);
 
 /// The least time of electrical idle (PCIe Base 8.3.6, TTX-IDLE-MIN).
 const LEAST_IDLE: Span = Span::from_ns(20);
 
-/// The time after which an end with packets to send goes to Recovery because there is no answer: our choice. The specification has no
-/// such time; a device whose receive buffers need it to send first could otherwise wait for ever.
+/// The time after which an end with packets to send goes to Recovery because its L1 request is not answered. The specification has no such
+/// limit: the value is our choice. Without a limit, a device whose receive buffers fill up until it can send would wait for ever.
 const ANSWER_LIMIT: Span = Span::from_us(100);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
+//! The timers of a link end. Deadlines change often, but a wake-up that is scheduled in the kernel cannot be cancelled.
 
 use kernel::Time;
 
@@ -9,34 +9,34 @@ pub enum LinkTimer {
     Wire,
     /// An Ack must be sent.
     Acknowledge,
-    /// An Ack from the far end is overdue.
+    /// The replay timer: an Ack or Nak from the far end is overdue.
     Replay,
-    /// An UpdateFC must be checked or sent.
+    /// Freed credit must be checked, or an UpdateFC must be sent.
     UpdateCredit,
-    /// A limit must be sent again.
+    /// A credit limit must be sent again on an idle link.
     RefreshCredit,
     /// The initial limits of channels that software has enabled must be sent again.
     InitializeChannels,
-    /// The component takes the errors that the link has corrected, or learns that it has failed.
+    /// The component reads the errors that the link has corrected, or is notified that the link has failed.
     Errors,
-    /// Training goes on, or the component is notified of a change of the link.
+    /// Training continues, or the component is notified of a change of the link.
     Training,
-    /// Damage between frames may be found.
+    /// Bit errors between frames may be found.
     Framing,
-    /// The link may enter L1, or a DLLP of the handshake for it is due.
+    /// The end may request L1, or a DLLP of the L1 handshake is due.
     Power,
 }
 
 impl LinkTimer {
     /// The number of timers.
     pub const COUNT: u32 = 10;
-    /// The number of timers that packets set, which are the first ones.
+    /// The number of timers that packets set. These timers have the lowest numbers.
     pub(crate) const OF_PACKETS: usize = 4;
 
     /// The timer with the given number.
     #[inline]
     pub fn from_number(number: u32) -> Self {
-        // Numbers in the order of the timers: the compiler makes no table of it.
+        // The arms are in the order of the timers, so that the compiler generates no table.
         match number {
             0 => LinkTimer::Wire,
             1 => LinkTimer::Acknowledge,
@@ -53,11 +53,12 @@ impl LinkTimer {
     }
 }
 
-/// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.
+/// A timer of a link end. A deadline that moves later needs no new wake-up at once: when the pending wake-up occurs, it schedules the next
+/// one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     deadline: Time,
-    /// The next wake-up of the kernel, and one after it, which serves later deadlines.
+    /// The next wake-up in the kernel, and the wake-up after it, which can be used for a later deadline.
     pending: Time,
     later: Time,
 }
@@ -88,7 +89,7 @@ impl Alarm {
         self.deadline = Time::NEVER;
     }
 
-    /// Handles a wake-up. Returns `Due` and clears the deadline if it has been reached.
+    /// Handles a wake-up. If the deadline has been reached, clears it and returns `Due`.
     pub(crate) fn ring(&mut self, now: Time) -> Ring {
         if now >= self.pending {
             (self.pending, self.later) = (self.later, Time::NEVER);
@@ -103,7 +104,7 @@ impl Alarm {
         Ring::Stale
     }
 
-    /// Makes the deadline the next wake-up, and returns it.
+    /// Schedules the next wake-up at the deadline. Returns the deadline.
     fn pend(&mut self) -> Time {
         (self.pending, self.later) = (self.deadline, self.pending);
         self.deadline

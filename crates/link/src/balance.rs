@@ -1,7 +1,7 @@
-//! The balance between requests and completions that share a wire: while packets of both wait, each side gets half of the bytes.
+//! The balance between requests and completions that share a wire: while packets of both kinds wait, each kind gets half of the bytes.
 //!
-//! Neither side can fill the wire alone, whatever the number and the sizes of its packets. The ordering table has priority: a completion
-//! waits for older posted requests (PCIe Base 2.4.1), and gets its share of the bytes afterwards.
+//! Neither requests nor completions can occupy the wire alone, whatever the number and the sizes of the packets. The ordering rules have
+//! priority: a completion waits for older posted requests (PCIe Base 2.4.1), and gets its share of the bytes afterwards.
 
 use protocol::{Class, MAX_TLP_OVERHEAD};
 
@@ -31,7 +31,7 @@ pub struct Balance {
     lead: i16,
 }
 
-/// The largest lead: the bytes of one largest packet. A side that could not use its turns for some time gets back no more than this.
+/// The largest lead: the bytes of the largest packet. A side that could not send for some time can catch up by at most this number of bytes.
 const LARGEST: i16 = 4096 + MAX_TLP_OVERHEAD as i16;
 
 impl Balance {

@@ -1,8 +1,8 @@
-//! The sizes of a port's buffers, and the loops that they must cover.
+//! The sizes of a port's buffers, and the round trips that the buffers must cover.
 //!
-//! A byte of a receive buffer is used again only after a loop: the packet's way over the link, its time in the buffer, and the way of the
-//! UpdateFC back. A buffer keeps the wire busy if it holds what the wire carries during that loop. The replay buffer has the same loop with
-//! an Ack.
+//! The bytes of a receive buffer can be used again only after a round trip (a "loop"): the time of the packet on the link, its time in the
+//! buffer, and the time of the UpdateFC on the way back. A buffer keeps the wire busy if it holds all that the wire can carry during the
+//! round trip. The same applies to the replay buffer, with an Ack instead of the UpdateFC.
 
 use kernel::{Bytes, Span};
 use protocol::{Class, DLLP_BYTES, Generation, MAX_TLP_OVERHEAD, PerClass};
@@ -10,14 +10,14 @@ use protocol::{Class, DLLP_BYTES, Generation, MAX_TLP_OVERHEAD, PerClass};
 use crate::LinkConfig;
 use crate::parameters::{PortParameters, symbols};
 
-/// The buffers of a port, with the sizes that its link and its parameters give them.
+/// The sizes of a port's buffers, which follow from its link and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Header credits by class; 0 is infinite.
     pub headers: PerClass<u32>,
     /// Bytes of data by class; 0 is infinite.
     pub data: PerClass<Bytes>,
-    /// The replay buffer.
+    /// The size of the replay buffer.
     pub replay: Bytes,
 }
 
@@ -35,7 +35,7 @@ const MOST_DATA: u64 = 32752 * 16;
 /// The largest buffers that a port announces without scaled flow control.
 const UNSCALED: (u64, u64) = (127, 2047 * 16);
 
-/// The bytes on the wire for each header credit: a packet with some bytes of payload.
+/// The bytes on the wire that are assumed for each header credit: a packet with some bytes of payload.
 const WIRE_PER_HEADER: u64 = 32;
 
 /// The bytes of a data credit.
@@ -44,19 +44,19 @@ const CREDIT: u64 = 16;
 /// The credits in a unit of the largest scaling factor, in which limits are announced.
 const UNIT: u64 = 16;
 
-/// The loops of the buffers at one end of a link.
+/// The round-trip times that the buffers at one end of a link must cover.
 #[derive(Clone, Copy, Debug)]
 pub struct Loops {
     generation: Generation,
     lanes: u8,
     max_payload: u64,
-    /// The loop of the receive buffer of each class, without the time for which an UpdateFC waits.
+    /// The round-trip time of the receive buffer of each class, without the time for which an UpdateFC is delayed.
     receive: PerClass<Span>,
-    /// The loop of the replay buffer.
+    /// The round-trip time of the replay buffer.
     replay: Span,
-    /// The time of the longest packet on the wire, for which a DLLP waits if packets go the other way, too.
+    /// The time of the longest packet on the wire. A DLLP waits for a packet of this length if packets are also sent in its direction.
     longest: Span,
-    /// The limit for the latency of an Ack.
+    /// The Ack latency limit.
     ack_limit: Span,
     /// The longest time for which freed credit waits for its UpdateFC.
     update_delay: Span,
@@ -64,36 +64,36 @@ pub struct Loops {
     update_packets: u64,
 }
 
-/// Packets that follow each other as fast as they can.
+/// A stream of equal packets that are sent as fast as possible.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketStream {
-    /// Their class.
+    /// The flow-control class of the packets.
     pub class: Class,
-    /// The bytes of payload of each.
+    /// The payload of each packet, in bytes.
     pub payload: u64,
-    /// The time from one to the next.
+    /// The time from one packet to the next.
     pub interval: Span,
 }
 
-/// A buffer that holds less than a stream of packets brings during its loop, so that the stream waits.
+/// A buffer that is too small: the stream fills it before the credit or the Ack returns, so that the stream has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// The key of the buffer's size.
+    /// The parameter that sets the size of the buffer.
     pub key: &'static str,
-    /// The size that is in use: headers, or bytes.
+    /// The size in use, in headers or in bytes.
     pub size: u64,
     /// The time in which the stream fills the buffer.
     pub covers: Span,
-    /// The time of the loop.
+    /// The round-trip time that the buffer must cover.
     pub needed: Span,
-    /// A size that covers the loop.
+    /// A size that covers the round trip.
     pub enough: u64,
-    /// Whether the size is the most that a link without scaled flow control announces.
+    /// Whether the size is the largest that a link without scaled flow control can announce.
     pub is_unscaled: bool,
 }
 
 impl Loops {
-    /// The loops at the end with these parameters.
+    /// The round-trip times at the link end with these parameters.
     pub fn new(config: &LinkConfig, port: &PortParameters) -> Self {
         let LinkConfig {
             generation, lanes, ..
@@ -103,7 +103,7 @@ impl Loops {
         let limit = generation.ack_latency_limit(lanes, config.max_payload);
         let limit = symbols(generation, limit);
         let rule = port.update_rule();
-        // A DLLP waits for the packet now on the wire, and for the DLLPs before it.
+        // A DLLP waits for the packet that is on the wire, and for the DLLPs before it.
         let dllps = bytes(4 * u64::from(DLLP_BYTES));
         let longest = bytes(longest);
         let way = longest * 2 + config.round_trip + dllps;
@@ -121,15 +121,15 @@ impl Loops {
         }
     }
 
-    /// The bytes that the wire carries in a time.
+    /// The number of bytes that the wire carries in `time`.
     fn carried(&self, time: Span) -> u64 {
         let byte = self.generation.lane_byte_fs_x64();
         let lanes = u128::from(self.lanes) * 64;
         (u128::from(time.as_fs()) * lanes).div_ceil(byte.into()) as u64
     }
 
-    /// The bytes on the wire that a receive buffer of a class must cover: the bytes of its loop, and the bytes whose credit waits for an
-    /// UpdateFC, until it is a share of the buffer, a number of packets or the longest delay.
+    /// The bytes on the wire that a receive buffer of a class must cover: the bytes of the round trip, and the bytes whose credit is not
+    /// announced yet. An UpdateFC announces them when they are a share of the buffer or a number of packets, or after the longest delay.
     fn covered(&self, class: Class) -> u64 {
         let packet = self.max_payload + u64::from(MAX_TLP_OVERHEAD);
         let loop_bytes = self.carried(self.receive[class]);
@@ -141,12 +141,12 @@ impl Loops {
         most + packet
     }
 
-    /// The header credits of a class that cover its loop.
+    /// The header credits of a class that cover the round trip.
     pub fn headers(&self, class: Class) -> u64 {
         self.covered(class).div_ceil(WIRE_PER_HEADER) + UNIT
     }
 
-    /// The bytes of data of a class that cover its loop. Non-posted requests with data have few bytes.
+    /// The bytes of data of a class that cover the round trip. Non-posted requests carry little data.
     pub fn data(&self, class: Class) -> u64 {
         match class {
             Class::NonPosted => self.headers(class) * CREDIT,
@@ -154,13 +154,13 @@ impl Loops {
         }
     }
 
-    /// The bytes of the replay buffer that cover its loop.
+    /// The bytes of the replay buffer that cover its round trip.
     pub fn replay(&self) -> u64 {
         self.carried(self.replay) + self.max_payload + u64::from(MAX_TLP_OVERHEAD)
     }
 
-    /// The receive buffers of `own`, at this end, that hold less than a stream brings during their loop, although they are written, or
-    /// because the link has no scaled flow control.
+    /// The receive buffers of this end, with the parameters `own`, that are too small for the stream. Only buffers are reported whose size
+    /// is a written parameter, or is limited because the link has no scaled flow control.
     pub fn shortages(
         &self,
         own: &PortParameters,
@@ -192,7 +192,7 @@ impl Loops {
             .filter_map(|(key, is_written, size, most, each)| {
                 let is_unscaled = size > most && !is_scaled;
                 let size = size.min(most);
-                // Tags limit requests to fewer than a link without scaled flow control announces.
+                // For non-posted requests the limit of an unscaled link does not matter, because the tags permit fewer requests.
                 let is_limit = is_written || is_unscaled && class != Class::NonPosted;
                 if size == 0 || each == 0 || !is_limit {
                     return None;
@@ -206,7 +206,7 @@ impl Loops {
         found.collect()
     }
 
-    /// The shortage of a receive buffer of which each packet takes `each`, if it does not cover `whole`.
+    /// The shortage of a receive buffer in which each packet occupies `each`, if the buffer does not cover the round-trip time `whole`.
     fn shortage(
         &self,
         key: &'static str,
@@ -217,7 +217,7 @@ impl Loops {
     ) -> Option<Shortage> {
         let covers = interval * (size / each);
         let wait = |packets: u64| self.longest_wait(packets, interval);
-        // No packet goes the other way before the UpdateFC.
+        // Before the UpdateFC, no packet is sent in its direction.
         let needed = whole - self.longest + wait(size / each);
         if !is_short(covers, needed) {
             return None;
@@ -234,8 +234,8 @@ impl Loops {
         })
     }
 
-    /// The longest time for which credit waits for an UpdateFC, of a buffer for so many packets that come at this interval: that of the first
-    /// packet of those whose credit it returns together.
+    /// The longest time for which freed credit waits for an UpdateFC, in a buffer for `packets` packets that arrive at this interval. It is
+    /// the wait of the first packet whose credit the UpdateFC returns.
     fn longest_wait(&self, packets: u64, interval: Span) -> Span {
         let of_share = (packets as f64 * self.update_share).ceil() as u64;
         let most = match self.update_packets {
@@ -245,7 +245,8 @@ impl Loops {
         (interval * most.saturating_sub(1)).min(self.update_delay)
     }
 
-    /// The shortage of the replay buffer of `own`, which is written, if a stream to a port `far` fills it before an Ack is back.
+    /// The shortage of the replay buffer with the parameters `own`, if its size is written and a stream to the port `far` fills it before an
+    /// Ack returns.
     pub fn replay_shortage(
         &self,
         own: &PortParameters,
@@ -279,12 +280,13 @@ impl Loops {
     }
 }
 
-/// Whether a buffer that covers one time is too small for a loop of the other: by more than a twentieth, which costs as much of the rate.
+/// Whether a buffer that covers the time `covers` is too small for a round trip of `needed`: by more than a twentieth, which costs a
+/// twentieth of the data rate.
 fn is_short(covers: Span, needed: Span) -> bool {
     covers < needed - Span::from_fs(needed.as_fs() / 20)
 }
 
-/// The keys of the sizes for headers and for data of each class.
+/// The parameters that set the sizes for headers and for data of each class.
 const KEYS: PerClass<(&str, &str)> = [
     ("posted_headers", "posted_data"),
     ("nonposted_headers", "nonposted_data"),
@@ -292,7 +294,8 @@ const KEYS: PerClass<(&str, &str)> = [
 ];
 
 impl PortParameters {
-    /// The buffers of the port at the link end with this configuration: those that are written, and others as large as their loops need.
+    /// The sizes of the port's buffers at the link end with this configuration. Sizes that are not written are as large as the round trip
+    /// needs.
     pub fn buffers(&self, config: &LinkConfig) -> Buffers {
         let loops = Loops::new(config, self);
         let mut sizes = self.written_buffers(LEAST);
@@ -315,7 +318,7 @@ impl PortParameters {
         sizes
     }
 
-    /// The sizes that are written, and the sizes of `others`.
+    /// The sizes that are written as parameters. The other sizes are taken from `others`.
     fn written_buffers(&self, others: Buffers) -> Buffers {
         let [posted, nonposted, completion] = others.headers;
         let [posted_data, nonposted_data, completion_data] = others.data;
@@ -334,17 +337,17 @@ impl PortParameters {
         }
     }
 
-    /// The least buffers that the port has at any link.
+    /// The smallest sizes that the buffers of the port have at any link.
     pub fn least_buffers(&self) -> Buffers {
         self.written_buffers(LEAST)
     }
 
-    /// Whether any buffer has a size that is written, here or in a profile.
+    /// Whether the size of any buffer is written, in the parameters or in a profile.
     pub fn has_written_buffers(&self) -> bool {
         self.replay_buffer.is_some() || self.are_written().as_flattened().contains(&true)
     }
 
-    /// Whether the sizes for headers and for data of each class are written.
+    /// Whether the sizes for headers and for data of each class are written as parameters.
     fn are_written(&self) -> PerClass<[bool; 2]> {
         [
             [self.posted_headers.is_some(), self.posted_data.is_some()],

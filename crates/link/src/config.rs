@@ -16,11 +16,12 @@ pub struct LinkConfig {
     pub max_payload: u16,
     /// Virtual channels that are initialised together with the link, 1 to 8.
     pub channels: usize,
-    /// Whether the port has the Virtual Channel capability. It begins with VC0 alone, and its control registers enable the others.
+    /// Whether the port has the Virtual Channel capability. At first only VC0 is enabled, and software enables the other channels by control
+    /// registers.
     pub has_channel_capability: bool,
     /// The number of sources that share the wire, each with its own queues: the ingress ports of a switch, or one for an endpoint.
     pub sources: usize,
-    /// The number of packets that each source may send in a row while others wait. The default is one.
+    /// The number of packets that each source may send in a row while other sources wait. The default is one.
     pub weights: Vec<u32>,
     /// Whether this end receives a packet at its header (a cut-through port) or at its last bit.
     pub cut_through: bool,
@@ -30,13 +31,13 @@ pub struct LinkConfig {
     pub infinite_completions: bool,
     /// Whether to report each packet when its last bit has left.
     pub report_finished: bool,
-    /// The source whose packets start at this component. Probes get an observation when they are sent.
+    /// The source of the packets that this component originates. For these packets, the probes get an observation when the packet is sent.
     pub own: Option<u16>,
-    /// Time from the data link layer to the pins. Observations of frames tell the time at the pins.
+    /// The time from the data link layer to the pins. Observations of frames carry the time at the pins.
     pub transmit_pipeline: Span,
     /// Time of flight to the far end and back, through the pipelines of both ends.
     pub round_trip: Span,
-    /// The time that a packet of each class is in the receive buffer of this end if nothing delays it.
+    /// The time for which a packet of each class occupies the receive buffer of this end if nothing delays the packet.
     pub held: PerClass<Span>,
     /// The reference clocks of the ends.
     pub clocks: Clocks,
@@ -44,11 +45,11 @@ pub struct LinkConfig {
     pub far_l0s_exit: Span,
     /// The time without packets after which the far end's transmitter enters L0s.
     pub far_l0s_entry: Span,
-    /// Whether the end is the upstream port of its component, which is the one to ask for L1.
+    /// Whether the end is the upstream port of its component. Only an upstream port requests L1.
     pub is_upstream: bool,
     /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
-    /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).
+    /// The time at which the link fails. From this time on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).
     pub fails_at: Time,
 }
 
@@ -64,7 +65,7 @@ impl LinkConfig {
 }
 
 impl Default for LinkConfig {
-    /// The configuration of an end with one source and without any option, of a link that never fails.
+    /// The configuration of an end with one source and without any option. Its link never fails.
     fn default() -> Self {
         LinkConfig {
             generation: Generation::Gen3,

@@ -1,4 +1,4 @@
-//! The interface of a link end to the simulation: the effects of its component, restricted to one port.
+//! The interface of a link end to the simulation: the effects that its component can use, restricted to one port.
 
 use kernel::{Component, Effects, Label, PortEffects, Span, Time};
 use packet::{Frame, Observation, Packets, Pcie};
@@ -7,23 +7,23 @@ use crate::LinkTimer;
 
 /// The effects that a link end can use.
 pub trait LinkContext {
-    /// The time of this input.
+    /// The time of the event that is being handled.
     fn now(&self) -> Time;
     /// The store of all packets.
     fn packets(&mut self) -> &mut Packets;
     /// Sends `frame`: its last bit leaves `after` from now, and it arrives after the wire's delay.
     fn send(&mut self, frame: Frame, after: Span);
-    /// Sends `frame` as [`send`](Self::send) does, in the background: it has no news for the far end.
+    /// Sends `frame` as [`send`](Self::send) does, in the background: the frame carries no new information for the far end.
     fn send_in_background(&mut self, frame: Frame, after: Span);
-    /// Sets a timer: `expire(timer)` is called `after` from now.
+    /// Sets a timer: `expire(timer)` is called after the time `after`.
     fn wake(&mut self, timer: LinkTimer, after: Span);
-    /// Sets a timer: `expire(timer)` is called at `time`, or at once if that is past.
+    /// Sets a timer: `expire(timer)` is called at `time`, or at once if `time` is in the past.
     fn wake_at(&mut self, timer: LinkTimer, time: Time) {
         self.wake(timer, time.since(self.now()));
     }
-    /// Sets a timer as [`wake`](Self::wake) does, in the background: a run need not wait for what it causes.
+    /// Sets a timer as [`wake`](Self::wake) does, in the background: a run may end before the timer expires.
     fn wake_in_background(&mut self, timer: LinkTimer, after: Span);
-    /// Whether a probe needs the detailed observations.
+    /// Whether a probe requires the detailed observations.
     fn watched(&self) -> bool;
     /// Reports `what` to the probes.
     fn observe(&mut self, what: Observation);
@@ -31,10 +31,12 @@ pub trait LinkContext {
     fn port(&self) -> u16;
 }
 
-/// The effects of a component at one of its ports. Its type does not name the component, so that link ends are compiled once.
+/// The effects of a component at one of its ports. The type does not depend on the type of the component, so that link ends are compiled
+/// once.
 pub struct At<'w> {
     fx: PortEffects<'w, Pcie>,
-    /// The number of the component's timer for the first timer of the link at the port. The others follow in their order.
+    /// The number by which the component identifies the first timer of the link at the port. The numbers of the other timers follow in
+    /// order.
     first_timer: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The counters of a direction of a link.
+//! The counters of one direction of a link.
 
 use std::mem::offset_of;
 
@@ -7,7 +7,7 @@ use protocol::DLLP_BYTES;
 
 use crate::WireTiming;
 
-/// Declares counters, and their counts since an earlier reading.
+/// Declares a struct of counters, with a method for the difference to an earlier reading.
 macro_rules! counters {
     (
         $(#[$attribute:meta])*
@@ -32,15 +32,15 @@ macro_rules! counters {
 pub(crate) use counters;
 
 counters! {
-    /// Counters of one direction of a link. Those that each packet changes are the last ones.
+    /// The counters of one direction of a link. The counters that each packet changes are the last fields.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[repr(C)]
     pub struct Counters {
-        /// The bytes of replayed and nullified TLPs alone.
+        /// The bytes of replayed and nullified TLPs only.
         pub replayed_bytes: u64,
-        /// Ordered sets, in bytes over all lanes: SKP, and one of each kind that trains the link.
+        /// Ordered sets, in bytes over all lanes: SKP ordered sets, and one ordered set of each kind that trains the link.
         pub ordered_set_bytes: u64,
-        /// TLPs sent again.
+        /// The number of TLPs that were sent again.
         pub replays: u64,
         /// Time in which the wire was free and a packet waited only for credit.
         pub credit_stall: Span,
@@ -64,10 +64,10 @@ counters! {
 }
 
 impl Counters {
-    /// The bytes of the fields that packets and their acknowledgements change, which are the last ones.
+    /// The size of the fields that packets and their acknowledgements change. These are the last fields.
     pub(crate) const PACKETS: usize = size_of::<Counters>() - offset_of!(Counters, dllp_bytes);
 
-    /// Adds DLLPs that were not sent one by one.
+    /// Adds DLLPs that were not simulated one by one.
     pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {
         self.dllp_bytes += count * u64::from(DLLP_BYTES);
         self.busy += timing.length(DLLP_BYTES) * count;

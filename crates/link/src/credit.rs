@@ -11,7 +11,7 @@ use crate::policy::UpdateRule;
 pub(crate) struct CreditCounter<const BITS: u32> {
     /// The credits that may still be sent: `CREDIT_LIMIT` - `CREDITS_CONSUMED`.
     left: u16,
-    /// `CREDITS_CONSUMED`, of which the counter's bits count.
+    /// `CREDITS_CONSUMED`, modulo the range of the counter.
     consumed: u16,
     /// The initial limit, which is the size of the far end's buffer.
     size: u16,
@@ -36,9 +36,9 @@ impl<const BITS: u32> CreditCounter<BITS> {
         self.size = self.left;
     }
 
-    /// Sets a later limit from UpdateFC, in the units of InitFC. The transmitter has at most half of the counter's range left; more
-    /// would be a limit that it has passed (PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^bits <= 2^bits
-    /// / 2).
+    /// Sets a later limit from UpdateFC, in the units of InitFC. A transmitter can have at most half of the counter's range left. A larger
+    /// difference means that the transmitter has already consumed more than the limit, and no credit is left (PCIe Base 2.6.1.2:
+    /// (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^bits <= 2^bits / 2).
     pub(crate) fn raise(&mut self, units: u16) {
         let mask = mask(BITS, self.scale);
         let limit = units << self.scale.shift();
@@ -55,7 +55,7 @@ impl<const BITS: u32> CreditCounter<BITS> {
         needed <= self.left
     }
 
-    /// Whether the far end's whole buffer has `needed` credits.
+    /// Whether the size of the far end's buffer is at least `needed` credits.
     pub(crate) fn holds(&self, needed: u16) -> bool {
         needed <= self.size
     }
@@ -115,7 +115,7 @@ impl Budget {
         self.headers.allows(1) && self.data.allows(data)
     }
 
-    /// Whether the far end's whole buffer has space for a packet with `data` data credits.
+    /// Whether the far end's buffer, when empty, has space for a packet with `data` data credits.
     pub(crate) fn holds(&self, data: u16) -> bool {
         self.headers.holds(1) && self.data.holds(data)
     }
@@ -139,26 +139,26 @@ pub struct CreditLeft {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveBuffer<const BITS: u32> {
     size: u16,
-    /// The announced credits that the far end has not used yet, as far as this end knows.
+    /// The announced credits that the far end has not used yet, as far as this end can count.
     left: u16,
-    /// The freed credits that are not announced. The rest of the buffer, neither `left` nor `freed`, is in use.
+    /// The freed credits that are not announced yet. The rest of the buffer, which is neither `left` nor `freed`, is in use.
     freed: u16,
     /// Credits that are scheduled to be freed.
     releasing: u16,
-    /// The number of free credits to announce that makes an UpdateFC due.
+    /// The number of freed credits from which on an UpdateFC is due.
     update_threshold: u16,
-    /// The credits that the largest packet needs. If the far end has fewer, any freed credit makes an UpdateFC due.
+    /// The credits that the largest packet needs. If the far end has fewer credits, any freed credit makes an UpdateFC due.
     packet: u16,
-    /// The most credits that are less than a unit of the scaling factor, as a mask of bits.
+    /// The largest number of credits that is less than one unit of the scaling factor, as a bit mask.
     part_of_unit: u16,
     limit: u16,
     scale: Scale,
-    /// Whether software can make the two ends of the link count differently.
+    /// Whether the credit counters of the two ends may differ, because software can initialise a channel again at one end only.
     is_tolerant: bool,
 }
 
 impl<const BITS: u32> ReceiveBuffer<BITS> {
-    /// A buffer of `size` credits, of which the largest packet takes `packet`. Its limit is not fixed yet.
+    /// A buffer of `size` credits. The largest packet occupies `packet` credits. The initial limit is not fixed yet.
     pub(crate) fn new(size: u16, packet: u16) -> Self {
         ReceiveBuffer {
             size,
@@ -174,9 +174,9 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         }
     }
 
-    /// Fixes the initial limit, with or without scaled flow control. Credits that cannot be announced are never used: those beyond
-    /// the largest limit (PCIe Base 3.4.2, table 3-2), and those that are no whole unit of the scaling factor. An UpdateFC is due
-    /// when a `share` of the buffer is free and not announced.
+    /// Fixes the initial limit, with or without scaled flow control. Credits that cannot be announced are never used: credits beyond the
+    /// largest limit (PCIe Base 3.4.2, table 3-2), and credits that do not fill a unit of the scaling factor. An UpdateFC is due when a
+    /// `share` of the buffer is free and not announced.
     fn fix_limit(&mut self, is_scaled: bool, share: f64) {
         self.scale = if is_scaled {
             Scale::for_credits(self.size.into(), BITS)
@@ -190,7 +190,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.update_threshold = (f64::from(self.size) * share).ceil().max(1.0) as u16;
     }
 
-    /// Announces nothing any more, because the link is down: what is freed from now on only empties the buffer.
+    /// Stops all announcements, because the link is down. Credits that are freed while it is down only empty the buffer.
     fn close(&mut self) {
         let used = self.used();
         (self.left, self.freed) = (self.size - used, 0);
@@ -225,7 +225,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         }
     }
 
-    /// Takes a packet for which the far end had no credit.
+    /// Accepts a packet for which the far end had no credit.
     fn overflow(&mut self) {
         assert!(
             self.is_tolerant,
@@ -234,7 +234,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.left = 0;
     }
 
-    /// Frees what is left of the credits of a packet for which the far end had none.
+    /// Frees the rest of the credits in use, for a packet for which the far end had too little credit.
     fn free_rest(&mut self) {
         assert!(
             self.is_tolerant,
@@ -243,7 +243,7 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         self.freed += self.used();
     }
 
-    /// The credits of packets in the buffer that are not scheduled to leave.
+    /// The credits of packets that are in the buffer and whose release is not scheduled.
     fn held(&self) -> u16 {
         match self.size {
             0 => 0,
@@ -251,12 +251,12 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         }
     }
 
-    /// Whether the freed credits include a whole unit, which an UpdateFC can announce.
+    /// Whether the freed credits include a whole unit of the scaling factor, which an UpdateFC can announce.
     fn can_announce(&self) -> bool {
         self.freed > self.part_of_unit
     }
 
-    /// The limit to announce, in units; it counts as announced.
+    /// The limit to announce, in units of the scaling factor. The limit counts as announced from this call on.
     fn announce(&mut self) -> u16 {
         let whole = self.freed & !self.part_of_unit;
         self.freed -= whole;
@@ -273,13 +273,13 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         !self.is_infinite() && self.makes_update_due(self.freed + self.releasing)
     }
 
-    /// Whether `credits` credits to announce make an UpdateFC due. One must be scheduled when credit is freed and the far end had
-    /// too little for a packet (PCIe Base 2.6.1.2).
+    /// Whether `credits` freed credits make an UpdateFC due. An UpdateFC must be scheduled if credit is freed and the far end had too little
+    /// credit for a packet (PCIe Base 2.6.1.2).
     fn makes_update_due(&self, credits: u16) -> bool {
         credits > self.part_of_unit && (credits >= self.update_threshold || self.starves_without(0))
     }
 
-    /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
+    /// Whether the far end has too little credit for the largest packet after it has used `credits` more credits.
     fn starves_without(&self, credits: u16) -> bool {
         self.left < credits + self.packet && !self.is_infinite()
     }
@@ -291,17 +291,17 @@ pub(crate) struct ClassBuffers {
     data: ReceiveBuffer<12>,
     /// The time at which the limits were last sent.
     pub(crate) announced_at: Time,
-    /// The time since which there is freed credit to announce, or [`Time::NEVER`].
+    /// The time since which freed credit is not announced, or [`Time::NEVER`].
     pub(crate) unannounced_since: Time,
-    /// Whether the far end may have the initial limits, so that it may send packets.
+    /// Whether the initial limits may have reached the far end, so that the far end may send packets.
     pub(crate) is_open: bool,
-    /// The packets that have left since the last UpdateFC; where each has an UpdateFC of its own, those whose UpdateFC is not sent.
+    /// The number of packets that have left the buffer since the last UpdateFC. If each packet has its own UpdateFC, the number of UpdateFCs
+    /// that are not sent yet.
     owed: u16,
 }
 
 impl ClassBuffers {
-    /// Buffers of `size` header and data credits, of which the largest packet takes `data` data credits. The limits are not fixed
-    /// yet.
+    /// Buffers of `size` header and data credits. The largest packet occupies `data` data credits. The limits are not fixed yet.
     pub(crate) fn new(size: (u16, u16), data: u16) -> Self {
         ClassBuffers {
             headers: ReceiveBuffer::new(size.0, 1),
@@ -313,8 +313,8 @@ impl ClassBuffers {
         }
     }
 
-    /// The buffers of an end whose channels software enables: it may begin one of them anew at one end alone, and then the two ends count
-    /// differently.
+    /// The buffers of an end whose channels are enabled by software. Software may initialise a channel again at one end only; then the
+    /// credit counters of the two ends differ.
     pub(crate) fn tolerant(mut self) -> Self {
         self.headers.is_tolerant = true;
         self.data.is_tolerant = true;
@@ -344,7 +344,7 @@ impl ClassBuffers {
         }
     }
 
-    /// Announces nothing any more, because the link is down.
+    /// Stops all announcements, because the link is down.
     pub(crate) fn close(&mut self) {
         self.headers.close();
         self.data.close();
@@ -352,7 +352,7 @@ impl ClassBuffers {
         self.owed = 0;
     }
 
-    /// Counts an UpdateFC as sent. Returns whether another one is owed.
+    /// Counts an UpdateFC as sent. Returns whether another UpdateFC is still to be sent.
     pub(crate) fn pay_update(&mut self, rule: UpdateRule) -> bool {
         self.owed = if rule.is_each {
             self.owed.saturating_sub(1)
@@ -362,7 +362,7 @@ impl ClassBuffers {
         self.owed > 0
     }
 
-    /// Whether the buffers hold the credits of a packet with `data` data credits, or are infinite.
+    /// Whether the credits in use include the credits of a packet with `data` data credits, or are infinite.
     pub(crate) fn holds(&self, data: u16) -> bool {
         let has_header = self.headers.is_infinite() || self.headers.used() >= 1;
         has_header && (self.data.is_infinite() || self.data.used() >= data)
@@ -372,7 +372,7 @@ impl ClassBuffers {
         self.headers.used() == 0 && self.data.used() == 0
     }
 
-    /// Schedules the release of a packet with `data` data credits.
+    /// Schedules the release of the credits of a packet with `data` data credits.
     pub(crate) fn begin_release(&mut self, data: u16) {
         self.headers.releasing += 1;
         self.data.releasing += data;
@@ -401,12 +401,12 @@ impl ClassBuffers {
         self.headers.is_update_due() || self.data.is_update_due()
     }
 
-    /// Whether the far end, after sending a packet with `data` data credits, has too little credit for the largest packet.
+    /// Whether the far end has too little credit for the largest packet after it has sent a packet with `data` data credits.
     pub(crate) fn starves_without(&self, data: u16) -> bool {
         self.headers.starves_without(1) || self.data.starves_without(data)
     }
 
-    /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
+    /// The header credits and the data credits of packets that are in the buffers and whose release is not scheduled.
     pub(crate) fn held(&self) -> u32 {
         u32::from(self.headers.held()) + u32::from(self.data.held())
     }
@@ -427,7 +427,7 @@ impl ClassBuffers {
         }
     }
 
-    /// The limits of `class` on `channel` to send at `at`, which then count as announced.
+    /// The limits of `class` on `channel`, to be sent at `at`. The limits count as announced from this call on.
     pub(crate) fn announce(&mut self, channel: u8, class: Class, at: Time) -> Credit {
         self.announced_at = at;
         self.unannounced_since = Time::NEVER;
@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(buffer.announce(), 51);
     }
 
-    /// A step of a transmitter and a receiver: a packet with so many data credits is sent, or the oldest packet is freed.
+    /// A step of a transmitter and a receiver: either a packet with this number of data credits is sent, or the oldest packet is freed.
     type Step = (bool, u16);
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -534,7 +534,7 @@ mod tests {
             let used: u16 = held.iter().sum();
             let (headers, data) = (sizes.0 - held.len() as u16, sizes.1 - used);
             prop_assert!(!budget.data.allows(data + 1) && !budget.headers.allows(headers + 1));
-            // Less than a unit cannot be announced.
+            // Credits that do not fill a unit of the scaling factor cannot be announced.
             let least = data.saturating_sub(buffers.data.part_of_unit);
             prop_assert!(budget.data.allows(least));
             prop_assert!(budget.headers.allows(headers.saturating_sub(buffers.headers.part_of_unit)));

@@ -4,8 +4,8 @@ use protocol::ChannelsControl;
 
 use super::Phases;
 
-/// The order in which channels get the wire: those above the low-priority group by strict priority, the highest VC ID first; then the
-/// low-priority group by round robin or by phases, after which those have one turn that have no phase.
+/// The arbitration among virtual channels. Channels above the low-priority group have strict priority, the highest VC ID first. Then the
+/// low-priority group is served by round robin or by a table of phases. After the table, each channel without a phase has one turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Arbiter {
     /// The number of channels of the low-priority group, from VC0 on.
@@ -34,7 +34,7 @@ impl Arbiter {
         Phases::select(&mut self.phases, &control.arbitration);
     }
 
-    /// The first channel in the order of arbitration that `can_send`, of `channels` channels.
+    /// The first channel in the order of arbitration for which `can_send` holds. `channels` is the number of channels.
     pub(crate) fn first(
         &self,
         channels: usize,
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(turns(&mut group, &[1], 2), [1; 2]);
     }
 
-    /// Our choice, as for ports: a channel that software has left out of the table does not wait for ever.
+    /// This is our choice, as for ports: a channel that is missing in the table of software does not wait for ever.
     #[test]
     fn a_channel_without_phases_has_one_turn_in_each_round() {
         let mut group = arbiter(1, Arbitration::Phases(vec![0, 0, 0]));

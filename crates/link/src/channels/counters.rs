@@ -1,4 +1,4 @@
-//! What one direction of a link sends by each virtual channel.
+//! The counters of each virtual channel of one direction of a link.
 
 use kernel::{Span, Time};
 
@@ -10,13 +10,13 @@ counters! {
     pub struct ChannelCounters {
         /// TLPs sent for the first time.
         pub packets: u64,
-        /// Their payload, in bytes.
+        /// The payload of the TLPs, in bytes.
         pub payload_bytes: u64,
-        /// Their headers, framing and LCRC, in bytes.
+        /// The headers, framing and LCRC of the TLPs, in bytes.
         pub overhead_bytes: u64,
-        /// Time from when each could have left to when it left, of all TLPs together.
+        /// The sum over all TLPs of the time from when the TLP could have left until it left.
         pub waited: Span,
-        /// Time from when the channel was first found without credit for any packet to its next packet.
+        /// The time during which the channel had packets and too little credit for any of them, until its next packet left.
         pub credit_stall: Span,
     }
 }
@@ -29,7 +29,7 @@ pub(crate) struct ChannelCount {
 }
 
 impl ChannelCount {
-    /// Counts a packet of `payload` bytes in `wire_len` bytes, sent at `at`, that could have left at `ready`.
+    /// Counts a packet with `payload` bytes of payload and `wire_len` bytes on the wire. It was sent at `at` and could have left at `ready`.
     pub(crate) fn send(&mut self, at: Time, ready: Time, payload: u64, wire_len: u64) {
         self.counters.packets += 1;
         self.counters.payload_bytes += payload;
@@ -49,7 +49,7 @@ impl ChannelCount {
             .map_or(Span::ZERO, |since| now.since(since.min(now)))
     }
 
-    /// The counters at `now`, with a stall that still lasts.
+    /// The counters at `now`, including a credit stall that has not ended.
     pub(crate) fn at(&self, now: Time) -> ChannelCounters {
         let mut counters = self.counters;
         counters.credit_stall += self.stall(now);

@@ -1,4 +1,4 @@
-//! The channels in which the packets in receive buffers were charged.
+//! The record of the virtual channel in which each packet in the receive buffers was charged.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,15 @@ use packet::Charge;
 
 /// The packets in the receive buffers of a port with the Virtual Channel capability, by traffic class and flow-control class.
 ///
-/// Software may change the map of classes to channels while packets are in the buffers: the credit of each goes back in the channel in which
-/// it was charged.
+/// Software may change the map of classes to channels while packets are in the buffers. The credit of each packet is returned in the channel
+/// in which the packet was charged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger([PerClass<VecDeque<Entry>>; MOST_CHANNELS]);
 
 /// A packet in a receive buffer.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// None for a packet of a channel that is closed, or has been since the packet arrived: its credit does not go back.
+    /// None if the channel is closed, or was closed after the packet arrived. Then the credit of the packet is not returned.
     channel: Option<u8>,
     data: u16,
 }
@@ -28,15 +28,15 @@ impl Ledger {
         self.packets_like(charge).push_back(Entry { channel, data });
     }
 
-    /// Removes a packet that leaves its buffer, and returns the channel in which it was charged. Packets of one class with as much data are
-    /// alike: the oldest one is removed.
+    /// Removes a packet that leaves its buffer, and returns the channel in which it was charged. Packets of one class with equal data
+    /// credits cannot be distinguished: the oldest one is removed.
     pub(crate) fn remove(&mut self, charge: Charge) -> Option<u8> {
         let packets = self.packets_like(charge);
         let place = packets.iter().position(|entry| entry.data == charge.data);
         packets.remove(place?)?.channel
     }
 
-    /// Forgets in which packets `channel` was charged, because its buffers begin anew.
+    /// Forgets which packets were charged in `channel`, because the buffers of the channel are initialised again.
     pub(crate) fn close(&mut self, channel: u8) {
         for entry in self.0.iter_mut().flatten().flatten() {
             entry.channel.take_if(|charged| *charged == channel);

@@ -6,16 +6,17 @@ use protocol::{ChannelsControl, MOST_CHANNELS, TrafficClass};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelMap([u8; MOST_CHANNELS]);
 
-/// The channel of a class that maps to none.
+/// The entry of a traffic class that maps to no channel.
 const NONE: u8 = u8::MAX;
 
 impl ChannelMap {
-    /// The map of a link without a Virtual Channel capability: classes map to its channels in order, and the last one takes the rest.
+    /// The map of a link without a Virtual Channel capability: the traffic classes map to the channels in order, and the remaining classes
+    /// map to the last channel.
     pub(crate) fn in_order(channels: usize) -> Self {
         ChannelMap(std::array::from_fn(|class| class.min(channels - 1) as u8))
     }
 
-    /// The map that control registers set. Of two channels of one class, which software must not set, the lower one takes it.
+    /// The map that control registers set. If software maps a class to two channels, which is not allowed, the lower channel is used.
     pub(crate) fn of(control: &ChannelsControl) -> Self {
         let channels = || (0_u8..).zip(&control.channels);
         ChannelMap(std::array::from_fn(|class| {
@@ -29,7 +30,7 @@ impl ChannelMap {
         }))
     }
 
-    /// The channel of `class`; beyond the last channel if the class maps to none.
+    /// The channel of `class`. The number is beyond the last channel if the class maps to no channel.
     pub(crate) fn channel_of(&self, class: TrafficClass) -> usize {
         usize::from(self.0[usize::from(class.number() & 7)])
     }

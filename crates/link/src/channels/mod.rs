@@ -20,7 +20,7 @@ pub(crate) use phases::Phases;
 
 use protocol::Class;
 
-/// The number of a class of a channel among the classes of all channels.
+/// The number of a class of a channel, counted over the classes of all channels.
 pub(crate) const fn number_of(channel: usize, class: Class) -> usize {
     channel * Class::ALL.len() + class.index()
 }

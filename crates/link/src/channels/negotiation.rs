@@ -1,5 +1,5 @@
-//! The initialisation of the flow control of channels besides VC0 (PCIe Base 3.4.1): it begins when software has enabled the channel
-//! and the link is up, while the other channels carry traffic.
+//! The initialisation of the flow control of channels besides VC0 (PCIe Base 3.4.1). It begins when software has enabled the channel and the
+//! link is up. The other channels carry traffic meanwhile.
 
 use protocol::{Class, Credit, Dllp, MOST_CHANNELS, PerClass};
 
@@ -29,8 +29,8 @@ enum State {
 const ALL_CLASSES: u8 = 0b111;
 
 impl Negotiation {
-    /// Begins the initialisation of the channels of `enabled` that are disabled, and disables the others. Returns whether there is
-    /// anything to send.
+    /// Begins the initialisation of the disabled channels that are in `enabled`, and disables the channels that are not. Returns whether
+    /// there is anything to send.
     pub(crate) fn enable(&mut self, enabled: u8) -> bool {
         for (channel, state) in self.states.iter_mut().enumerate().skip(1) {
             match (enabled >> channel & 1 != 0, *state) {
@@ -62,7 +62,7 @@ impl Negotiation {
         })
     }
 
-    /// Starts one more round of the DLLPs of every channel that waits. Returns whether there is one.
+    /// Starts one more round of DLLPs for every channel whose initialisation is not complete. Returns whether there is one.
     pub(crate) fn begin_round(&mut self) -> bool {
         let pending = self.pending();
         for channel in (0..MOST_CHANNELS).filter(|channel| pending >> channel & 1 != 0) {
@@ -107,7 +107,7 @@ impl Negotiation {
         self.is_done(credit.channel)
     }
 
-    /// The initial limits of `channel`, as far as the far end has sent them.
+    /// The initial limits of `channel` that have arrived from the far end.
     pub(crate) fn limits_of(&self, channel: u8) -> impl Iterator<Item = &Credit> {
         self.limits[usize::from(channel)].iter().flatten()
     }

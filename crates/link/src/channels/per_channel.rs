@@ -3,8 +3,8 @@
 use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 
-/// A value for each virtual channel, by VC ID. Every link has VC0, and nearly all links have it alone: its value is not behind a
-/// pointer.
+/// A value for each virtual channel, by VC ID. Every link has VC0, and nearly all links have only VC0. Therefore the value of VC0 is stored
+/// directly, without a pointer.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct PerChannel<T> {
@@ -13,7 +13,7 @@ pub(crate) struct PerChannel<T> {
 }
 
 impl<T> PerChannel<T> {
-    /// The place of the value of VC0.
+    /// The offset of the value of VC0.
     pub(crate) const FIRST: usize = offset_of!(Self, first);
 
     /// The value of VC0, and the values of the channels after it.

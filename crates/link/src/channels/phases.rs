@@ -2,18 +2,19 @@
 
 use protocol::Arbitration;
 
-/// The phases of an arbitration table, and the next one.
+/// The phases of an arbitration table, and the position of the next phase.
 ///
-/// Behind the table is one phase for all that have none in it, such as the packets of a switch itself: they get a turn in each round.
+/// After the table, there is one more phase for all sources that have no phase in the table, for example the packets of the switch itself.
+/// These sources get a turn in each round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Phases {
     turns: Box<[u8]>,
     next: usize,
-    /// One bit for each that the table has phases of.
+    /// One bit for each source that has a phase in the table.
     members: u128,
 }
 
-/// The phase of all that have none in the table.
+/// The phase of all sources that have no phase in the table.
 const OTHERS: u8 = u8::MAX;
 
 impl Phases {
@@ -26,7 +27,8 @@ impl Phases {
         }
     }
 
-    /// Applies the arbitration that a control register selects to `phases`. A table with other phases begins with its first.
+    /// Applies the arbitration that a control register selects to `phases`. If the table has changed, the arbitration begins with its first
+    /// phase.
     pub(crate) fn select(phases: &mut Option<Box<Self>>, arbitration: &Arbitration) {
         match (arbitration, phases) {
             (Arbitration::Fixed, phases) => *phases = None,
@@ -42,7 +44,7 @@ impl Phases {
         after.iter().chain(before).copied()
     }
 
-    /// The numbers of the bits of `asked`, in the order of their next phases.
+    /// The numbers of the bits that are set in `asked`, in the order of their next phases.
     pub(crate) fn in_turn(&self, mut asked: u128) -> impl Iterator<Item = usize> {
         self.order().flat_map(move |phase| {
             let mut now = match phase {
@@ -58,7 +60,8 @@ impl Phases {
         })
     }
 
-    /// Records that `who` had a turn: the phases up to its next one are over. A phase of one that has nothing to send takes no time.
+    /// Records that `who` had a turn, and advances behind the next phase of `who`. A phase of a source that has nothing to send takes no
+    /// time.
     pub(crate) fn grant(&mut self, who: u8) {
         let is_member = u32::from(who) < 128 && self.members >> who & 1 != 0;
         let phase = if is_member { who } else { OTHERS };
