@@ -32,28 +32,29 @@ use rate::Rates;
 
 /// One end of a link.
 ///
-/// A large fabric has thousands of ends, and most events find their end outside the cache. What packets need is therefore in few lines, and
-/// in each of these is what is needed together: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and the parts of the transmitter.
+/// A large fabric has thousands of ends, and for most events the end is not in the cache. Therefore, the fields that packets need are in few
+/// cache lines, and fields that are needed together are in the same line: [`LinkEnd::COMMON`], [`LinkEnd::RECEIPT`], and the parts of the
+/// transmitter.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct LinkEnd {
     commands: VecDeque<LinkCommand>,
 
     receiver: Receiver,
-    /// The time from which on the link is not in L0, as the LTSSM has it: kept here, beside the fields that packets need.
+    /// The time from which on the link is not in L0, copied from the LTSSM. It is stored here, beside the fields that packets need.
     outside_l0_from: Time,
     map: ChannelMap,
     acknowledge_now: bool,
     refuse_now: bool,
     has_channel_capability: bool,
     cut_through: bool,
-    /// Whether each packet has an Ack of its own.
+    /// Whether a separate Ack is sent for each packet.
     acknowledges_each: bool,
-    /// Whether packets may end before their last bit, because the link may go down at a known time.
+    /// Whether packets may be cut off before their last bit, because the link may go down at a time that is set in advance.
     may_truncate: bool,
-    /// `REPLAY_NUM`: the number of replays since the last progress.
+    /// `REPLAY_NUM`: the number of replays since an Ack or Nak last acknowledged a packet.
     replays: u8,
-    /// The number of packets after which an Ack is sent at once, and the number since the last one.
+    /// The number of packets after which an Ack is sent at once, and the number of packets since the last Ack.
     acknowledge_packets: u32,
     unacknowledged: u32,
     handshake: Handshake,
@@ -64,44 +65,44 @@ pub struct LinkEnd {
     acknowledge_alarm: Alarm,
     acknowledge_limit: Span,
     update_alarm: Alarm,
-    /// The longest time from freeing credit to its UpdateFC.
+    /// The longest time from when credit is freed until its UpdateFC is sent.
     update_delay: Span,
 
     replay_alarm: Alarm,
     replay_limit: Span,
     transmitter: Transmitter,
 
-    /// The end of a bad packet that is still arriving, when its Nak becomes due.
+    /// The time at which a bad packet that is still arriving ends. Its Nak becomes due then.
     refuse_at: Time,
-    /// The timers that packets do not set.
+    /// The timers that packets do not set. Packets set the first timers only.
     rare_alarms: [Alarm; LinkTimer::COUNT as usize - LinkTimer::OF_PACKETS],
-    /// The enabled channels besides those that are initialised with the link, as bits by VC ID.
+    /// The enabled channels, except the ones that are initialised with the link, as bits by VC ID.
     enabled: u8,
     /// Whether this end supports scaled flow control.
     is_scalable: bool,
     /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
-    /// The times at which incidents will take the signal from this end.
+    /// The times at which incidents will interrupt the reception of packets at this end.
     cuts: Vec<Time>,
-    /// The way into L0s and out of it, where software enables it.
+    /// The parameters of entry to L0s and exit from L0s, for use when software enables L0s.
     l0s: L0s,
     /// The time without packets after which the far end's transmitter enters L0s.
     far_l0s_entry: Span,
-    /// The way into L1 and out of it. Boxed, because packets do not need it.
+    /// The state of entry to L1 and exit from L1. Boxed, because packets do not need it.
     power: Box<ActiveState>,
-    /// Whether the far end has gone to electrical idle, so that there are no bits to be damaged.
+    /// Whether the far end is in electrical idle, so that there are no bits that errors can damage.
     is_far_silent: bool,
-    /// The time at which the last TS2 of this end has left it.
+    /// The time until which the last TS2 of this end was sent.
     sent_ts2_until: Time,
     ltssm: Ltssm,
     has_been_up: bool,
-    /// The time that the replay timer had left when the link left L0.
+    /// The remaining time of the replay timer when the link left L0.
     replay_left: Option<Span>,
-    /// Whether software has asked for the Recovery under way.
+    /// Whether software has requested the Recovery that is under way.
     is_asked_to_retrain: bool,
-    /// The times that depend on rate and width. Boxed, because only training needs it.
+    /// The times that depend on the rate and the width. Boxed, because only training needs them.
     rates: Box<Rates>,
-    /// The changes of the link that its component has not taken.
+    /// The changes of the link that the component has not read yet.
     changes: VecDeque<LinkChange>,
     /// The channel and the credits of the newest packet.
     newest: Option<(u8, Charge)>,
@@ -116,13 +117,13 @@ pub trait EndContext: LinkContext + Sized {
 }
 
 impl EndContext for At<'_> {
-    // No generic function, so that it is compiled once, and not in each crate with components: caches hold one copy.
+    // This function is not generic, so that it is compiled once, and not in each crate with components. Then caches hold only one copy.
     fn use_wire_of(&mut self, end: &mut LinkEnd, now: Time) {
         end.use_wire(now, self);
     }
 }
 
-// Each of these is the beginning of a line of the cache.
+// Each of these offsets is the beginning of a cache line.
 const _: () = {
     assert!(LinkEnd::COMMON.is_multiple_of(64));
     assert!(LinkEnd::RECEIPT.is_multiple_of(64));
@@ -136,15 +137,15 @@ const REPLAYS: u8 = 4;
 const INIT_FC_INTERVAL: Span = Span::from_us(34);
 
 impl LinkEnd {
-    /// The line with the buffers of posted packets.
+    /// The cache line with the buffers of posted packets.
     const POSTED: usize = offset_of!(LinkEnd, receiver) + Receiver::POSTED;
-    /// The line that all packets need, whether they arrive, leave or free a buffer.
+    /// The cache line that every packet needs when it arrives, leaves or frees a buffer.
     const COMMON: usize = offset_of!(LinkEnd, receiver) + Receiver::PACKETS;
-    /// The line that packets need that arrive or free a buffer.
+    /// The cache line that a packet needs when it arrives or frees a buffer.
     const RECEIPT: usize = offset_of!(LinkEnd, acknowledge_alarm);
-    /// The end of the lines that packets need that leave, from [`COMMON`](Self::COMMON) on.
+    /// The end of the cache lines that a packet needs when it leaves. They begin at [`COMMON`](Self::COMMON).
     const SENDING_END: usize = offset_of!(LinkEnd, transmitter) + Transmitter::PACKETS_END;
-    /// The line with the timing of the wire and the counters.
+    /// The cache line with the timing of the wire and the counters.
     const TIMING: usize = offset_of!(LinkEnd, transmitter) + Transmitter::TIMING;
 
     /// Creates a link end that has not started.
@@ -215,7 +216,7 @@ impl LinkEnd {
         }
     }
 
-    /// Whether the link is down at `now`: it has failed, or has gone down and is not up again.
+    /// Whether the link is down at `now`: it has failed, or has gone down and has not come up again.
     pub fn has_failed(&self, now: Time) -> bool {
         now >= self.ltssm.down_from()
     }
@@ -229,8 +230,8 @@ impl LinkEnd {
         self.ltssm.fails_at
     }
 
-    /// Expects that an incident takes the signal from this end at `time`. A cut-through port knows then, as with bit errors, which packets
-    /// end before their last bit.
+    /// Announces that an incident will interrupt the reception of packets at this end at `time`. With this time, a cut-through port can
+    /// determine which packets end before their last bit, as it does with bit errors.
     pub fn expect_cut(&mut self, time: Time) {
         self.cuts.push(time);
         self.may_truncate = self.cut_through;
@@ -257,7 +258,7 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// Queues a packet of `source` for transmission. The link takes over the caller's hold of the packet.
+    /// Queues a packet of `source` for transmission. The link takes over the caller's reference to the packet.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -270,20 +271,20 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// The virtual channel of a traffic class; beyond the last channel if the class maps to none.
+    /// The virtual channel of a traffic class. The number is beyond the last channel if the class maps to none.
     fn channel_of(&self, class: TrafficClass) -> usize {
         self.map.channel_of(class)
     }
 
-    /// Lets this end's transmitter enter L0s when it is idle, or not: ASPM Control. Its receiver expects the same of the far end, because
-    /// firmware enables L0s at both ends of a link.
+    /// Enables or disables L0s for this end's transmitter when it is idle, as ASPM Control does. The receiver expects the same setting at
+    /// the far end, because firmware enables L0s at both ends of a link.
     pub fn enable_l0s(&mut self, is_enabled: bool) {
         self.transmitter.set_l0s(is_enabled.then_some(self.l0s));
         self.receiver
             .set_silent_after(is_enabled.then_some(self.far_l0s_entry));
     }
 
-    /// Replays the packets. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
+    /// Replays the packets in the replay buffer. The fourth replay without progress retrains the link first (PCIe Base 3.6.2.1).
     fn send_again(&mut self, cx: &mut impl EndContext) {
         self.transmitter.replay_buffer.replay();
         self.replays += 1;
@@ -297,7 +298,7 @@ impl LinkEnd {
     /// Handles a timer that has expired.
     #[inline(always)]
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl EndContext) -> Option<Finished> {
-        // Nearly all timers are those of wires.
+        // Nearly all timers that expire are wire timers.
         if timer != LinkTimer::Wire || self.is_outside_l0(cx.now()) {
             return self.expire_any(timer, cx);
         }
@@ -361,8 +362,8 @@ impl LinkEnd {
         finished
     }
 
-    /// Drops what a link holds that is down: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
-    /// does not notice would otherwise send for ever at one time.
+    /// Drops the packets of a link that is down: all unacknowledged packets at once, and waiting packets at the rate of the wire. Without
+    /// this delay, a sender that does not react to the failure would send an endless number of packets at the same time.
     fn drop_next(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.transmitter.replay_buffer.clear(cx);
         let now = cx.now();
@@ -371,7 +372,8 @@ impl LinkEnd {
         }
         let free = self.transmitter.busy_until.max(now);
         let mut dropped = None;
-        // A packet that a cut-through port passes on may still be arriving: it holds its receive buffer until its time on this wire has passed.
+        // A packet that a cut-through port forwards may still be arriving. It occupies its receive buffer until its time on this wire has
+        // passed.
         if now == free {
             dropped = self.transmitter.on_wire.take();
             if dropped.is_none() {
@@ -397,7 +399,7 @@ impl LinkEnd {
         }
         let mut at = self.transmitter.next_slot(now, cx);
         if at > now && at == self.transmitter.busy_until {
-            // Frames that arrive during the ordered sets may change what is sent after them.
+            // Frames that arrive during the ordered sets may change what is sent afterwards.
             self.set(LinkTimer::Wire, at, cx);
             return;
         }
@@ -426,7 +428,7 @@ impl LinkEnd {
         }
     }
 
-    /// Sends what waits besides TLPs, from `at` on. Returns the time at which the wire is free again.
+    /// Sends the DLLPs that wait, from `at` on. Returns the time at which the wire is free again.
     fn send_dllps(&mut self, mut at: Time, cx: &mut impl EndContext) -> Time {
         while let Some(dllp) = self.next_dllp(at, cx) {
             if dllp.1 && !self.is_repetition(&dllp.0) {
@@ -441,7 +443,7 @@ impl LinkEnd {
         at
     }
 
-    /// Whether a DLLP may repeat what the far end knows: an UpdateFC on a wire with bit errors.
+    /// Whether a DLLP may repeat information that the far end already has: an UpdateFC on a wire with bit errors.
     fn is_repetition(&self, dllp: &Dllp) -> bool {
         self.receiver.has_errors() && matches!(dllp, Dllp::UpdateFc(_))
     }
@@ -467,7 +469,7 @@ impl LinkEnd {
             || self.receiver.has_pending_updates()
     }
 
-    /// The next DLLP to send at `at`, and whether it has news for the far end.
+    /// The next DLLP to send at `at`, and whether it carries new information for the far end.
     fn next_dllp(&mut self, at: Time, cx: &mut impl EndContext) -> Option<(Dllp, bool)> {
         if let Some(dllp) = self
             .handshake
@@ -493,7 +495,7 @@ impl LinkEnd {
             if self.refuse_at != Time::NEVER {
                 self.set(LinkTimer::Acknowledge, self.refuse_at, cx);
             } else if let Some(complete) = self.receiver.incomplete_at(at) {
-                // This Ack does not cover the packet that is still arriving; the next one does.
+                // This Ack does not cover the packet that is still arriving. The next Ack covers it.
                 self.expect_acknowledgement(complete, cx);
             }
             let dllp = if nak {
@@ -509,7 +511,7 @@ impl LinkEnd {
         self.next_update(at, cx.now())
     }
 
-    /// The number of Acks that are due besides the next one, where each packet has one of its own; none if the next one is the last.
+    /// The number of further Acks that are due after the next one, if each packet has its own Ack. None if the next Ack is the last one.
     fn acks_after_next(&self, at: Time) -> Option<u16> {
         let arriving = u32::from(self.receiver.incomplete_at(at).is_some());
         let later = self.unacknowledged.saturating_sub(arriving + 1);

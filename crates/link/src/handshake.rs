@@ -1,11 +1,11 @@
-//! Flow-control initialisation: both ends tell their features (PCIe Base 3.2.1, `DL_Feature`), then announce their buffer sizes
-//! before any TLP is sent (3.4).
+//! Flow-control initialisation: both ends exchange their features (PCIe Base 3.2.1, `DL_Feature`), then announce their buffer sizes before
+//! any TLP is sent (3.4).
 
 use protocol::{Class, Credit, Dllp};
 
 use crate::channels::{Negotiation, channel_and_class, number_of};
 
-/// The state of flow-control initialisation at one end. Each packet needs the first two fields.
+/// The state of flow-control initialisation at one end. Each packet needs only the first two fields.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Handshake {
@@ -13,9 +13,9 @@ pub(crate) struct Handshake {
     /// The number of DLLPs left to send in this round, including the DLLPs of `others`.
     left: u32,
     channels: u8,
-    /// Whether the far end's features have arrived, which this end's Feature DLLPs acknowledge.
+    /// Whether the far end's features have arrived. If they have, this end's Feature DLLPs acknowledge them.
     has_far_features: bool,
-    /// The channels that software has enabled besides; boxed, because few links have them.
+    /// The channels that software has enabled, besides the channels that are initialised with the link. Boxed, because few links have them.
     others: Option<Box<Negotiation>>,
 }
 
@@ -33,29 +33,29 @@ enum Phase {
 /// The effect of an InitFC DLLP from the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitFcEffect {
-    /// It has the initial limits of a class.
+    /// The DLLP contains the initial limits of a class.
     Limit,
-    /// It has the initial limits of the last missing class.
+    /// The DLLP contains the initial limits of the last missing class.
     LastLimit,
     /// The far end has received all limits of this end.
     Done,
     Nothing,
 }
 
-/// The effect of a Feature DLLP, or of a DLLP that ends the exchange of features.
+/// The effect of a Feature DLLP, or of an InitFC DLLP that ends the exchange of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeatureEffect {
-    /// The exchange has ended. Both ends support scaled flow control, or not.
+    /// The exchange has ended. `is_scaled` means that both ends support scaled flow control.
     Exchanged {
         is_scaled: bool,
     },
-    /// The far end does not know this end's features yet.
+    /// The far end has not acknowledged this end's features yet.
     Acknowledge,
     Nothing,
 }
 
 impl Handshake {
-    /// The handshake of an end that has features to tell, or none.
+    /// The initial state of an end. If `has_features`, it begins with the exchange of features.
     pub(crate) fn new(channels: usize, has_features: bool) -> Self {
         Handshake {
             phase: if has_features {
@@ -70,7 +70,7 @@ impl Handshake {
         }
     }
 
-    /// The handshake of a link that begins anew. Channels that software has enabled are to be enabled again.
+    /// The state of a link that is initialised again. Channels that software had enabled must be enabled again.
     pub(crate) fn anew(&self, has_features: bool) -> Self {
         Handshake::new(self.channels.into(), has_features)
     }
@@ -110,7 +110,7 @@ impl Handshake {
         self.change_others(|others| others.enable(enabled))
     }
 
-    /// Changes the state of the other channels, and counts what they have to send.
+    /// Changes the state of the channels that software enables, and updates the number of DLLPs to send.
     fn change_others<T>(&mut self, change: impl FnOnce(&mut Negotiation) -> T) -> T {
         let before = self.left_of_others();
         let changed = change(self.others.get_or_insert_default());
@@ -118,18 +118,18 @@ impl Handshake {
         changed
     }
 
-    /// The channels besides the ones of the link's own initialisation that are enabled and not initialised, as bits by VC ID.
+    /// The channels that software has enabled and whose initialisation is not complete, as bits by VC ID.
     pub(crate) fn pending(&self) -> u8 {
         self.others.as_ref().map_or(0, |others| others.pending())
     }
 
-    /// Starts one more round of the channels that wait. Returns whether there is one.
+    /// Starts one more round of DLLPs for the channels that software enables and that wait for the far end. Returns whether there is one.
     pub(crate) fn begin_round_of_others(&mut self) -> bool {
         self.others.is_some() && self.change_others(Negotiation::begin_round)
     }
 
-    /// Handles an InitFC DLLP of a channel that software enables, an `InitFC2` DLLP if `second`. Returns whether the channel is initialised
-    /// now.
+    /// Handles an InitFC1 DLLP of a channel that software enables, or an `InitFC2` DLLP if `second`. Returns whether this completes the
+    /// initialisation of the channel.
     pub(crate) fn receive_of_others(&mut self, credit: &Credit, second: bool) -> bool {
         self.others.is_some() && self.change_others(|others| others.receive(credit, second))
     }
@@ -146,7 +146,7 @@ impl Handshake {
         others.any(|others| others.is_done(channel))
     }
 
-    /// Handles an `UpdateFC` of a channel that software enables. Returns whether the channel is initialised now.
+    /// Handles an `UpdateFC` of a channel that software enables. Returns whether this completes the initialisation of the channel.
     pub(crate) fn receive_update(&mut self, channel: u8) -> bool {
         let others = self.others.as_mut();
         others.is_some_and(|others| others.receive_update(channel))
@@ -185,7 +185,7 @@ impl Handshake {
         })
     }
 
-    /// Handles a Feature DLLP. Only an end that has features itself knows it.
+    /// Handles a Feature DLLP. An end without features ignores it.
     pub(crate) fn receive_feature(&mut self, acknowledges: bool, is_scaled: bool) -> FeatureEffect {
         if self.phase != Phase::Feature {
             return FeatureEffect::Nothing;
@@ -204,7 +204,7 @@ impl Handshake {
             return FeatureEffect::Nothing;
         }
         self.phase = Phase::First(0);
-        // A far end that has features sends InitFC only after it has got an acknowledgement of its own.
+        // A far end with features sends InitFC only after it has received an acknowledgement of its features.
         FeatureEffect::Exchanged {
             is_scaled: self.has_far_features,
         }
@@ -231,8 +231,7 @@ impl Handshake {
         }
     }
 
-    /// Handles a TLP or an UpdateFC. Either shows that the far end has received all limits. Returns true if this completes
-    /// initialisation.
+    /// Handles a TLP or an UpdateFC. Both show that the far end has received all limits. Returns whether this completes the initialisation.
     pub(crate) fn receive_traffic(&mut self) -> bool {
         let ends = self.phase == Phase::Second;
         if ends {

@@ -1,7 +1,7 @@
 //! One end of a link as a state machine: sequence numbers, replay, flow-control credits, DLLPs and timing.
 //!
-//! Every component with a PCI Express port has a [`LinkEnd`] for each of its ports, and an [`OpticalEnd`](optical::OpticalEnd) for
-//! each optical port. Two ends are joined only by a wire.
+//! Every component has a [`LinkEnd`] for each of its PCI Express ports, and an [`OpticalEnd`](optical::OpticalEnd) for each optical port.
+//! The two ends of a link are connected only by a wire.
 
 mod active_state;
 mod alarm;

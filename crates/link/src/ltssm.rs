@@ -1,16 +1,16 @@
-//! The Link Training and Status State Machine in the states that users meet (PCIe Base 4.2.6), without the link that it is of.
+//! The Link Training and Status State Machine in the states that are visible to users (PCIe Base 4.2.6), without the link end itself.
 //!
-//! It knows what this end sends and what has arrived from the far end, and says what follows. A link trains when both ends send
-//! TS1 and then TS2: neither goes on before it has received what the other sends.
+//! The state machine stores what this end sends and what has arrived from the far end, and returns the next step. A link trains when both
+//! ends send TS1 and then TS2. An end does not continue before it has received the ordered sets of the other end.
 
 use kernel::{Span, Time};
 use packet::{OrderedSet, OrderedSetKind};
 use protocol::Generation;
 
-/// A state of a link, as one of its ends sees it.
+/// A state of a link at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Detect, at an end that does not take part: it sends nothing, and what arrives is lost.
+    /// Detect, at an end that does not take part in training: it sends nothing, and everything that arrives is lost.
     Down,
     /// Detect, Polling and Configuration: the link trains from the beginning.
     Training,
@@ -18,7 +18,7 @@ pub enum LinkState {
     L0,
     /// The link is electrically idle, and up.
     L1,
-    /// The link is up and trains again; packets wait.
+    /// The link is up and trains again. Packets wait.
     Recovery,
     /// One end holds the other in reset.
     HotReset,
@@ -26,7 +26,7 @@ pub enum LinkState {
     Disabled,
 }
 
-/// The most that an end offers in training, or what both ends have agreed on.
+/// The highest rate and width that an end offers in training, or the rate and width that both ends have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The highest data rate.
@@ -36,7 +36,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The best of which both ends are capable.
+    /// The highest rate and width that both ends support.
     fn common(self, other: Self) -> Self {
         Offer {
             generation: self.generation.min(other.generation),
@@ -48,7 +48,7 @@ impl Offer {
 /// A command to one end of a link, from its component or from outside the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkCommand {
-    /// Go down, and stay down until commanded to train: this end is taken out, or loses its power.
+    /// Go down, and stay down until commanded to train: this end is removed or loses its power.
     TakeDown,
     /// Go down, and hold the far end in hot reset until commanded to train (PCIe Base 4.2.6.11).
     HotReset,
@@ -58,7 +58,7 @@ pub enum LinkCommand {
     Train,
     /// Go from L0 or L1 to Recovery. It has no effect at an end that is not up.
     Retrain,
-    /// Use at most these lanes and this rate from now on, because the others do not work, and go from L0 to Recovery.
+    /// Use at most these lanes and this rate from now on, because other lanes or rates do not work, and go from L0 to Recovery.
     Limit(Offer),
     /// Use all lanes and rates of the port again, and go from L0 to Recovery.
     Restore,
@@ -67,7 +67,7 @@ pub enum LinkCommand {
 /// A change of a link that its component may have to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// The link has gone down: `DL_Down`. What was on its way or in the replay buffer is lost.
+    /// The link has gone down: `DL_Down`. The packets on the wire and in the replay buffer are lost.
     Down(DownCause),
     /// The link is up again, and its flow control is initialised: `DL_Up`.
     Up,
@@ -75,7 +75,7 @@ pub enum LinkChange {
     Power,
     /// The link has gone through Recovery.
     Retrained {
-        /// Whether rate or width have changed, or software has asked for it: Link Bandwidth Management Status.
+        /// Whether the rate or the width has changed, or software has requested the retraining: Link Bandwidth Management Status.
         is_notified: bool,
     },
 }
@@ -85,24 +85,24 @@ pub enum LinkChange {
 pub enum DownCause {
     /// This end was commanded to go down.
     Command,
-    /// The signal of the far end has gone, or it trains from the beginning: a surprise at a downstream port.
+    /// The signal of the far end has disappeared, or the far end trains from the beginning: Surprise Down at a downstream port.
     LossOfSignal,
     /// The far end sends TS1 with Hot Reset, which resets the component.
     HotReset,
-    /// The far end sends TS1 with Disable Link, which resets the component, too.
+    /// The far end sends TS1 with Disable Link, which also resets the component.
     Disable,
 }
 
-/// The state of a link, as the Link Status register has it.
+/// The state of a link, as the Link Status register shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkStatus {
-    /// Data rate, since the link was last in L0.
+    /// The data rate when the link was last in L0.
     pub generation: Generation,
-    /// Width, since the link was last in L0.
+    /// The width when the link was last in L0.
     pub lanes: u8,
-    /// Whether the link is in Configuration or Recovery: Link Training.
+    /// The Link Training bit: the link is in Configuration or Recovery.
     pub is_training: bool,
-    /// Whether the data link layer is active: Data Link Layer Link Active.
+    /// The Data Link Layer Link Active bit.
     pub is_active: bool,
 }
 
@@ -114,40 +114,40 @@ pub(crate) struct Ltssm {
     pub(crate) fails_at: Time,
     /// Whether the data link layer is active: `DL_Active`.
     is_active: bool,
-    /// Whether the far end holds the link in hot reset, or has disabled it; otherwise this end has.
+    /// Whether the far end holds the link in hot reset, or has disabled it. If not, this end has.
     is_held: bool,
-    /// The exchange in training and Recovery.
+    /// The exchange of TS1 and TS2 in training and Recovery.
     exchange: Exchange,
-    /// The ordered sets that arrive from the far end; none while a data stream does, or nothing.
+    /// The ordered sets that are arriving from the far end. None while a data stream or nothing arrives.
     far: Option<OrderedSet>,
     times: TrainingTimes,
     /// The rate and width of the port.
     full: Offer,
-    /// The rates and lanes that work.
+    /// The highest rate and width that work.
     limit: Offer,
     /// The highest rate that software permits: Target Link Speed.
     target: Generation,
-    /// The rate and width of the link since it was last in L0.
+    /// The rate and width when the link was last in L0.
     pub(crate) agreed: Offer,
-    /// Whether the end goes to Recovery once it is in L0, because its offer has changed too late for the exchange under way.
+    /// Whether the end goes to Recovery again when it reaches L0, because its offer has changed too late for the exchange that is under way.
     retrains_again: bool,
 }
 
-/// The times of training, from when an end both sends and receives TS1 until it has sent its TS2.
+/// The durations of training. Each begins when an end both sends and receives TS1, and ends when the end has sent its TS2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrainingTimes {
-    /// Detect to Configuration.
+    /// The duration from Detect to Configuration.
     pub(crate) training: Span,
-    /// Recovery, without a change of rate or width; none for the least time at the rate of the link.
+    /// The duration of Recovery without a change of rate or width. None stands for the least time at the rate of the link.
     pub(crate) recovery: Option<Span>,
     pub(crate) speed_change: Span,
-    /// The way from L1 to L0 by Recovery; no less than Recovery takes.
+    /// The duration of the exit from L1 to L0 through Recovery. It is at least the duration of Recovery.
     pub(crate) l1_exit: Span,
 }
 
 impl TrainingTimes {
-    /// The time in Recovery of a link that goes from one rate and width to another. At a new rate the ends look for bits, symbols and
-    /// blocks again, and a new width is found in Configuration (PCIe Base 4.2.6.4).
+    /// The time in Recovery of a link that changes from one rate and width to another. At a new rate the ends acquire bit, symbol and block
+    /// lock again. A new width is negotiated in Configuration (PCIe Base 4.2.6.4).
     fn recovery(&self, from: Offer, to: Offer) -> Span {
         let at = |generation: Generation, sets: u64| {
             Span::from_fs(generation.lane_byte_fs_x64() * 16 * sets / 64)
@@ -167,21 +167,21 @@ impl TrainingTimes {
     }
 }
 
-/// The least ordered sets of Recovery (PCIe Base 4.2.6.4): 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, and as many idle symbols
-/// as one of them has in Recovery.Idle.
+/// The minimum number of ordered sets of Recovery (PCIe Base 4.2.6.4): 8 TS1 in Recovery.RcvrLock, 16 TS2 in Recovery.RcvrCfg, and in
+/// Recovery.Idle as many idle symbols as an ordered set has.
 const RECOVERY_SETS: u64 = 8 + 16 + 1;
 
-/// The least ordered sets of Configuration (PCIe Base 4.2.6.3): 8 TS1, 16 TS2, and idle symbols.
+/// The minimum number of ordered sets of Configuration (PCIe Base 4.2.6.3): 8 TS1, 16 TS2, and idle symbols.
 const CONFIGURATION_SETS: u64 = 8 + 16 + 1;
 
 /// The exchange of TS1 and TS2 with the far end.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
-    /// The time at which this end has trained for long enough, or [`Time::NEVER`] before the far end's TS1 has arrived.
+    /// The time at which this end may send its TS2, or [`Time::NEVER`] before the far end's TS1 has arrived.
     ready_at: Time,
-    /// The offer of the TS2 that this end has sent.
+    /// The offer in the TS2 that this end has sent.
     sent_ts2: Option<Offer>,
-    /// Whether the end has left L1 for it.
+    /// Whether the exchange began with an exit from L1.
     is_from_l1: bool,
 }
 
@@ -193,7 +193,7 @@ impl Exchange {
     };
 }
 
-/// What follows from an input: the link end makes the transition, then sends, then sets its timer.
+/// The result of an input to the state machine: the link end makes the transition, then sends the ordered set, then sets its timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Step {
     pub(crate) transition: Option<Transition>,
@@ -201,7 +201,7 @@ pub(crate) struct Step {
     pub(crate) wake_at: Option<Time>,
 }
 
-/// A transition to be made by the link end.
+/// A transition that the link end must make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     /// From L0 or Recovery to a state without a link.
@@ -217,7 +217,7 @@ pub(crate) enum Transition {
 }
 
 impl Ltssm {
-    /// A state machine in L0, as runs begin.
+    /// A state machine in L0, which is the state at the beginning of a run.
     pub(crate) fn new(full: Offer, times: TrainingTimes, fails_at: Time) -> Self {
         Ltssm {
             state: LinkState::L0,
@@ -235,13 +235,13 @@ impl Ltssm {
         }
     }
 
-    /// The time from which on the link is not in L0: that of its failure, or zero once it has left L0 or begun to leave it for L1.
+    /// The time from which on the link is not in L0: the time of its failure, or zero if it has already left L0 or begun to enter L1.
     pub(crate) fn outside_l0_from(&self, is_leaving: bool) -> Time {
         let is_in_l0 = self.state == LinkState::L0 && !is_leaving;
         if is_in_l0 { self.fails_at } else { Time::ZERO }
     }
 
-    /// The time from which on the link is down: that of its failure, or zero from `DL_Down` until `DL_Up`.
+    /// The time from which on the link is down: the time of its failure, or zero from `DL_Down` until `DL_Up`.
     pub(crate) fn down_from(&self) -> Time {
         if self.is_active {
             self.fails_at
@@ -250,7 +250,7 @@ impl Ltssm {
         }
     }
 
-    /// Records that flow control is initialised. Returns whether the link was down: `DL_Up`.
+    /// Records that flow control is initialised (`DL_Up`). Returns whether the link was down before.
     pub(crate) fn activate(&mut self) -> bool {
         !std::mem::replace(&mut self.is_active, true)
     }
@@ -264,8 +264,8 @@ impl Ltssm {
         }
     }
 
-    /// Sets the highest rate that the end offers from its next training on. A number that is no generation, or not below the port's
-    /// rate, permits every rate.
+    /// Sets the highest rate that the end offers from its next training on. If the number is not a generation below the port's rate, every
+    /// rate is permitted.
     pub(crate) fn set_target(&mut self, number: u8) {
         let below = number < self.full.generation.number();
         let target = Generation::from_number(number).filter(|_| below);
@@ -323,7 +323,7 @@ impl Ltssm {
         }
     }
 
-    /// Goes to Recovery, from L0 and L1 at once. An exchange that this end has already answered is followed by another one.
+    /// Goes to Recovery at once from L0 or L1. If this end has already sent its TS2 in the current exchange, another exchange follows.
     fn retrain(&mut self) -> Step {
         match self.state {
             LinkState::L0 | LinkState::L1 => self.recover(),
@@ -335,17 +335,17 @@ impl Ltssm {
         }
     }
 
-    /// Takes the wish to go to Recovery again.
+    /// Returns whether the end must go to Recovery again, and resets the flag.
     pub(crate) fn take_retraining(&mut self) -> bool {
         std::mem::take(&mut self.retrains_again)
     }
 
-    /// Leaves for a state without a link, and notifies the far end by ordered sets of `kind`.
+    /// Goes to a state without a link, and notifies the far end by ordered sets of `kind`.
     fn leave(&mut self, state: LinkState, kind: OrderedSetKind) -> Step {
         let transition = self.end_link(DownCause::Command);
         (self.state, self.is_held) = (state, false);
         self.retrains_again = false;
-        // The far end answers whatever it learns by ordered sets of its own.
+        // The far end answers any of these ordered sets by ordered sets of its own.
         self.far = None;
         Step {
             transition,
@@ -401,7 +401,7 @@ impl Ltssm {
         }
     }
 
-    /// Takes note of ordered sets from the far end.
+    /// Handles ordered sets that have arrived from the far end.
     pub(crate) fn receive(&mut self, set: OrderedSet) -> Step {
         match set.kind {
             OrderedSetKind::ElectricalIdle => {
@@ -434,7 +434,7 @@ impl Ltssm {
         }
     }
 
-    /// Looks for the far end anew, which has gone from a link that is up, or holds the link no longer.
+    /// Trains from the beginning, because the far end has left a link that is up, or no longer holds the link.
     fn look_again(&mut self) -> Step {
         match self.state {
             LinkState::L0 | LinkState::L1 | LinkState::Recovery => Step {
@@ -446,7 +446,7 @@ impl Ltssm {
         }
     }
 
-    /// Goes to a state in which the far end holds the link. An end that holds it itself does not.
+    /// Goes to a state in which the far end holds the link. An end that itself holds the link does not change its state.
     fn yield_to(&mut self, state: LinkState, cause: DownCause) -> Step {
         match self.state {
             LinkState::Down => return Step::default(),
@@ -462,8 +462,8 @@ impl Ltssm {
         }
     }
 
-    /// Goes on with training as far as it can. An end can leave it only once its receive buffers `are_empty`, because it then
-    /// announces them whole.
+    /// Continues training as far as possible. An end can leave training only when its receive buffers `are_empty`, because it then announces
+    /// the whole buffers.
     pub(crate) fn advance(&mut self, now: Time, are_empty: bool) -> Step {
         let is_recovery = match self.state {
             LinkState::Training => false,
@@ -503,7 +503,7 @@ impl Ltssm {
             self.exchange.sent_ts2 = Some(self.offer());
             return Step {
                 send: Some(self.set(OrderedSetKind::Ts2)),
-                // What follows from it is to be done now, too.
+                // The next step follows at the same time.
                 wake_at: Some(now),
                 ..Step::default()
             };

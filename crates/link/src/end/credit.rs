@@ -1,4 +1,4 @@
-//! Flow-control credit that a [`LinkEnd`] returns to the other end of its link by UpdateFC DLLPs: when receive buffers become free, and
+//! The flow-control credit that a [`LinkEnd`] returns to the other end of its link by UpdateFC DLLPs: when receive buffers become free, and
 //! periodically on an idle link.
 
 use kernel::Time;
@@ -28,7 +28,7 @@ impl LinkEnd {
 
     /// Schedules the return of a packet's credit at `due`, when the packet leaves this end's buffer.
     ///
-    /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
+    /// No event is needed for each packet: the link sets a timer only if an UpdateFC becomes due.
     #[inline(always)]
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl EndContext) {
         let Some(channel) = self.charged_channel(charge) else {
@@ -40,7 +40,7 @@ impl LinkEnd {
         }
     }
 
-    /// The channel in which a packet that leaves this end's buffer was charged, if the channel has not begun anew since.
+    /// The channel in which a packet that leaves this end's buffer was charged. None if the channel has been initialised again since then.
     #[inline]
     fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
         if self.has_channel_capability {
@@ -52,7 +52,7 @@ impl LinkEnd {
 
     #[inline]
     pub(super) fn check_credit_at(&mut self, time: Time, cx: &mut impl EndContext) {
-        // Without a deadline this is never.
+        // `deadline` returns `Time::NEVER` if no deadline is set.
         if time < self.update_alarm.deadline() {
             self.set(LinkTimer::UpdateCredit, time, cx);
         }
@@ -70,7 +70,7 @@ impl LinkEnd {
         }
     }
 
-    /// Sends the limits again that were last sent long ago, and schedules the next time.
+    /// Sends the limits again whose last DLLP was sent long ago, and schedules the next refresh.
     pub(super) fn refresh_credit(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         let may_sleep = self.may_sleep();
@@ -89,14 +89,15 @@ impl LinkEnd {
         }
     }
 
-    /// Whether the refreshes of an idle time can be counted afterwards. Those that may be damaged, or wake a wire, are sent.
+    /// Whether the end can skip the refreshes of limits during an idle time and count them afterwards. Refreshes that bit errors may damage,
+    /// or that wake a wire from a low-power state, are really sent.
     pub(super) fn may_sleep(&self) -> bool {
         let has_low_power = self.transmitter.has_l0s() || self.power.is_enabled;
         !self.receiver.has_errors() && !has_low_power
     }
 
-    /// Whether the wire has been idle for so long that the refreshes of limits can be counted afterwards, and nothing else is to be
-    /// sent: an end that sends them does what a dormant end leaves out.
+    /// Whether the wire has been idle long enough for the refreshes of limits to be counted afterwards, and the end has nothing else to
+    /// send. The refreshes that this end sends then are the same that a dormant end would skip.
     pub fn only_refreshes(&self, now: Time) -> bool {
         let has_news = self.handshake.has_dllp()
             || self.acknowledge_now
@@ -110,7 +111,7 @@ impl LinkEnd {
         self.refresh.schedule(self.timing().symbol())
     }
 
-    /// Counts the refreshes that a dormant end has left out, and goes on with them. The wire is as busy as if it had sent them.
+    /// Counts the refreshes that a dormant end has skipped, and continues the refreshes. The wire is busy as if the end had sent them.
     pub(super) fn wake_up(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         self.refresh.wake_up();
@@ -126,7 +127,7 @@ impl LinkEnd {
         }
     }
 
-    /// Checks that the newest packet, if it has not arrived completely at `at`, still holds its credits in the receive buffer.
+    /// Checks that the newest packet, if it has not arrived completely at `at`, still occupies its credits in the receive buffer.
     fn check_limit(&self, at: Time) {
         if self.receiver.newest_complete() > at
             && let Some((channel, charge)) = self.newest
@@ -138,7 +139,8 @@ impl LinkEnd {
         }
     }
 
-    /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
+    /// The next UpdateFC, and whether it carries new information for the far end. On a wire with bit errors every UpdateFC may be new,
+    /// because the previous one may have been lost.
     pub(super) fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
         self.receiver.settle(now);
         let is_scheduled = self.refresh.is_scheduled(now) && self.may_sleep();

@@ -1,4 +1,4 @@
-//! Errors of packets that arrive at a link end: what it reports of them to the probes, and what it does about them.
+//! Errors of packets that arrive at a link end: the report to the probes, and the reaction of the end.
 
 use kernel::{Span, Time};
 use packet::{Frame, Incident, Observation, Site, TlpFrame, Verdict};
@@ -14,14 +14,14 @@ impl LinkEnd {
         std::mem::take(&mut self.repaired)
     }
 
-    /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
+    /// Handles a TLP that is not accepted. The last bit of the TLP arrives at `complete`.
     pub(super) fn reject(&mut self, verdict: Verdict, complete: Time, cx: &mut impl EndContext) {
         match verdict {
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Nak if complete > cx.now() => {
                 self.record(CorrectableError::BadTlp, cx);
                 self.refuse_at = complete;
-                // An Ack that is due before goes first.
+                // If an Ack is due earlier, it is sent first.
                 if self.acknowledge_alarm.deadline() > complete {
                     self.set(LinkTimer::Acknowledge, complete, cx);
                 }
@@ -36,8 +36,8 @@ impl LinkEnd {
         }
     }
 
-    /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded. None if that was a framing
-    /// error, after which the frame is not recognised.
+    /// The damaged bits of a frame that is complete at `complete`. Damage between this frame and the previous one is recorded. The result is
+    /// none if this damage was a framing error, because then the frame is not recognised.
     pub(super) fn wrong_bits(
         &mut self,
         complete: Time,
@@ -61,7 +61,8 @@ impl LinkEnd {
         Some(wrong)
     }
 
-    /// Sets the timer of the next damage between frames. Whether a wrong bit is in a frame is known when the longest frame has passed.
+    /// Sets the timer of the next damage between frames. Only after the time of the longest frame is it certain whether a wrong bit belongs
+    /// to a frame.
     pub(super) fn watch_for_damage(&mut self, cx: &mut impl EndContext) {
         let timing = *self.transmitter.timing();
         if !self.receiver.has_tokens() {
@@ -89,7 +90,7 @@ impl LinkEnd {
         }
     }
 
-    /// Takes the end of the far end's data stream as received, when its first TS1 has arrived.
+    /// Handles the end of the far end's data stream, when the first TS1 of the far end has arrived.
     pub(super) fn end_stream(&mut self, cx: &mut impl EndContext) {
         let timing = *self.transmitter.timing();
         let is_processed = !self.receiver.is_stream_stopped();
@@ -98,8 +99,8 @@ impl LinkEnd {
         }
     }
 
-    /// Records a framing error of Gen3 and later, which is a Receiver Error. The receiver stops to process the data stream and directs
-    /// the link to Recovery (PCIe Base 4.2.2.3.3). What is lost is sent again by the rules for Ack and Nak.
+    /// Records a framing error of Gen3 and later, which is a Receiver Error. The receiver stops processing the data stream and directs the
+    /// link to Recovery (PCIe Base 4.2.2.3.3). Lost packets are sent again by the rules for Ack and Nak.
     pub(super) fn report_framing_error(&mut self, cx: &mut impl EndContext) {
         self.record(CorrectableError::ReceiverError, cx);
         self.receiver.stop_stream();
@@ -108,7 +109,7 @@ impl LinkEnd {
         }
     }
 
-    /// Loses a frame: the link is down, or the receiver does not process the data stream.
+    /// Discards a frame, because the link is down or the receiver does not process the data stream.
     pub(super) fn lose(&mut self, frame: Frame, verdict: Verdict, cx: &mut impl EndContext) {
         match frame {
             Frame::Tlp(frame) => {

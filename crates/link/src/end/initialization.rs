@@ -16,7 +16,7 @@ impl LinkEnd {
         self.map.is_complete()
     }
 
-    /// Whether channels besides VC0 are enabled.
+    /// Whether software has enabled channels besides VC0.
     pub fn has_channels(&self) -> bool {
         self.enabled > 1
     }
@@ -26,7 +26,8 @@ impl LinkEnd {
         self.channel_of(class) < self.receiver.channels.len()
     }
 
-    /// Applies the registers `space` of the function `port`, which adds a TLP digest to its refusals of L1 if it `adds_digest`.
+    /// Applies the configuration registers `space` of the function `port`. If `adds_digest`, the function adds a TLP digest to the messages
+    /// by which it refuses L1.
     pub fn apply_registers(&mut self, space: &ConfigSpace, port: FunctionId, adds_digest: bool) {
         if let Some(channels) = space.channels_control() {
             self.configure_channels(&channels);
@@ -36,8 +37,8 @@ impl LinkEnd {
         self.enable_l1(space.enables_l1(), port, adds_digest);
     }
 
-    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised once the link is up;
-    /// on a link that is up, by [`initialize_channels`](Self::initialize_channels).
+    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised when the link comes up. On a
+    /// link that is already up, [`initialize_channels`](Self::initialize_channels) initialises the channel.
     fn configure_channels(&mut self, control: &ChannelsControl) {
         let ids = (1..).zip(&control.channels[1..]);
         let enabled = ids.fold(0, |enabled, (id, channel)| {
@@ -57,7 +58,8 @@ impl LinkEnd {
         }
     }
 
-    /// Follows registers that were set: begins the initialisation of channels that were enabled, if the link is up, and the wait for L1.
+    /// Acts on control registers that were written: begins the initialisation of newly enabled channels, if the link is up, and the wait for
+    /// L1.
     pub fn initialize_channels(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
         self.watch_idle_time(cx);
         if !self.is_up() || self.has_failed(cx.now()) {
@@ -89,13 +91,13 @@ impl LinkEnd {
         }
     }
 
-    /// Starts a round of the DLLPs that tell features or limits.
+    /// Starts a round of the DLLPs that announce features or limits.
     pub(super) fn begin_round(&mut self, cx: &mut impl EndContext) {
         self.handshake.begin_round();
         self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
     }
 
-    /// Starts one more round of the InitFC DLLPs of channels that wait for the far end.
+    /// Starts one more round of InitFC DLLPs for the channels whose initialisation is not complete.
     pub(super) fn begin_round_of_channels(&mut self, cx: &mut impl EndContext) {
         if self.handshake.begin_round_of_others() {
             let next = cx.now() + INIT_FC_INTERVAL;
@@ -133,7 +135,8 @@ impl LinkEnd {
         }
     }
 
-    /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised; its credits are out of date otherwise.
+    /// Handles an UpdateFC of a channel besides VC0. Returns whether the channel is initialised. If it is not, the credits of the UpdateFC
+    /// are out of date.
     pub(super) fn receive_channel_update(
         &mut self,
         credit: &Credit,
@@ -148,7 +151,7 @@ impl LinkEnd {
         self.handshake.is_channel_done(credit.channel)
     }
 
-    /// Lets TLPs be sent by a channel whose initialisation is complete.
+    /// Enables the transmission of TLPs by a channel whose initialisation is complete.
     fn open_channel(&mut self, channel: u8, cx: &mut impl EndContext) {
         for credit in self.handshake.limits_of(channel) {
             self.transmitter.open(credit);

@@ -1,4 +1,4 @@
-//! ASPM L1 of a link end: when it requests, accepts or refuses L1, and when it leaves (PCIe Base 5.4.1.2).
+//! ASPM L1 at a link end: when the end requests, accepts or refuses L1, and when it leaves L1 (PCIe Base 5.4.1.2).
 
 use kernel::Time;
 use packet::{PacketId, Stamp};
@@ -12,14 +12,13 @@ use crate::receiver::Delivery;
 use crate::transmitter::Finished;
 
 impl LinkEnd {
-    /// Enables or disables L1 for this end, as ASPM Control says. `port` is the function that sends `PM_Active_State_Nak`, with a TLP
-    /// digest if it `adds_digest`.
-    /// [`watch_idle_time`](Self::watch_idle_time) must follow in a run.
+    /// Enables or disables L1 for this end, as ASPM Control does. `port` is the function that sends `PM_Active_State_Nak`, with a TLP digest
+    /// if `adds_digest`. In a run, the caller must call [`watch_idle_time`](Self::watch_idle_time) afterwards.
     pub fn enable_l1(&mut self, is_enabled: bool, port: FunctionId, adds_digest: bool) {
         self.power.enable(is_enabled, port, adds_digest);
     }
 
-    /// Permits this end to ask for L1, or not. An end in L1 leaves it when it is not permitted any longer.
+    /// Permits or forbids that this end requests L1. If L1 is forbidden, an end in L1 leaves L1.
     pub fn permit_l1(&mut self, is_permitted: bool, cx: &mut impl EndContext) -> Option<Finished> {
         if !self.power.permit(is_permitted) {
             return None;
@@ -33,13 +32,13 @@ impl LinkEnd {
         self.ltssm.state_at(now) == LinkState::L1
     }
 
-    /// Whether the link is up, but packets wait until it is in L0 again.
+    /// Whether the link is up, but packets have to wait until it is in L0 again.
     pub(crate) fn is_held_by_link(&self, now: Time) -> bool {
         let is_on_the_way = now < self.fails_at() && self.power.is_under_way();
         self.is_recovering(now) || self.is_in_l1(now) || is_on_the_way
     }
 
-    /// Sets the timer of the next request, if this end may ask.
+    /// Sets the timer of the next L1 request, if this end may request L1.
     pub fn watch_idle_time(&mut self, cx: &mut impl EndContext) {
         if self.power.may_ask() && self.state() == LinkState::L0 {
             let at = self.power.asks_at(self.last_busy()).max(cx.now());
@@ -52,8 +51,8 @@ impl LinkEnd {
         self.refresh.last_news.max(self.receiver.newest_complete())
     }
 
-    /// Whether the end, which is in L0, has nothing to send and waits for nothing. The receiver's credit is enough for the largest packet of
-    /// each class.
+    /// Whether the end, which is in L0, has nothing to send and waits for nothing, and has enough credit for the largest packet of each
+    /// class.
     fn is_quiet(&self) -> bool {
         self.is_acknowledged()
             && self.handshake.is_done()
@@ -62,7 +61,7 @@ impl LinkEnd {
             && self.transmitter.has_credit_for_all(self.channels_in_use())
     }
 
-    /// Whether neither packets wait for an acknowledgement nor DLLPs for the wire.
+    /// Whether no packet waits for an acknowledgement and no DLLP waits for the wire.
     fn is_acknowledged(&self) -> bool {
         self.transmitter.replay_buffer.is_empty()
             && !self.has_dllp()
@@ -99,7 +98,7 @@ impl LinkEnd {
         }
     }
 
-    /// Handles a request for L1 from below.
+    /// Handles an L1 request from the lower end of the link.
     pub(super) fn receive_request(&mut self, cx: &mut impl EndContext) {
         if self.state() != LinkState::L0 || !self.handshake.is_done() {
             return;
@@ -112,7 +111,7 @@ impl LinkEnd {
         self.follow_state();
     }
 
-    /// Handles the agreement of the port above: enters L1 once no DLLP is pending.
+    /// Handles the agreement of the upper end of the link: enters L1 as soon as no DLLP is pending.
     pub(super) fn receive_agreement(&mut self, cx: &mut impl EndContext) {
         if self.power.handshake() != Handshake::Asking || self.state() != LinkState::L0 {
             return;
@@ -124,7 +123,7 @@ impl LinkEnd {
         }
     }
 
-    /// Makes the DLLPs that would be due later due at once.
+    /// Makes DLLPs due at once that would be due later.
     fn hasten_dllps(&mut self, now: Time) {
         self.receiver.settle(now);
         self.receiver.request_updates(now, kernel::Span::ZERO);
@@ -133,7 +132,7 @@ impl LinkEnd {
         }
     }
 
-    /// Whether a packet that has arrived is the refusal that this end waits for, which ends here.
+    /// Whether a packet that has arrived is the refusal of L1 that this end waits for. If it is, the packet is consumed by this end.
     pub(super) fn takes_refusal(&mut self, delivery: Delivery, cx: &mut impl EndContext) -> bool {
         let Delivery { packet, complete } = delivery;
         let content = &cx.packets()[packet];
@@ -148,7 +147,8 @@ impl LinkEnd {
         true
     }
 
-    /// Uses the free wire while a handshake is under way: DLLPs go as ever, packets only again or as a refusal.
+    /// Uses the free wire while an L1 handshake is under way. DLLPs are sent normally. The only packets sent are replays and the message of
+    /// a refusal.
     pub(super) fn use_wire_in_handshake(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         match self.power.handshake() {
@@ -167,12 +167,12 @@ impl LinkEnd {
         }
     }
 
-    /// Whether packets have waited so long for the answer of the port above that this end gives up.
+    /// Whether packets have waited so long for the answer of the upper end that this end stops waiting.
     fn is_left_waiting(&self, now: Time) -> bool {
         self.transmitter.has_waiting() && now >= self.power.gives_up_at()
     }
 
-    /// Sends the DLLPs that are due, and then the one of the handshake or a packet again.
+    /// Sends the DLLPs that are due, and then a DLLP of the L1 handshake or a replayed packet.
     fn send_in_handshake(&mut self, cx: &mut impl EndContext) {
         let now = cx.now();
         let is_replaying = self.transmitter.replay_buffer.is_replaying();
@@ -187,7 +187,7 @@ impl LinkEnd {
             self.await_acknowledgement(cx);
             self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
         } else if let Some(dllp) = self.power.due_dllp(now) {
-            // A run ends although ends ask or agree, but not before packets that wait for them have left.
+            // A run may end while ends request L1 or agree to it. It does not end before the packets that wait for the handshake have left.
             let is_awaited = self.transmitter.has_waiting();
             self.transmitter.send_dllp(at, (dllp, is_awaited), cx);
             let end = self.transmitter.busy_until;
@@ -199,8 +199,8 @@ impl LinkEnd {
         }
     }
 
-    /// Sends ordered sets and DLLPs that go before anything else. Returns the time at which the wire is free after them, or none if the
-    /// timer of the wire is set.
+    /// Sends the ordered sets and DLLPs that have priority. Returns the time at which the wire is free afterwards, or none if the timer of
+    /// the wire was set instead.
     fn begin_transmission(&mut self, cx: &mut impl EndContext) -> Option<Time> {
         let now = cx.now();
         let mut at = self.transmitter.next_slot(now, cx);
@@ -216,7 +216,7 @@ impl LinkEnd {
         Some(at)
     }
 
-    /// Sends the message of a refusal, ahead of the packets that wait.
+    /// Sends the message that refuses L1, before the packets that wait.
     fn refuse(&mut self, cx: &mut impl EndContext) {
         let Some(at) = self.begin_transmission(cx) else {
             return;
@@ -239,7 +239,7 @@ impl LinkEnd {
         packet
     }
 
-    /// Leaves L1 if there is something to send, or if the component does not permit it any longer.
+    /// Leaves L1 if there is something to send, or if the component no longer permits L1.
     pub(super) fn leave_l1_if_needed(&mut self, cx: &mut impl EndContext) {
         let is_needed = self.has_work() || self.has_dllp() || !self.power.is_permitted;
         let Some(earliest) = self.power.leaves_from().filter(|_| is_needed) else {
@@ -253,7 +253,7 @@ impl LinkEnd {
     }
 }
 
-/// Whether a packet refuses L1.
+/// Whether a packet is the message that refuses L1.
 fn is_refusal(header: &Header) -> bool {
     matches!(&header.kind, Kind::Message(request) if request.message == Message::ActiveStateNak)
 }

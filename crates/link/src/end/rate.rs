@@ -8,7 +8,7 @@ use crate::ltssm::Offer;
 use crate::parameters::PortParameters;
 use crate::{Clocks, LinkConfig, WireTiming};
 
-/// The parameters from which the times follow.
+/// The parameters from which the times are derived.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     max_payload: u16,
@@ -37,7 +37,7 @@ impl Rates {
     }
 
     pub(super) fn acknowledge_limit(&self, link: Offer) -> Span {
-        // The limit holds between the pins, and the pipelines take their part of it.
+        // The limit applies between the pins, so the delays of the pipelines are subtracted from it.
         let pipelines = self.port.receive_pipeline(link.generation)
             + self.port.transmit_pipeline(link.generation);
         let limit = self.latency_limit(link, self.port.ack_rule().limit_fraction);
@@ -55,15 +55,15 @@ impl Rates {
         let limit = link
             .generation
             .replay_timer_limit(link.lanes, self.max_payload);
-        // The specification's limit does not include the flight time of long cables and pipelines. An Ack may come out of L0s, for which
-        // the timer has an adjustment.
+        // The specification's limit does not include the flight time of long cables and pipelines. The timer also has an adjustment, because
+        // the transmitter of an Ack may have to leave L0s first.
         let own_l0s_exit = self.port.l0s_exit_latency.unwrap_or(Span::ZERO);
         let timer = self.symbols(link.generation, limit, self.port.replay_timer_factor);
         timer + self.round_trip + own_l0s_exit
     }
 
-    /// The longest time from freeing credit to its UpdateFC. The guideline has the same numbers as the limit for Ack (PCIe Base
-    /// 2.6.1.2).
+    /// The longest time from when credit is freed until its UpdateFC is sent. The guideline has the same numbers as the Ack latency limit
+    /// (PCIe Base 2.6.1.2).
     pub(super) fn update_delay(&self, link: Offer) -> Span {
         let set = self.port.update_delay();
         set.unwrap_or_else(|| self.latency_limit(link, 1.0))
@@ -71,7 +71,7 @@ impl Rates {
 
     /// The time of `count` symbols times `factor`.
     fn symbols(&self, generation: Generation, count: u32, factor: f64) -> Span {
-        // The factor in thousandths, because times are whole numbers.
+        // The factor is converted to thousandths, because times are integers.
         let thousandths = (factor * 1000.0).round() as u64;
         let symbol_x64 = self.clocks.stretched(generation.lane_byte_fs_x64());
         Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
@@ -82,7 +82,7 @@ impl Rates {
 const LONGEST_OVERHEAD: u32 = 16 + 4 + 4 + 4;
 
 impl LinkEnd {
-    /// Uses another rate and width from now on. Returns whether they are new.
+    /// Changes the rate and width of the link. Returns whether they differ from the previous ones.
     pub(super) fn set_rate(&mut self, link: Offer) -> bool {
         let timing = self.timing();
         if (timing.generation(), timing.lanes()) == (link.generation, link.lanes) {

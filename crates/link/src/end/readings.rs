@@ -1,5 +1,5 @@
-//! Read access to a [`LinkEnd`]: its counters, the packets that wait, the credit that is left, and whether the link is up. Nothing here changes
-//! the end.
+//! Read access to a [`LinkEnd`]: its counters, the packets that wait, the credit that is left, and whether the link is up. No function of
+//! this module changes the end.
 
 use kernel::Time;
 use packet::Charge;
@@ -12,14 +12,14 @@ use crate::transmitter::Transmitter;
 use crate::{CreditLeft, Side, WireTiming};
 
 impl LinkEnd {
-    /// The source of the packet on the wire, whose end must be reported.
+    /// The source of the packet that is on the wire. The end of this packet must be reported to the source.
     pub fn source_on_wire(&self) -> Option<u16> {
         let on_wire = self.transmitter.on_wire.as_ref();
         on_wire.map(|finished| finished.source)
     }
 
-    /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
-    /// time the part before `now`.
+    /// The counters of this end's transmitter at `now`. For a frame that is on the wire at `now`, the bytes are counted completely, and the
+    /// time is counted up to `now`.
     pub fn counters(&self, now: Time) -> Counters {
         // A link that has failed sends nothing.
         let now = now.min(self.fails_at());
@@ -31,7 +31,7 @@ impl LinkEnd {
             let remaining = self.transmitter.remaining(now);
             (self.transmitter.counters(now), remaining)
         };
-        // What a link drops that is down takes its time, but not on the wire.
+        // Packets that a link drops while it is down take their time, but they do not occupy the wire.
         if self.transmitter.is_streaming() || self.is_linked(now) {
             counters.busy = counters.busy.saturating_sub(remaining);
         }
@@ -39,14 +39,14 @@ impl LinkEnd {
         counters
     }
 
-    /// Keeps the counters of the link's failure, before what waits is dropped.
+    /// Saves the counters at the time of the link's failure, before the waiting packets are dropped.
     pub(super) fn end_at_failure(&mut self) {
         let counters = self.counters(self.fails_at());
         self.transmitter.end(counters);
         self.refresh.wake_up();
     }
 
-    /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID; none at a port without the Virtual
+    /// The counters of the enabled virtual channels of this end's transmitter at `now`, by VC ID. Empty at a port without the Virtual
     /// Channel capability.
     pub fn channel_counters(&self, now: Time) -> impl Iterator<Item = (u8, ChannelCounters)> {
         let now = now.min(self.fails_at());
@@ -94,13 +94,13 @@ impl LinkEnd {
         self.transmitter.busy_until
     }
 
-    /// The number of packets of `source` that wait in the queue for packets with this `charge`.
+    /// The number of packets of `source` that wait in the same queue as a packet with this `charge`.
     pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
         let channel = self.channel_of(charge.traffic_class);
         self.transmitter.waiting_of(channel, source, charge.class)
     }
 
-    /// The number of packets of `source` and a class that wait, in all virtual channels.
+    /// The number of packets of `source` and a class that wait, over all virtual channels.
     pub fn waiting_of(&self, source: u16, class: Class) -> usize {
         let queues = self.transmitter.queues();
         queues
@@ -108,7 +108,8 @@ impl LinkEnd {
             .sum()
     }
 
-    /// The header credits and the data credits of packets that are in this end's receive buffers and not scheduled to leave.
+    /// The sum of the header credits and the data credits of packets that are in this end's receive buffers and whose release is not
+    /// scheduled.
     pub fn credits_held(&self) -> u32 {
         self.receiver.credits_held()
     }

@@ -24,8 +24,8 @@ impl LinkEnd {
         self.receive_frame(frame, cx)
     }
 
-    /// Accepts a frame that has arrived, if it is the next packet and nothing else is to be done about it than to take it. Any other frame
-    /// is for [`receive`](Self::receive), and nothing has changed.
+    /// Accepts a frame that has arrived, if it is the next packet in sequence and needs no other action. For any other frame nothing has
+    /// changed, and the caller must call [`receive`](Self::receive).
     #[inline(always)]
     pub fn accept_next(&mut self, frame: &Frame, cx: &mut impl EndContext) -> Option<Delivery> {
         let Frame::Tlp(frame) = frame else {
@@ -133,14 +133,14 @@ impl LinkEnd {
         Some(Arrival::Packet(self.accept(frame, charge, complete, cx)))
     }
 
-    /// Whether a packet is the next one, on a wire without bit errors and without probes.
+    /// Whether a packet is the next one in sequence, on a wire without bit errors and without probes.
     #[inline(always)]
     fn is_regular(&self, frame: &TlpFrame, cx: &impl EndContext) -> bool {
         let is_next = self.receiver.expects(frame.sequence) && !frame.nullified;
         is_next && !self.receiver.has_errors() && !self.may_truncate && !cx.watched()
     }
 
-    /// Receives a packet on a wire with bit errors or with probes, or one that is not the next one.
+    /// Receives a packet that is not the next one in sequence, or any packet on a wire with bit errors or with probes.
     fn receive_closely(&mut self, frame: &TlpFrame, cx: &mut impl EndContext) -> Option<Arrival> {
         let packet = frame.packet;
         let wire_len = cx.packets()[packet].wire_len();
@@ -168,7 +168,7 @@ impl LinkEnd {
         is_forwarded.then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
-    /// Takes an accepted packet into its buffer.
+    /// Stores an accepted packet in its receive buffer.
     #[inline(always)]
     fn accept(
         &mut self,
@@ -212,7 +212,7 @@ impl LinkEnd {
         if complete == cx.now() {
             self.acknowledge_now = true;
         } else {
-            // The latency limit of an earlier packet may end before.
+            // The Ack latency limit of an earlier packet may expire earlier.
             let due = self.acknowledge_alarm.deadline().min(complete);
             self.set(LinkTimer::Acknowledge, due, cx);
         }

@@ -1,4 +1,4 @@
-//! What a link end does outside L0: it goes down, trains, and begins its data-link layer anew.
+//! The behaviour of a link end outside L0: it goes down, trains, and initialises its data-link layer again.
 
 use kernel::Time;
 use packet::{Frame, OrderedSet, OrderedSetKind, Verdict};
@@ -31,7 +31,7 @@ impl LinkEnd {
         self.take(step, cx);
     }
 
-    /// Goes to Recovery, because the data-link layer requests it. The caller pumps.
+    /// Goes to Recovery, because the data-link layer requests it. The caller calls `pump` afterwards.
     pub(super) fn retrain(&mut self, cx: &mut impl EndContext) {
         self.obey_command(LinkCommand::Retrain, cx);
     }
@@ -42,7 +42,7 @@ impl LinkEnd {
         self.command(LinkCommand::Retrain, cx)
     }
 
-    /// The state of the link, as Link Status has it.
+    /// The state of the link, as the Link Status register shows it.
     pub fn status(&self, now: Time) -> LinkStatus {
         let agreed = self.ltssm.agreed;
         LinkStatus {
@@ -53,18 +53,19 @@ impl LinkEnd {
         }
     }
 
-    /// Keeps `command` for a component that is not handling an event. The end obeys when [`LinkTimer::Training`] expires, at once.
+    /// Stores `command` for a component that is not handling an event. The end executes it when [`LinkTimer::Training`] expires, at the
+    /// current time.
     pub fn command_later(&mut self, command: LinkCommand, cx: &mut impl EndContext) {
         self.commands.push_back(command);
         self.set(LinkTimer::Training, cx.now(), cx);
     }
 
-    /// The next change of the link that its component has not taken. [`LinkTimer::Training`] expires when there is one.
+    /// The next change of the link that the component has not read yet. [`LinkTimer::Training`] expires when there is one.
     pub fn take_change(&mut self) -> Option<LinkChange> {
         self.changes.pop_front()
     }
 
-    /// Obeys the commands that were kept, and goes on with training.
+    /// Executes the stored commands, and continues training.
     pub(super) fn expire_training(&mut self, cx: &mut impl EndContext) {
         while let Some(command) = self.commands.pop_front() {
             self.obey_command(command, cx);
@@ -72,7 +73,7 @@ impl LinkEnd {
         self.train(cx);
     }
 
-    /// Goes on with training as far as it can.
+    /// Continues training as far as possible.
     fn train(&mut self, cx: &mut impl EndContext) {
         loop {
             self.receiver.settle(cx.now());
@@ -104,7 +105,7 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// Takes the end of the far end's data stream as received.
+    /// Handles the end of the far end's data stream, if the ordered set ends it.
     fn follow_stream(&mut self, kind: OrderedSetKind, cx: &mut impl EndContext) {
         let is_idle = kind == OrderedSetKind::ElectricalIdleOrderedSet;
         let ends = is_idle || kind == OrderedSetKind::Ts1;
@@ -126,7 +127,7 @@ impl LinkEnd {
                 self.lose(frame, Verdict::Unframed, cx);
                 (None, None)
             }
-            // The far end sends its data stream until it learns that this end has left L0.
+            // The far end sends its data stream until ordered sets of this end show that it has left L0.
             _ if self.is_linked(cx.now()) => {
                 let (arrival, finished) = self.receive_frame(frame, cx);
                 match arrival {
@@ -157,7 +158,7 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// Does what there is to do for the wire of a link that is not in L0.
+    /// Uses the wire of a link that is not in L0.
     #[cold]
     #[inline(never)]
     pub(super) fn pump_outside_l0(&mut self, cx: &mut impl EndContext) -> Option<Finished> {
@@ -181,7 +182,8 @@ impl LinkEnd {
             LinkState::L1 => self.leave_l1_if_needed(cx),
             _ => {}
         }
-        // Recovery does not end if the link fails before the far end answers: packets that wait are dropped then.
+        // If the link fails before the far end answers, Recovery does not end. The packets that wait are then dropped at the time of the
+        // failure.
         let may_fail = self.fails_at() < Time::NEVER && self.transmitter.has_waiting();
         if may_fail && self.ltssm.state() == LinkState::Recovery {
             self.set(LinkTimer::Wire, self.fails_at(), cx);
@@ -189,18 +191,18 @@ impl LinkEnd {
         finished
     }
 
-    /// Whether the link is up, in L0 or not.
+    /// Whether the link is up, in L0, L1 or Recovery.
     pub(super) fn is_linked(&self, now: Time) -> bool {
         let state = self.ltssm.state_at(now);
         matches!(state, LinkState::L0 | LinkState::L1 | LinkState::Recovery)
     }
 
-    /// Whether the link is up and trains again: Recovery.
+    /// Whether the link is up and is in Recovery.
     pub fn is_recovering(&self, now: Time) -> bool {
         self.ltssm.state_at(now) == LinkState::Recovery
     }
 
-    /// Does what follows from an input of the state machine.
+    /// Executes a step of the LTSSM: the transition, the ordered sets to send, and the timer.
     pub(super) fn take(&mut self, step: Step, cx: &mut impl EndContext) {
         match step.transition {
             Some(Transition::Down(cause)) => self.go_down(cause, cx),
@@ -226,7 +228,7 @@ impl LinkEnd {
         }
     }
 
-    /// Takes over the time from which on packets are held, after each step of the LTSSM and of the handshake for L1.
+    /// Updates the time from which on packets are held. Called after each step of the LTSSM and of the handshake for L1.
     pub(super) fn follow_state(&mut self) {
         self.outside_l0_from = self.ltssm.outside_l0_from(self.power.is_under_way());
     }
@@ -237,8 +239,8 @@ impl LinkEnd {
         self.set(LinkTimer::Training, cx.now(), cx);
     }
 
-    /// Goes down (`DL_Down`): everything of the data-link layer is as after reset (PCIe Base 3.2.1). Packets that wait are dropped
-    /// later, at the rate of the wire.
+    /// Goes down (`DL_Down`): resets the state of the data-link layer (PCIe Base 3.2.1). Packets that wait are dropped later, at the rate of
+    /// the wire.
     fn go_down(&mut self, cause: DownCause, cx: &mut impl EndContext) {
         self.leave_l0(cx);
         self.power.go_down();
@@ -254,7 +256,7 @@ impl LinkEnd {
         self.update_alarm.clear();
         self.alarm(LinkTimer::RefreshCredit).clear();
         self.alarm(LinkTimer::InitializeChannels).clear();
-        // What waits for the wire is dropped from now on.
+        // From now on, packets that wait for the wire are dropped.
         self.set(
             LinkTimer::Wire,
             self.transmitter.busy_until.max(cx.now()),
@@ -263,7 +265,7 @@ impl LinkEnd {
         self.tell(LinkChange::Down(cause), cx);
     }
 
-    /// Goes to L1.
+    /// Enters L1.
     fn rest(&mut self, cx: &mut impl EndContext) {
         self.power.end_handshake();
         self.leave_l0(cx);
@@ -289,10 +291,10 @@ impl LinkEnd {
         }
     }
 
-    /// Begins the data-link layer anew on a link that has trained.
+    /// Initialises the data-link layer again on a link that has trained.
     fn begin_anew(&mut self, agreed: Offer, cx: &mut impl EndContext) {
         self.enter_l0(agreed, cx);
-        // The first limits cover what was freed while the link was down.
+        // The initial limits include the credit that was freed while the link was down.
         self.receiver.forget_updates();
         if !self.is_scalable {
             self.receiver.fix_limits(false);
@@ -300,31 +302,31 @@ impl LinkEnd {
         self.begin_round(cx);
     }
 
-    /// Goes on in L0 after Recovery.
+    /// Returns to L0 after Recovery.
     fn return_to_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) {
         let (has_changed, is_from_l1) = self.enter_l0(agreed, cx);
         if let Some(left) = self.replay_left.take() {
             self.set(LinkTimer::Replay, cx.now() + left, cx);
         }
         let is_notified = std::mem::take(&mut self.is_asked_to_retrain) | has_changed;
-        // The exit from L1 is no retraining that anybody is told of.
+        // The exit from L1 is not reported as a retraining, unless the rate or the width has changed or software has requested it.
         if !is_from_l1 || is_notified {
             self.tell(LinkChange::Retrained { is_notified }, cx);
         }
     }
 
-    /// Begins a data stream of the agreed rate and width. Returns whether they are new, and whether the end comes from L1.
+    /// Begins a data stream of the agreed rate and width. Returns whether they have changed, and whether the end was in L1 before.
     fn enter_l0(&mut self, agreed: Offer, cx: &mut impl EndContext) -> (bool, bool) {
         let has_changed = self.set_rate(agreed);
         self.transmitter.resume_skips(cx.now());
-        // The far end begins its data stream when it has received the TS2 of this end, at the earliest.
+        // The earliest time at which the far end can begin its data stream is when it has received the TS2 of this end.
         let answered = self.sent_ts2_until + self.rates.round_trip;
         self.receiver.resume(cx.now(), answered.max(cx.now()));
         self.watch_for_damage(cx);
         self.is_far_silent = false;
         let is_from_l1 = self.power.resume(cx.now());
         if is_from_l1 {
-            // Limits were not sent again in L1; those that are old are sent now.
+            // Limits are not refreshed in L1. Limits that are overdue are sent now.
             self.refresh_credit(cx);
         }
         self.watch_idle_time(cx);
