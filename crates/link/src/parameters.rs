@@ -99,7 +99,7 @@ impl PortParameters {
             .unwrap_or(generation >= Generation::Gen4)
     }
 
-    /// Gives the port the usual pipelines between the pins and the data link layer, where it has no others.
+    /// Adds the usual pipelines between the pins and the data link layer to the port, unless the parameters set other pipelines.
     pub fn add_usual_pipelines(&mut self) {
         self.receive_pipeline_symbols.get_or_insert(RECEIVE_SYMBOLS);
         self.transmit_pipeline_symbols
@@ -116,13 +116,13 @@ impl PortParameters {
             .update_rule(self.update_fc_share, self.update_fc_packets)
     }
 
-    /// The longest time from freeing credit to its UpdateFC, if it is not that of the guideline.
+    /// The longest time from when credit is freed until its UpdateFC is sent, if it differs from the guideline of the specification.
     pub(crate) fn update_delay(&self) -> Option<Span> {
         self.update_fc_delay
             .filter(|_| self.update_fc_policy != DllpPolicy::Limit)
     }
 
-    /// The time of training from Detect on.
+    /// The duration of training from Detect on.
     pub(crate) fn training_time(&self) -> Span {
         let least = symbols(Generation::Gen1, 16 * (1024 + 16 + 8 + 16));
         self.training_time.unwrap_or(least)
@@ -139,7 +139,7 @@ impl PortParameters {
     }
 }
 
-/// The usual pipelines of a port, in cycles of the symbol clock.
+/// The usual delays of the pipelines of a port, in cycles of the symbol clock.
 const RECEIVE_SYMBOLS: u32 = 46;
 const TRANSMIT_SYMBOLS: u32 = 48;
 
@@ -165,11 +165,11 @@ pub fn profiles() -> &'static [Profile] {
 }
 
 impl Profile {
-    /// Sets what `parameters` have of the profile's settings.
+    /// Applies the settings of the profile to `parameters`. Settings that `parameters` do not have are ignored.
     ///
     /// # Panics
     ///
-    /// If a value of the profile is none that its parameter can have.
+    /// Panics if a value of the profile is not valid for its parameter.
     pub fn apply(&self, parameters: &mut dyn Parameters) {
         for (key, text, _) in self.settings {
             let known = parameters.set(key, &Value::written(text));
@@ -177,7 +177,7 @@ impl Profile {
         }
     }
 
-    /// The settings that none of `parameters` has.
+    /// The keys of the profile's settings that none of `parameters` has.
     pub fn unknown(&self, parameters: &[&dyn Parameters]) -> Vec<&'static str> {
         let has = |key: &str| parameters.iter().any(|one| one.keys().contains(&key));
         let keys = self.settings.iter().map(|(key, ..)| *key);
@@ -185,8 +185,8 @@ impl Profile {
     }
 }
 
-/// Declares built-in profiles, as `PROFILES`: the name of each, the devices that it describes, and its settings, each with its value as in a
-/// scenario and the source of the value.
+/// Declares built-in profiles, as `PROFILES`. Each profile has a name, a description of its devices, and settings. Each setting has a value
+/// as in a scenario, and the source of the value.
 #[macro_export]
 macro_rules! profiles {
     ($($name:literal: $help:literal { $($key:ident = $value:literal, from $source:literal;)* })+) => {

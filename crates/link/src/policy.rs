@@ -1,14 +1,14 @@
-//! Policies by which a port sends Acks and UpdateFCs: as many as the packets that cause them, or fewer, because a later one stands for
-//! the earlier ones.
+//! The policies by which a port sends Acks and UpdateFCs. A port can send a DLLP for each packet, or fewer DLLPs, because a later one
+//! replaces earlier ones.
 
 kernel::choices! {
-    /// How soon a DLLP is sent that a later one of its kind would replace.
+    /// The time at which an Ack or an UpdateFC is sent. A later DLLP of the same kind can replace it.
     pub enum DllpPolicy {
         /// One for each packet, even if several wait for the wire.
         AtOnce = "at-once",
-        /// As soon as the wire is free; while the wire is busy, a newer one replaces the one that waits.
+        /// As soon as the wire is free. While the wire is busy, a newer DLLP replaces the DLLP that waits.
         Merged = "merged",
-        /// At a share of the limit or of the buffer, or after a number of packets, as other parameters say.
+        /// At a share of the limit or of the buffer, or after a number of packets, according to other parameters.
         Share = "share",
         /// As late as the specification permits.
         Limit = "limit",
@@ -17,27 +17,27 @@ kernel::choices! {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AckRule {
-    /// The latest time of an Ack, as a fraction of the latency limit.
+    /// The latest time at which an Ack is sent, as a fraction of the latency limit.
     pub(crate) limit_fraction: f64,
-    /// The number of packets after which an Ack is due; 0 for no such number.
+    /// The number of packets after which an Ack is due, or 0 if the number of packets does not matter.
     pub(crate) packets: u32,
-    /// Whether each packet has an Ack of its own.
+    /// Whether a separate Ack is sent for each packet.
     pub(crate) is_each: bool,
 }
 
-/// The UpdateFCs of a port.
+/// The rule by which a port sends UpdateFCs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UpdateRule {
-    /// The share of the buffer for headers, or of the buffer for data, whose release makes an UpdateFC due.
+    /// The share of the header buffer or of the data buffer that must be free for an UpdateFC to be due.
     pub(crate) share: f64,
-    /// The number of packets whose release makes an UpdateFC due; 0 for no such number.
+    /// The number of freed packets that makes an UpdateFC due, or 0 if the number of packets does not matter.
     pub(crate) packets: u16,
-    /// Whether each packet has an UpdateFC of its own.
+    /// Whether a separate UpdateFC is sent for each packet.
     pub(crate) is_each: bool,
 }
 
 impl DllpPolicy {
-    /// The Acks by this policy, with the numbers of the policy share.
+    /// The rule for Acks under this policy. The arguments are the settings of the policy share.
     pub(crate) fn ack_rule(self, limit_fraction: f64, packets: u32) -> AckRule {
         let (limit_fraction, packets) = match self {
             DllpPolicy::AtOnce | DllpPolicy::Merged => (1.0, 1),
@@ -51,7 +51,7 @@ impl DllpPolicy {
         }
     }
 
-    /// The UpdateFCs by this policy, with the numbers of the policy share.
+    /// The rule for UpdateFCs under this policy. The arguments are the settings of the policy share.
     pub(crate) fn update_rule(self, share: f64, packets: u32) -> UpdateRule {
         let (share, packets) = match self {
             DllpPolicy::AtOnce | DllpPolicy::Merged => (0.0, 0),

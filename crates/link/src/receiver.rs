@@ -18,7 +18,7 @@ use packet::{Charge, PacketId, Packets, TlpFrame, Verdict};
 
 pub(crate) use returned::PendingUpdate;
 
-/// A received TLP, as the component sees it.
+/// A received TLP, as the link end passes it to the component.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrival {
     /// A valid packet in sequence. It stays in the buffer until the component frees it.
@@ -28,7 +28,7 @@ pub enum Arrival {
     Corrupt(Delivery),
 }
 
-/// A packet that the link delivers. The component becomes one of its holders.
+/// A packet that the link delivers. The component receives a reference to it, which must be released.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     /// The packet.
@@ -37,46 +37,46 @@ pub struct Delivery {
     pub complete: Time,
 }
 
-/// The receiver of a link end. The buffers are first, so that the ones for posted packets are in one line of the cache, and what each
-/// packet needs besides is last, beside the fields of the link end.
+/// The receiver of a link end. The buffers are the first fields, so that the buffers for posted packets are in one cache line. The other
+/// fields that each packet needs are the last ones, beside the fields of the link end.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     pub(crate) channels: PerChannel<PerClass<ClassBuffers>>,
 
-    /// The buffers of a channel that software enables. Boxed, because few links have these channels.
+    /// The initial buffers of a channel that software can enable. Boxed, because few links have these channels.
     unopened: Option<Box<PerClass<ClassBuffers>>>,
-    /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits, where L0s is enabled.
+    /// The time without frames after which the far end's transmitter is in L0s and the wire carries no bits. None if L0s is not enabled.
     silent_after: Option<Span>,
     rule: UpdateRule,
-    /// Whether the limits are scaled, once they are fixed.
+    /// Whether scaled flow control is used. None until the limits are fixed.
     is_scaled: Option<bool>,
-    /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
+    /// Whether packets begin with tokens that have their own error protection: Gen3 and later.
     has_tokens: bool,
     /// The time at which the last frame was complete.
     received_until: Time,
-    /// The packets in the buffers, where software maps classes to channels.
+    /// The packets in the buffers, recorded only if software maps traffic classes to channels.
     ledger: Option<Box<Ledger>>,
     /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
 
-    /// Boxed, because few links have bit errors.
+    /// The bit errors of the arriving direction. Boxed, because few links have bit errors.
     errors: Option<Box<BitErrors>>,
     newest_complete: Time,
     /// Classes with a pending UpdateFC, as bits by their [number](number_of).
     pending_updates: u32,
     expected: u16,
     nak_scheduled: bool,
-    /// Whether the receiver has stopped to process the data stream, because of a framing error in it (PCIe Base 4.2.2.3.3).
+    /// Whether the receiver has stopped processing the data stream, because of a framing error in it (PCIe Base 4.2.2.3.3).
     is_stream_stopped: bool,
 }
 
 impl Receiver {
-    /// A byte of the line with the buffers of posted packets.
+    /// The offset of a byte of the cache line with the buffers of posted packets.
     pub(crate) const POSTED: usize = offset_of!(Receiver, channels)
         + PerChannel::<PerClass<ClassBuffers>>::FIRST
         + size_of::<ClassBuffers>() / 2;
-    /// The beginning of the fields that each packet needs besides its buffers.
+    /// The offset of the fields that each packet needs besides its buffers.
     pub(crate) const PACKETS: usize = offset_of!(Receiver, errors);
 
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
@@ -130,7 +130,7 @@ impl Receiver {
         }
     }
 
-    /// Begins anew without a link: sequence numbers and what is announced. Packets in the buffers stay there.
+    /// Resets the state of a link that has gone down: sequence numbers and credit announcements. Packets in the buffers stay there.
     pub(crate) fn go_down(&mut self) {
         (self.expected, self.nak_scheduled) = (0, false);
         self.pending_updates = 0;
@@ -155,19 +155,19 @@ impl Receiver {
         buffers.all(ClassBuffers::is_empty)
     }
 
-    /// Receives a data stream, which arrives from `start` on. The link is in L0 from `now` on.
+    /// Begins to receive a data stream, which arrives from `start` on. The link is in L0 from `now` on.
     pub(crate) fn resume(&mut self, now: Time, start: Time) {
         self.received_until = start;
         self.newest_complete = self.newest_complete.min(now);
         self.is_stream_stopped = false;
     }
 
-    /// Receives at another rate from now on.
+    /// Changes the data rate.
     pub(crate) fn set_generation(&mut self, generation: Generation) {
         self.has_tokens = generation.has_tokens();
     }
 
-    /// Stops to process the data stream: nothing of it is recognised until the next one begins.
+    /// Stops processing the data stream: nothing in it is recognised until the next data stream begins.
     pub(crate) fn stop_stream(&mut self) {
         self.is_stream_stopped = true;
     }
@@ -177,25 +177,26 @@ impl Receiver {
         self.is_stream_stopped
     }
 
-    /// Sets the time without frames after which the wire carries no bits, because the far end is in L0s; none if it never is.
+    /// Sets the time without frames after which the wire carries no bits, because the far end is in L0s. None if the far end never enters
+    /// L0s.
     pub(crate) fn set_silent_after(&mut self, silent_after: Option<Span>) {
         self.silent_after = silent_after;
     }
 
-    /// The end of the bits that follow the last frame if the next one begins at `start`.
+    /// The time at which the bits after the last frame end, if the next frame begins at `start`.
     fn idle_until(&self, start: Time) -> Time {
         let silent = self.silent_after.map(|after| self.received_until + after);
         silent.map_or(start, |silent| silent.min(start))
     }
 
-    /// The time at which the next wrong bit arrives, if the wire carries bits then unless a frame comes before.
+    /// The time at which the next wrong bit arrives if no frame arrives before. None if the wire carries no bits at that time.
     pub(crate) fn next_wrong_bit(&self, timing: &WireTiming) -> Option<Time> {
         let errors = self.errors.as_ref()?;
         let time = timing.end_of_bits(self.received_until, errors.before_next());
         (self.idle_until(time) == time).then_some(time)
     }
 
-    /// Takes the idle symbols until `now` as received. Returns whether a bit of them was wrong.
+    /// Handles the idle symbols until `now` as received. Returns whether any bit of them was wrong.
     pub(crate) fn is_idle_damaged(&mut self, timing: &WireTiming, now: Time) -> bool {
         let until = self.idle_until(now);
         let Some(errors) = &mut self.errors else {
@@ -211,7 +212,7 @@ impl Receiver {
         self.channels[channel][charge.class].holds(charge.data)
     }
 
-    /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
+    /// The sum of the header credits and the data credits of packets that are in the buffers and whose release is not scheduled.
     pub(crate) fn credits_held(&self) -> u32 {
         self.channels.iter().flatten().map(ClassBuffers::held).sum()
     }
@@ -230,7 +231,7 @@ impl Receiver {
         }
     }
 
-    /// Gives the channel `id` the buffers of a channel that is enabled, or takes them away.
+    /// Provides the channel `id` with receive buffers if it is enabled, or removes the buffers.
     pub(crate) fn set_channel(&mut self, id: usize, is_enabled: bool) {
         let closed = Class::ALL.map(|_| ClassBuffers::new((0, 0), 0).closed());
         let buffers = &mut self.channels[id];
@@ -249,15 +250,15 @@ impl Receiver {
         }
     }
 
-    /// Lets packets arrive by the channel `id`.
+    /// Permits that packets arrive by the channel `id`.
     pub(crate) fn open_channel(&mut self, id: usize) {
         for buffers in &mut self.channels[id] {
             buffers.is_open = true;
         }
     }
 
-    /// Takes an accepted packet that the far end has charged in `channel`, as [`accept`](Self::accept) does, at an end where software maps
-    /// classes to channels. If the channel is closed here, the packet is in no buffer and has no credit to return.
+    /// Accepts a packet that the far end has charged in `channel`, as [`accept`](Self::accept) does, at an end where software maps traffic
+    /// classes to channels. If the channel is closed at this end, the packet occupies no buffer and has no credit to return.
     pub(crate) fn accept_recorded(
         &mut self,
         channel: u8,
@@ -279,8 +280,8 @@ impl Receiver {
         None
     }
 
-    /// Removes a packet that leaves its buffer from the record of an end where software maps classes to channels. Returns the channel in
-    /// which it was charged.
+    /// Removes a packet that leaves its buffer from the ledger, at an end where software maps traffic classes to channels. Returns the
+    /// channel in which the packet was charged.
     pub(crate) fn charged_channel(&mut self, charge: Charge) -> Option<usize> {
         let ledger = self.ledger.as_mut()?;
         ledger.remove(charge).map(usize::from)
@@ -295,8 +296,9 @@ impl Receiver {
         sequence == self.expected
     }
 
-    /// Returns the bits of a frame that bit errors damaged, which was on the line from `start` until `end`; bits of the coding are
-    /// beyond its bytes. Also returns whether the idle symbols or ordered sets before it were damaged.
+    /// Returns the bits of a frame that bit errors have damaged. The frame was on the line from `start` until `end`. Bits that belong to the
+    /// coding have positions beyond the bytes of the frame. Also returns whether the idle symbols or ordered sets before the frame were
+    /// damaged.
     pub(crate) fn wrong_bits(
         &mut self,
         timing: &WireTiming,
@@ -315,7 +317,8 @@ impl Receiver {
         (wrong.collect(), is_idle_damaged)
     }
 
-    /// Whether a damaged framing byte of a DLLP is a framing error that the receiver reports: SDP is a token at Gen3 and later.
+    /// Whether the link has tokens (Gen3 and later). SDP is then a token, and a damaged framing byte of a DLLP is a framing error that the
+    /// receiver reports.
     pub(crate) fn has_tokens(&self) -> bool {
         self.has_tokens
     }
@@ -324,7 +327,7 @@ impl Receiver {
         self.errors.is_some()
     }
 
-    /// Decides on a TLP that arrived with bit errors at the positions `wrong`.
+    /// Checks a TLP that arrived with bit errors at the positions `wrong`.
     ///
     /// Without bit errors the LCRC is not computed, because it is certain to match.
     pub(crate) fn judge(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
@@ -358,8 +361,8 @@ impl Receiver {
         }
     }
 
-    /// Takes an accepted packet into the buffer. Its last bit arrives at `complete`. If the far end then has too little credit for
-    /// another packet, returns the time at which the first packet leaves, because that makes an UpdateFC due.
+    /// Stores an accepted packet in the buffer. Its last bit arrives at `complete`. If the far end has too little credit for another packet
+    /// afterwards, returns the time at which the first packet leaves the buffer, because its release makes an UpdateFC due.
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
@@ -379,10 +382,10 @@ impl Receiver {
         None
     }
 
-    /// Takes a packet that leaves the far end with too little credit. Returns the time at which the next packet of the class
-    /// leaves.
+    /// Accepts a packet after which the far end has too little credit. Returns the time at which the next packet of the class leaves the
+    /// buffer.
     fn accept_last(&mut self, channel: usize, charge: Charge, now: Time) -> Option<Time> {
-        // Releases before this packet's arrival did not make an UpdateFC due, so they are counted first.
+        // Releases before the arrival of this packet did not make an UpdateFC due, so they are counted first.
         self.settle(now);
         self.channels[channel][charge.class].take(charge.data);
         let mut leaving = self.leaving.iter();
@@ -398,7 +401,7 @@ impl Receiver {
         self.expected.wrapping_sub(behind) % SEQUENCES
     }
 
-    /// The time at which the last accepted packet is complete, if that is after `time`.
+    /// The time at which the last accepted packet is complete. None if it is already complete at `time`.
     pub(crate) fn incomplete_at(&self, time: Time) -> Option<Time> {
         (self.newest_complete > time).then_some(self.newest_complete)
     }
@@ -427,9 +430,9 @@ fn is_seen(mut image: Vec<u8>, wrong: &[u64]) -> bool {
     framing || sequence >= SEQUENCES || lcrc(sequence, &covered[2..]).to_le_bytes() != *carried
 }
 
-/// Whether the bit errors `wrong` damage the STP token of a packet whose image has `len` bytes. Of the token's 32 bits the image has
-/// the sequence number, which only the LCRC protects; the others are the four bits before it and the 16 bits after the image: STP,
-/// length, parity and CRC of the token.
+/// Whether the bit errors `wrong` damage the STP token of a packet whose image has `len` bytes. The token has 32 bits: STP, length, parity,
+/// CRC and the sequence number. Only the sequence number is inside the image, and only the LCRC protects it. The other bits of the token are
+/// the four bits before the sequence number and the 16 bits after the image.
 fn damages_token(len: usize, wrong: &[u64]) -> bool {
     let end = len as u64 * 8;
     wrong.iter().any(|bit| (4..8).contains(bit) || *bit >= end)
@@ -446,7 +449,7 @@ mod tests {
         receiver
     }
 
-    /// PCIe Base 4.2.2.3: length, parity and CRC of the STP token are checked before there is a packet; the LCRC covers the rest.
+    /// PCIe Base 4.2.2.3: length, parity and CRC of the STP token are checked before a packet is recognised. The LCRC covers the rest.
     #[test]
     fn a_damaged_token_is_a_framing_error_and_other_damage_a_bad_packet() {
         let mut packets = Packets::default();
@@ -465,7 +468,7 @@ mod tests {
             assert!(matches!(verdict, Verdict::Unframed | Verdict::Nak), "{bit}");
             matches!(verdict, Verdict::Unframed)
         });
-        // A token of 32 bits with 12 bits of sequence number.
+        // A token has 32 bits, of which 12 bits are the sequence number.
         assert_eq!(unframed.count(), 20);
     }
 

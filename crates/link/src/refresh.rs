@@ -1,19 +1,19 @@
-//! The refresh of credit limits (PCIe Base 2.6.1.2): each is sent again after an interval. An end that is idle for long counts its
-//! refreshes instead of sending them.
+//! The refresh of credit limits (PCIe Base 2.6.1.2): each limit is sent again after an interval. If an end has been idle for a long time, it
+//! counts its refreshes instead of sending them.
 
 use kernel::{Span, Time};
 
-/// The time without anything new after which an end counts its refreshes instead of sending them, where no trace shows them and no
-/// bit error makes them necessary. A run of hours that does nothing then takes no time.
+/// The time without new information after which an end counts its refreshes instead of sending them, if no trace records them and no bit
+/// error makes them necessary. With this rule, a long idle time costs no simulation time.
 const DORMANT_AFTER: Span = Span::from_us(1000);
 
-/// When an end refreshes its limits, and whether it does.
+/// The state of an end's refreshes: when it refreshes its limits, and whether it counts the refreshes instead of sending them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refresh {
     pub(crate) interval: Span,
-    /// The time at which this end last sent anything new.
+    /// The time at which this end last sent new information.
     pub(crate) last_news: Time,
-    /// Whether the refreshes of an idle link are counted when they are needed, instead of being sent.
+    /// Whether the end is dormant: the refreshes of an idle link are counted when the counters are needed, instead of being sent.
     is_dormant: bool,
 }
 
@@ -30,29 +30,29 @@ impl Refresh {
         self.is_dormant
     }
 
-    /// Records that something new is sent at `at`.
+    /// Records that new information is sent at `at`.
     pub(crate) fn record_news(&mut self, at: Time) {
         self.last_news = at;
     }
 
-    /// Whether the end has been idle for so long by `now` that its refreshes follow the [schedule](Self::schedule) of an idle wire. It may
-    /// then be dormant, and what it sends later is the same as if it were not.
+    /// Whether the end has been idle for so long at `now` that its refreshes follow the [schedule](Self::schedule) of an idle wire. Then the
+    /// end may be dormant, because it sends the same afterwards as an end that is not dormant.
     pub(crate) fn is_scheduled(&self, now: Time) -> bool {
         now >= self.last_news + DORMANT_AFTER
     }
 
-    /// Makes the end dormant if it has been idle for long by `now`. Returns whether it is.
+    /// Makes the end dormant if it has been idle for long enough at `now`. Returns whether the end is dormant.
     pub(crate) fn fall_asleep(&mut self, now: Time) -> bool {
         self.is_dormant = self.is_scheduled(now);
         self.is_dormant
     }
 
-    /// Ends the time in which the end is dormant.
+    /// Makes the end no longer dormant.
     pub(crate) fn wake_up(&mut self) {
         self.is_dormant = false;
     }
 
-    /// The refreshes of an idle wire whose symbols have this length.
+    /// The refresh schedule of an idle wire with symbols of this length.
     pub(crate) fn schedule(&self, symbol: Span) -> RefreshSchedule {
         RefreshSchedule {
             interval: self.interval,
@@ -61,38 +61,39 @@ impl Refresh {
     }
 }
 
-/// The times at which an idle wire sends a limit again: at the first symbol after each interval, even if an ordered set delays it then.
+/// The times at which an idle wire sends a limit again: at the first symbol after each interval. The next interval begins at this symbol,
+/// even if an ordered set delays the refresh.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefreshSchedule {
     interval: Span,
     symbol: Span,
 }
 
-/// The refreshes of a limit until some time.
+/// The refreshes of a limit until a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refreshed {
     pub(crate) count: u64,
-    /// The time at which the last one became due.
+    /// The time at which the last refresh became due.
     pub(crate) due: Time,
-    /// The time at which the schedule sends the last one.
+    /// The time at which the last refresh is sent by the schedule.
     pub(crate) sent: Time,
-    /// The time at which the limit was sent before that.
+    /// The time at which the limit was sent before the last refresh.
     pub(crate) before: Time,
 }
 
 impl RefreshSchedule {
-    /// The time from a refresh to the next one that is due. It is not a multiple of a symbol time, so that a refresh and an event at a symbol
-    /// boundary never happen at the same time.
+    /// The time from when a refresh is sent until the next one is due. It is not a multiple of a symbol time, so that a refresh and an event
+    /// at a symbol boundary never happen at the same time.
     pub(crate) fn interval(self) -> Span {
         self.interval + Span::from_fs(1)
     }
 
-    /// The time at which the schedule sends a limit again that was sent at `sent`.
+    /// The time at which the schedule sends a limit again if the limit was last sent at `sent`.
     pub(crate) fn after(self, sent: Time) -> Time {
         (sent + self.interval()).round_up(self.symbol)
     }
 
-    /// The refreshes of a limit that was sent at `sent`, as far as they are due before `now`; none if there are none.
+    /// The refreshes of a limit that was last sent at `sent`, up to `now`. None if no refresh is due before `now`.
     pub(crate) fn until(self, now: Time, sent: Time) -> Option<Refreshed> {
         let first = sent + self.interval();
         if first >= now {

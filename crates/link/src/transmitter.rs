@@ -22,28 +22,28 @@ use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 use replay_buffer::{Kept, ReplayBuffer};
 
-/// A packet whose last bit has left, so that its sender can free the buffer it came from.
+/// A packet whose last bit has left, so that its sender can free the packet's receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The source of the packet, among the sources that share the wire.
     pub source: u16,
     /// The credits of the packet.
     pub charge: Charge,
-    /// The number of packets of its source, class and traffic class that it has passed, and that wait.
+    /// The number of waiting packets of the same source, class and traffic class that this packet has passed.
     pub passed: usize,
 }
 
-/// The transmitter of a link end. The fields that packets need are the first ones, and, in one line of the cache, the last ones of the counters
-/// and the first ones of the timing.
+/// The transmitter of a link end. The fields that packets need are the first ones. The last fields of the counters and the first fields of
+/// the timing, which packets also need, share one cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Transmitter {
     /// The time at which the wire is free.
     pub(crate) busy_until: Time,
-    /// The number of packets of each side in the queues of all channels.
+    /// The number of waiting packets of each side, over the queues of all channels.
     waiting: [u32; 2],
     skips: Skips,
-    /// The source whose packets start at this component.
+    /// The source of the packets that this component originates.
     own: Option<u16>,
     next_sequence: u16,
     /// Whether the far end is a cut-through port.
@@ -51,11 +51,11 @@ pub(crate) struct Transmitter {
     report_finished: bool,
     /// The packet on the wire, if its end must be reported.
     pub(crate) on_wire: Option<Finished>,
-    /// The time from here to the pins.
+    /// The delay from the data link layer to the pins.
     pipeline: Span,
-    /// The time since which packets lack credit; `NEVER` if none does.
+    /// The time since which packets lack credit, or `NEVER` if no packet does.
     stalled_since: Time,
-    /// The packet of this component that probably leaves next: a hint for loads that begin early, which may be old.
+    /// The packet of this component that is probably sent next. This is a hint for early loads, and may be out of date.
     expected: Option<PacketId>,
     pub(crate) replay_buffer: ReplayBuffer,
     channels: PerChannel<Channel>,
@@ -66,26 +66,26 @@ pub(crate) struct Transmitter {
     arbiter: Arbiter,
     /// The data credits of the largest packet.
     largest_data: u16,
-    /// The way into L0s and out of it, where software has enabled it. Boxed, because few links have it.
+    /// The parameters of entry to L0s and exit from L0s, if software has enabled L0s. Boxed, because few links have it.
     l0s: Option<Box<L0s>>,
 }
 
-/// L0s of a transmitter (PCIe Base 5.4.1.1).
+/// The L0s parameters of a transmitter (PCIe Base 5.4.1.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct L0s {
-    /// The time without packets after which the transmitter enters it.
+    /// The time without packets after which the transmitter enters L0s.
     pub(crate) entry: Span,
-    /// The time in which the far end's receiver exits from it.
+    /// The time in which the far end's receiver exits from L0s.
     pub(crate) exit: Span,
 }
 
-/// One virtual channel: its queue and its credit.
+/// A virtual channel: its queue and its credit.
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Channel {
     queue: Queue,
     budgets: PerClass<Budget>,
-    /// Counted only where there are several channels, and therefore boxed.
+    /// The counters of the channel. They are used only if there are several channels, and are therefore boxed.
     count: Box<ChannelCount>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Turn {
     Nothing,
 }
 
-/// The most bytes on the wire of a packet that the link itself makes: a message without data, with a TLP digest.
+/// The largest size on the wire of a packet that the link itself creates: a message without data, with a TLP digest.
 const OWN_BYTES: u16 = 16 + 4 + TLP_FRAMING as u16;
 
 /// The number of sequence numbers, which have 12 bits.
@@ -107,7 +107,7 @@ impl Transmitter {
     pub(crate) const PACKETS_END: usize = offset_of!(Transmitter, channels)
         + PerChannel::<Channel>::FIRST
         + offset_of!(Channel, count);
-    /// The beginning of the timing.
+    /// The offset of the timing.
     pub(crate) const TIMING: usize = offset_of!(Transmitter, timing);
 
     pub(crate) fn new(timing: WireTiming, config: &LinkConfig, replay_buffer: u64) -> Self {
@@ -140,7 +140,7 @@ impl Transmitter {
         }
     }
 
-    /// Begins to load the oldest packet that is kept, and the next one that waits.
+    /// Begins to load the oldest packet in the replay buffer, and the next packet that waits.
     #[inline]
     pub(crate) fn prefetch_packets(&self, packets: &Packets) {
         self.replay_buffer.prefetch();
@@ -153,24 +153,24 @@ impl Transmitter {
         }
     }
 
-    /// Begins to load where packets of a source wait.
+    /// Begins to load the queue of a source.
     #[inline]
     pub(crate) fn prefetch_source(&self, source: u16) {
         self.channels[0].queue.prefetch_source(source.into());
     }
 
-    /// The time that the current transmission still takes at `now`.
+    /// The remaining time of the current transmission at `now`.
     pub(crate) fn remaining(&self, now: Time) -> Span {
         self.busy_until.max(now).since(now)
     }
 
-    /// Counts DLLPs that were not sent one by one.
+    /// Counts DLLPs that were not simulated one by one.
     pub(crate) fn count_dllps(&mut self, count: u64) {
         self.counters.add_dllps(count, &self.timing);
     }
 
-    /// Takes the wire for a DLLP with no new content that became due at `due`, if the wire was free for it before `now`. Returns whether it
-    /// was. The DLLP then has the next slot, even if the slot begins after `now`.
+    /// Sends a DLLP without new information that became due at `due`, if the wire was free for it before `now`. Returns whether it was sent.
+    /// The DLLP occupies the next slot, even if the slot begins after `now`.
     pub(crate) fn repeat_dllp(&mut self, due: Time, now: Time, cx: &mut impl LinkContext) -> bool {
         let free = due.max(self.busy_until);
         if free >= now {
@@ -190,12 +190,12 @@ impl Transmitter {
         &self.timing
     }
 
-    /// Uses another rate and width; the wire is free.
+    /// Changes the rate and the width. The wire must be free.
     pub(crate) fn set_timing(&mut self, timing: WireTiming) {
         self.timing = timing;
     }
 
-    /// Queues a packet. One whose class maps to no channel is sent by VC0, and the far end finds it malformed.
+    /// Queues a packet. If the class of the packet maps to no channel, the packet is sent by VC0, and the far end treats it as malformed.
     #[inline(always)]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
         self.waiting[Side::of(waiting.charge.class) as usize] += 1;
@@ -206,7 +206,7 @@ impl Transmitter {
         }
     }
 
-    /// Applies the arbitration that control registers select: among channels, and among the sources of each.
+    /// Applies the arbitration that control registers select, among channels and among the sources of each channel.
     pub(crate) fn arbitrate(&mut self, control: &ChannelsControl) {
         self.arbiter.configure(control);
         for (channel, control) in self.channels.iter_mut().zip(&control.channels) {
@@ -217,13 +217,14 @@ impl Transmitter {
         }
     }
 
-    /// Takes all credit from a channel that is not initialised. Packets that were sent by it may be sent again, but no longer count.
+    /// Removes all credit from a channel that is not initialised. Packets that were already sent by the channel may be replayed, but no
+    /// longer count in its credit.
     pub(crate) fn close_channel(&mut self, id: usize) {
         self.channels[id].budgets = [Budget::CLOSED; _];
         self.replay_buffer.uncharge(id);
     }
 
-    /// Moves the packets that wait to the queues of the channels to which `map` maps their classes.
+    /// Moves the waiting packets to the queues of the channels to which `map` maps their classes.
     pub(crate) fn remap(&mut self, map: &ChannelMap) {
         let count = self.channels.len();
         let channel_of = |class| {
@@ -306,7 +307,7 @@ impl Transmitter {
         Some(&mut channel.budgets[credit.class])
     }
 
-    /// Sends a DLLP; in the background, if it has no news for the far end.
+    /// Sends a DLLP. If the DLLP carries no new information for the far end, it is sent in the background.
     pub(crate) fn send_dllp(
         &mut self,
         at: Time,
@@ -333,14 +334,14 @@ impl Transmitter {
         }
     }
 
-    /// Whether a packet of the link itself can take the wire, which is free.
+    /// Whether a packet that the link itself creates can be sent on the wire, which is free.
     pub(crate) fn can_send_own(&self) -> bool {
         let posted = &self.channels[0].budgets[Class::Posted];
         !self.replay_buffer.is_replaying() && self.can_keep(OWN_BYTES) && posted.allows(0)
     }
 
-    /// Sends a posted packet without data that the link itself has made, ahead of those that wait. It
-    /// [can be sent](Self::can_send_own).
+    /// Sends a posted packet without data that the link itself has created, before the waiting packets. The caller has checked
+    /// [`can_send_own`](Self::can_send_own).
     pub(crate) fn send_own(&mut self, at: Time, packet: PacketId, cx: &mut impl LinkContext) {
         let waiting = Waiting::new(packet, cx.packets(), at);
         self.channels[0].budgets[Class::Posted].consume(0);
@@ -349,11 +350,11 @@ impl Transmitter {
             self.channels[0].count.send(at, at, 0, wire_len);
         }
         self.send_new(at, (0, waiting), (u16::MAX, 0), cx);
-        // It was in no buffer.
+        // The packet was in no receive buffer.
         self.on_wire = None;
     }
 
-    /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
+    /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet from the queues.
     pub(crate) fn send_packet(&mut self, at: Time, cx: &mut impl LinkContext) -> Turn {
         if let Some(kept) = self.replay_buffer.next_again() {
             self.send_again(at, kept, cx);
@@ -398,7 +399,8 @@ impl Transmitter {
         channels.map(move |channel| channel.count.at(now))
     }
 
-    /// Sends the packet at `place` of its source and class, which passes older ones. It stands apart because most packets pass none.
+    /// Sends the packet at `place` of its source and class, which passes older packets. This is a separate function, because most packets
+    /// pass none.
     fn send_passing(
         &mut self,
         at: Time,
@@ -412,7 +414,7 @@ impl Transmitter {
         self.send_taken(at, (channel, waiting), (source, passed), cx);
     }
 
-    /// Sends a packet that was taken from its queue, and spends its credit.
+    /// Sends a packet that was taken from its queue, and consumes its credit.
     #[inline(always)]
     fn send_taken(
         &mut self,
@@ -461,7 +463,8 @@ impl Transmitter {
         } = waiting;
         debug_assert_eq!(u32::from(wire_len), cx.packets()[packet].wire_len());
         let sequence = self.next_sequence;
-        // Made anew for each use: one that the rare way reads from memory would be in memory on the other way, too.
+        // A new value is created for each use. If both paths shared one value, the rare path would force it into memory on the frequent
+        // path, too.
         let kept = || Kept {
             packet,
             sequence,
@@ -496,8 +499,8 @@ impl Transmitter {
         }
     }
 
-    /// Ends a packet that was found corrupt while it was forwarded. It is dropped if it was found so before its transmission starts;
-    /// otherwise it is nullified (PCIe Base 3.5.2.1).
+    /// Ends a packet that was found corrupt while it was forwarded. If the corruption was found before the transmission starts, the packet
+    /// is dropped. Otherwise it is nullified (PCIe Base 3.5.2.1).
     fn nullify(&mut self, at: Time, kept: Kept, complete: Time, cx: &mut impl LinkContext) {
         if complete > at {
             self.count_again(kept.packet, cx);
@@ -506,7 +509,7 @@ impl Transmitter {
         cx.packets().release(kept.packet);
     }
 
-    /// Counts a packet that is replayed or nullified.
+    /// Counts the bytes of a packet that is replayed or nullified.
     fn count_again(&mut self, packet: PacketId, cx: &mut impl LinkContext) {
         let bytes = u64::from(cx.packets()[packet].wire_len());
         self.counters.overhead_bytes += bytes;
@@ -546,7 +549,7 @@ impl Transmitter {
         } else {
             self.busy_until
         };
-        // The wire and the far end are holders of the packet, too.
+        // The wire and the far end also hold a reference to the packet.
         cx.packets().retain(packet);
         let frame = TlpFrame {
             sequence,
@@ -569,16 +572,16 @@ impl Transmitter {
         }
     }
 
-    /// Ends with these counters, because the link has failed: nothing more is due on the wire.
+    /// Sets the final counters of a link that has failed. No ordered set is due any more.
     pub(crate) fn end(&mut self, counters: Counters) {
         self.counters = counters;
         self.stalled_since = Time::NEVER;
         self.skips = Skips::SUSPENDED;
     }
 
-    /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A packet that is still
-    /// arriving stays on the wire until it has arrived. A corrupt packet has no credits to report, because it never was in the receive buffer
-    /// of its ingress.
+    /// Drops a waiting packet in the time that its transmission from `at` on would take, and returns its credits if they must be reported. A
+    /// packet that is still arriving occupies the wire until it has arrived. A corrupt packet has no credits to report, because it was never
+    /// in the receive buffer of its ingress.
     pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
         let mut channels = self.channels.iter_mut();
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
@@ -600,7 +603,7 @@ impl Transmitter {
         finished
     }
 
-    /// Begins anew without a link: sequence numbers, replay buffer and credit. Packets that wait are kept.
+    /// Resets the state of a link that has gone down: sequence numbers, replay buffer and credit. Waiting packets are kept.
     pub(crate) fn go_down(&mut self, cx: &mut impl LinkContext) {
         self.end_stall(cx.now());
         self.replay_buffer.clear(cx);

@@ -1,4 +1,4 @@
-//! The packets that wait for one wire, by source and class: arbitration and ordering rules.
+//! The packets that wait for a wire, by source and class: arbitration and ordering rules.
 
 mod claims;
 
@@ -19,10 +19,10 @@ use packet::{Charge, FlowId, Packet, PacketId, Packets};
 pub struct Waiting {
     /// The packet.
     pub packet: PacketId,
-    /// The credits that it needs.
+    /// The credits that the packet needs.
     pub charge: Charge,
-    /// The bytes of the packet on the wire, up to the end of its header, and of its payload. With these, the packet
-    /// need not be looked at again when it leaves, when it may long have left the cache.
+    /// The sizes of the packet on the wire, up to the end of its header, and of its payload. They are copied here, because the packet itself
+    /// may no longer be in the cache when it leaves.
     pub(crate) wire_len: u16,
     pub(crate) wire_len_to_header: u8,
     pub(crate) payload_len: u16,
@@ -36,14 +36,14 @@ pub struct Waiting {
     pub complete: Time,
 }
 
-/// The packets that a question concerns.
+/// The packets to which a query for the reason of a wait applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// The packets of a flow; only the packets of this source, if it is known that all come from it.
+    /// The packets of a flow. If all packets of the flow are known to come from one source, only the packets of this source.
     Flow(FlowId, Option<u16>),
     /// The packets of one source and class.
     Source(u16, Class),
-    /// All.
+    /// All packets.
     Any,
 }
 
@@ -63,13 +63,13 @@ struct Queued {
     waiting: Waiting,
 }
 
-/// The packets of one source, oldest first within each class. What posted packets need is in the first line.
+/// The packets of one source, oldest first within each class. The fields that posted packets need are in the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 struct Source {
     /// One bit for each class that has packets.
     occupied: u8,
-    /// The number of younger packets that have passed the oldest one since it claimed credit.
+    /// The number of younger packets that have passed the oldest packet since it claimed credit.
     passed: u8,
     /// The balance between bytes of requests and bytes of completions.
     balance: Balance,
@@ -78,7 +78,8 @@ struct Source {
     classes: PerClass<VecDeque<Queued>>,
 }
 
-/// The largest number of younger packets of the same source, with relaxed or ID-based ordering, that pass a packet that has claimed credit.
+/// The largest number of younger packets of the same source, with relaxed or ID-based ordering, that may pass a packet that has claimed
+/// credit.
 const PASSES: u8 = 8;
 
 /// Packets of several sources that share a wire by weighted round robin.
@@ -86,26 +87,26 @@ const PASSES: u8 = 8;
 #[repr(C)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
-    /// One bit for each source that has packets. Two words, because operations on one of 128 bits take many instructions.
+    /// One bit for each source that has packets. Two words are used, because operations on a word of 128 bits take many instructions.
     occupied: [u64; 2],
     turn: usize,
     arrivals: u64,
-    /// The number of packets that the current source may still send in its turn, where sources have weights.
+    /// The number of packets that the current source may still send in its turn, if sources have weights.
     left: u32,
     /// Whether any source may send several packets in a row.
     is_weighted: bool,
     claims: Claims,
-    /// The phases of a port arbitration table, which replace turns and weights; boxed, because few queues have them.
+    /// The phases of a port arbitration table, which replace turns and weights. Boxed, because few queues have them.
     phases: Option<Box<Phases>>,
     marked: Marked,
 }
 
-/// The numbers of waiting packets that the ordering table lets pass more than by default.
+/// The numbers of waiting packets to which the ordering table gives more freedom than by default.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marked {
     /// Packets with relaxed or ID-based ordering, which may leave before an older packet of their class.
     relaxed: u32,
-    /// Packets of a traffic class other than 0, which have no order with others.
+    /// Packets of a traffic class other than 0, which are not ordered with packets of other traffic classes.
     classed: u32,
 }
 
@@ -124,7 +125,8 @@ impl Marked {
 /// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The packet at this place among the packets of this class of this source: 0 for the oldest, and otherwise one that passes older ones.
+    /// The packet to send: its source, its class, and its position among the packets of this source and class. Position 0 is the oldest
+    /// packet. A packet at another position passes older packets.
     Packet(u16, Class, usize),
     /// Packets wait, but none may leave before this time.
     NotBefore(Time),
@@ -213,8 +215,8 @@ impl Queue {
         source.classes[class].push_back(queued);
     }
 
-    /// Takes the packet that leaves at `now`, where packets of only one class of one source wait, and the oldest of them may leave. The
-    /// source is returned with it. Otherwise [`pick`](Self::pick) says more.
+    /// Removes and returns the next packet at `now`, with its source. This fast path applies only if packets of only one class of one source
+    /// wait, and the oldest of them may leave. In any other case, [`pick`](Self::pick) decides.
     #[inline(always)]
     pub(crate) fn take_only(
         &mut self,
@@ -241,7 +243,7 @@ impl Queue {
         packets.pop_front();
         self.claims.end(number, waiting.charge.class);
         if packets.is_empty() {
-            // The next one waits at its beginning again, in a line that is in the cache.
+            // Clearing the queue resets its position, so that the next packet uses its first entry again, which is in the cache.
             packets.clear();
             source.occupied = 0;
             self.occupied[0] = 0;
@@ -256,7 +258,8 @@ impl Queue {
         u128::from(high) << 64 | u128::from(low)
     }
 
-    /// The sources that have packets, as words of bits with the number of their first source, from the source whose turn it is.
+    /// The sources that have packets, beginning with the source whose turn it is. Each entry is a word of bits, with the number of the
+    /// word's first source.
     fn in_turn(&self) -> [(usize, u64); 3] {
         let word = self.turn / 64 % 2;
         let before = !(!0 << (self.turn % 64));
@@ -267,7 +270,8 @@ impl Queue {
         ]
     }
 
-    /// Chooses the next packet of one source, within the credit that other sources have not claimed. A source that lacks credit claims it.
+    /// Chooses the next packet of one source, within the credit that other sources have not claimed. If the source lacks credit, it claims
+    /// the credit.
     fn choose(
         &mut self,
         number: usize,
@@ -287,7 +291,7 @@ impl Queue {
             Ok(class) => return Pick::Packet(number as u16, class, 0),
             Err(why) => why,
         };
-        // A packet of another class that is not ready may hide the lack of credit of a class.
+        // If a packet of another class is not ready yet, the result may hide that this class lacks credit.
         let lacks_credit = match why {
             Pick::NotBefore(_) => source.only().is_none(),
             why => matches!(why, Pick::NoCredit),
@@ -309,7 +313,8 @@ impl Queue {
         self.occupied().count_ones() > 1
     }
 
-    /// Lets a source claim each class whose oldest packet lacks nothing but credit, if the far end's whole buffer can hold the packet.
+    /// Records claims of a source to each class whose oldest packet lacks only credit, if the far end's buffer, when empty, can hold the
+    /// packet.
     fn claim(&mut self, number: usize, now: Time, budgets: &PerClass<Budget>, packets: &Packets) {
         let source = &mut self.sources[number];
         for queued in source.classes.iter().filter_map(VecDeque::front) {
@@ -326,8 +331,7 @@ impl Queue {
         }
     }
 
-    /// Ends the claims of sources that have no more packets of the class, or whose first one does not fit into the far end's buffer any
-    /// more.
+    /// Ends a claim if its source has no more packets of the class, or if the oldest of them no longer fits into the far end's buffer.
     fn check_claims(&mut self, budgets: &PerClass<Budget>) {
         let sources = &self.sources;
         self.claims.retain(|source, class| {
@@ -390,7 +394,7 @@ impl Queue {
         Some((source as u16, self.take(source as u16, class, 0)))
     }
 
-    /// The oldest packet of a source and class in which a packet waits that `concern` describes, and the source.
+    /// The oldest packet of the first source and class in which a packet waits that `concern` describes, with the source.
     pub(crate) fn first_with(
         &self,
         concern: Concern,
@@ -415,7 +419,8 @@ impl Queue {
         })
     }
 
-    /// Takes the packets of the traffic classes for which `is_taken`, oldest first, with their sources. No source has its turn for that.
+    /// Removes and returns the packets of the traffic classes for which `is_taken` holds, oldest first, with their sources. The turns of the
+    /// sources do not change.
     pub(crate) fn take_classes(
         &mut self,
         is_taken: impl Fn(TrafficClass) -> bool,
@@ -458,8 +463,8 @@ impl Queue {
         self.sources[usize::from(source)].classes[class].len()
     }
 
-    /// The number of packets that leave their ingress in order with the packet at `place`, and that are ahead of it: packets of its
-    /// source, class and traffic class. Corrupt packets are in no buffer.
+    /// The number of packets ahead of the packet at `place` that leave their ingress in order with it: packets of the same source, class and
+    /// traffic class. Corrupt packets are not counted, because they are in no receive buffer.
     pub(crate) fn ahead(&self, source: u16, class: Class, place: usize) -> usize {
         let packets = &self.sources[usize::from(source)].classes[class];
         let of = |queued: &Queued| queued.waiting.charge.traffic_class;
@@ -470,13 +475,13 @@ impl Queue {
             .count()
     }
 
-    /// The bytes on the wire of the packet at `place` of a class of a source.
+    /// The size on the wire of the packet at `place` of a class of a source.
     pub(crate) fn wire_len(&self, source: u16, class: Class, place: usize) -> u16 {
         let packets = &self.sources[usize::from(source)].classes[class];
         packets[place].waiting.wire_len
     }
 
-    /// Takes the packet at `place` of a class of a source, which passes those before it.
+    /// Removes and returns the packet at `place` of a class of a source. The packet passes the packets before it.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class, place: usize) -> Waiting {
         let number = usize::from(source);
@@ -503,7 +508,8 @@ impl Queue {
         queued.waiting
     }
 
-    /// Counts a packet of `source` that was taken. After its weight in packets, the turn passes from its source to the next one.
+    /// Counts a packet of `source` that was removed. After a source has sent as many packets as its weight, the turn passes to the next
+    /// source.
     #[inline(always)]
     fn count_taken(&mut self, source: usize, taken: &Waiting) {
         let Waiting {
@@ -541,7 +547,7 @@ impl Queue {
 }
 
 impl Pick {
-    /// Combines two reasons not to send: keeps the one that says more about the next attempt.
+    /// Combines two reasons for not sending. The reason that determines the next attempt more exactly is kept.
     pub(crate) fn or(self, other: Pick) -> Pick {
         match (self, other) {
             (Pick::NotBefore(a), Pick::NotBefore(b)) => Pick::NotBefore(a.min(b)),
@@ -553,7 +559,7 @@ impl Pick {
 }
 
 impl Source {
-    /// The oldest packet, where packets of only one class wait.
+    /// The oldest packet, if packets of only one class wait.
     #[inline(always)]
     fn only(&self) -> Option<&Waiting> {
         if self.occupied & self.occupied.wrapping_sub(1) != 0 {
@@ -563,8 +569,9 @@ impl Source {
         Some(&class.front()?.waiting)
     }
 
-    /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
-    /// Requests and completions share the wire by their byte balance; of posted and non-posted requests, the older one leaves first.
+    /// Chooses the class whose oldest packet may leave now: the packet must be ready, have credit, and be permitted to pass all older
+    /// packets. Requests and completions share the wire by their byte balance. Of posted and non-posted requests, the older one leaves
+    /// first.
     fn choose(
         &self,
         now: Time,
@@ -601,7 +608,7 @@ impl Source {
         Err(otherwise)
     }
 
-    /// Whether `queued`, the oldest of its class, may pass all older packets of other classes.
+    /// Whether `queued`, the oldest packet of its class, may pass all older packets of other classes.
     fn is_in_order(&self, queued: &Queued, packets: &Packets, is_classed: bool) -> bool {
         let mut heads = self.classes.iter().filter_map(VecDeque::front);
         let passes_heads = heads.all(|other| {
@@ -611,8 +618,8 @@ impl Source {
             && (!is_classed && !queued.waiting.relaxed || self.passes_all_older(queued, packets))
     }
 
-    /// Whether `queued` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
-    /// other IDs or of other traffic classes may follow it.
+    /// Whether `queued` may pass all older packets. It is not enough to check the oldest packet of each class, because packets with other
+    /// IDs or of other traffic classes may follow it.
     fn passes_all_older(&self, queued: &Queued, packets: &Packets) -> bool {
         let older = |class: &VecDeque<Queued>| {
             class
@@ -623,10 +630,11 @@ impl Source {
         self.classes.iter().all(older)
     }
 
-    /// Chooses a packet with relaxed or ID-based ordering that is not the oldest of its class, or may pass the oldest of another one
-    /// together with all packets between; the oldest of these packets. `otherwise` is the reason why no oldest packet may leave.
+    /// Chooses the oldest packet with relaxed or ID-based ordering that may pass all older packets of its own class and of other classes.
+    /// `otherwise` is the reason why no oldest packet of a class may leave.
     ///
-    /// The table only permits this (PCIe Base 2.4.1), and a packet with default ordering keeps its place among the packets of its class.
+    /// The ordering table permits this passing, but does not require it (PCIe Base 2.4.1). A packet with default ordering keeps its position
+    /// among the packets of its class.
     fn choose_relaxed(
         &self,
         number: u16,
@@ -655,7 +663,7 @@ impl Source {
         })
     }
 
-    /// The oldest packet of each class, in the order of their turns. The ordering table may still forbid one to leave.
+    /// The oldest packet of each class, in the order of their turns. The ordering table may still forbid that one of them leaves.
     fn heads_in_turn(&self) -> [Option<&Queued>; 3] {
         let [posted, non_posted, completion] = self.classes.each_ref().map(VecDeque::front);
         let age = |head: Option<&Queued>| head.map_or(u64::MAX, |queued| queued.arrival);
@@ -670,7 +678,7 @@ impl Source {
         }
     }
 
-    /// Counts a packet that leaves in the balance, if both requests and completions wait.
+    /// Counts a packet that leaves in the byte balance, if both requests and completions wait.
     #[inline(always)]
     fn count(&mut self, taken: &Waiting) {
         const COMPLETIONS: u8 = 1 << Class::Completion.index();
@@ -682,13 +690,13 @@ impl Source {
 }
 
 impl Waiting {
-    /// A complete packet that may leave from `ready` on.
+    /// A waiting packet that has arrived completely and may leave from `ready` on.
     #[inline]
     pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
         Self::of(packet, &packets[packet], ready)
     }
 
-    /// A complete packet that may leave from `ready` on, with this content.
+    /// A waiting packet with this content that has arrived completely and may leave from `ready` on.
     #[inline]
     pub fn of(packet: PacketId, content: &Packet, ready: Time) -> Self {
         let attributes = content.header().attributes;

@@ -8,8 +8,8 @@ use crate::transmitter::Transmitter;
 use crate::waiting::Concern;
 
 impl LinkEnd {
-    /// Returns the reason why the packets that `concern` describes wait at `now`: that of the first of them. `None` if no such packet waits
-    /// for this wire.
+    /// Returns the reason why the packets that `concern` describes wait at `now`. If there are several, the first of them decides. `None` if
+    /// no such packet waits for this wire.
     pub fn why(&self, concern: Concern, now: Time, packets: &Packets) -> Option<Why> {
         let why = self.transmitter().why(concern, now, packets)?;
         let is_down = !self.is_up() || self.has_failed(now);
@@ -22,7 +22,7 @@ impl LinkEnd {
         })
     }
 
-    /// Whether the wire is busy at `now` with a packet of this flow that is not acknowledged.
+    /// Whether the wire is busy at `now` with an unacknowledged packet of this flow.
     pub fn is_sending(&self, flow: FlowId, now: Time, packets: &Packets) -> bool {
         self.transmitter().on_wire(now, packets) == Some(Why::Wire(Some(flow)))
     }
@@ -49,12 +49,13 @@ impl Transmitter {
         } else if !self.can_keep(waiting.wire_len) {
             Why::ReplayBuffer
         } else {
-            // An older packet of another class is in its way, or the next event sends it.
+            // An older packet of another class must leave first, or the next event sends this packet.
             Why::Wire(None)
         })
     }
 
-    /// The wire with the flow of the packet that was sent last, if that is not acknowledged and is of a flow; `None` while the wire is free.
+    /// The reason that the wire is busy, with the flow of the packet that was sent last. The flow is none if this packet is acknowledged or
+    /// belongs to no flow. `None` while the wire is free.
     fn on_wire(&self, now: Time, packets: &Packets) -> Option<Why> {
         let last = || self.replay_buffer.last_sent();
         let flow = || last().and_then(|last| packets[last].stamp.flow);
@@ -71,7 +72,7 @@ mod tests {
     use crate::waiting::Waiting;
     use crate::wire::{Clocks, WireTiming};
 
-    /// Each reason holds only once those before it have gone.
+    /// A later reason applies only after all earlier reasons have ended.
     #[test]
     fn a_packet_waits_for_its_latency_then_for_the_wire_then_for_credit() {
         let mut packets = Packets::default();

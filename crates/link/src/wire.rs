@@ -6,19 +6,20 @@ use protocol::{DLLP_BYTES, Generation};
 /// The reference clocks of the two ends of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// Whether each end has a clock of its own (SRIS), instead of one for both.
+    /// Whether each end has its own clock (SRIS), instead of a common clock.
     pub are_separate: bool,
-    /// Whether spread spectrum clocking slows them.
+    /// Whether the clocks use spread spectrum clocking, which lowers their mean frequency.
     pub are_spread: bool,
 }
 
-/// The mean period of a spread clock, and that of a clock at its nominal rate. The frequency goes down to 0.5 % below the nominal one and up
-/// again, evenly, 30,000 to 33,000 times a second (PCIe Base 4.3.8.3, CEM 2.1.3), so that its mean is a quarter of a percent lower. The numbers
-/// make all symbols of up to 16 GT/s, and the blocks of 32 GT/s, whole femtoseconds: their ratio is 1.002496, the exact mean 1.002504.
+/// The mean period of a spread clock and the period of a nominal clock, as a ratio. The frequency sweeps evenly down to 0.5 % below the
+/// nominal frequency and up again, 30,000 to 33,000 times a second (PCIe Base 4.3.8.3, CEM 2.1.3), so that the mean frequency is a quarter
+/// of a percent lower. With these numbers, all symbols of up to 16 GT/s and the blocks of 32 GT/s are whole femtoseconds: the ratio is
+/// 1.002496, the exact mean is 1.002504.
 const SPREAD: (u64, u64) = (15_664, 15_625);
 
 impl Clocks {
-    /// The time that `fs` femtoseconds of nominal clocks, or parts of them, take.
+    /// The real time in which nominal clocks count `fs` femtoseconds, or fractions of a femtosecond. The result has the same unit as `fs`.
     pub(crate) fn stretched(self, fs: u64) -> u64 {
         let (period, nominal) = if self.are_spread { SPREAD } else { (1, 1) };
         fs * period / nominal
@@ -38,7 +39,7 @@ pub struct WireTiming {
     /// The time of the EDS token before an ordered set.
     token_length: Span,
     skip_bytes: u32,
-    /// Ordered sets begin at multiples of this time: at a symbol, or at a block.
+    /// The unit to which ordered sets are aligned: a symbol, or a block.
     alignment: Span,
     generation: Generation,
     lanes: u8,
@@ -83,7 +84,7 @@ impl WireTiming {
         length(self.byte_fs_x65536, bytes)
     }
 
-    /// The time of one skip ordered set with its token, and its bytes over all lanes.
+    /// The time of one skip ordered set with its token, and its size in bytes over all lanes.
     pub fn skip(&self) -> (Span, u32) {
         (self.skip_length + self.token_length, self.skip_bytes)
     }
@@ -95,7 +96,7 @@ impl WireTiming {
         end.round_up(self.alignment).since(Time::ZERO)
     }
 
-    /// The time of a bit of one lane, and the lanes, as a fraction of whole numbers.
+    /// The time of a bit, as a fraction: the time of a bit on one lane, divided by the number of lanes.
     fn bit(&self) -> (u128, u128) {
         const DENOMINATOR: u64 = 1 << 10;
         let unit = self
@@ -114,7 +115,7 @@ impl WireTiming {
         bits(until).saturating_sub(bits(from))
     }
 
-    /// The time by which the line has carried `count` bits and one more after `from`, the earliest one.
+    /// The earliest time at which the line has carried `count` + 1 bits after `from`.
     pub(crate) fn end_of_bits(&self, from: Time, count: u64) -> Time {
         let (unit, lanes) = self.bit();
         let before = u128::from(from.as_fs()) * lanes / unit;
@@ -122,8 +123,8 @@ impl WireTiming {
         u64::try_from(time).map_or(Time::NEVER, Time::from_fs)
     }
 
-    /// The bit of the bytes of a frame that bit `position` of its time on the line damages. Bits of sync headers are beyond the
-    /// bytes.
+    /// The position of the damaged bit in the bytes of a frame. `position` counts the bits on the line since the start of the frame. Bits of
+    /// sync headers have positions beyond the bytes.
     pub fn damaged_bit(&self, position: u64) -> u64 {
         let per_byte = self.generation.bits_per_byte();
         position / per_byte * 8 + position % per_byte % 8
@@ -165,7 +166,7 @@ impl WireTiming {
     }
 }
 
-/// The time of `bytes` bytes of which each takes so many 2^-16 fs, rounded to the nearest femtosecond.
+/// The time of `bytes` bytes, rounded to the nearest femtosecond. Each byte takes `byte_fs_x65536` times 2^-16 fs.
 fn length(byte_fs_x65536: u64, bytes: u32) -> Span {
     Span::from_fs((byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
 }
@@ -181,7 +182,7 @@ impl Skips {
         Self::starting(Time::ZERO, timing)
     }
 
-    /// A schedule on which no ordered set is due, for the time in which a link is not in L0.
+    /// A schedule without any ordered set, for the time in which a link is not in L0.
     pub(crate) const SUSPENDED: Skips = Skips { next: Time::NEVER };
 
     /// Whether no ordered set is ever due.
@@ -196,8 +197,8 @@ impl Skips {
         }
     }
 
-    /// Returns the time at which the wire is free for a packet that is ready at `at`, and the number of ordered sets sent before
-    /// it. The wire was last busy until `busy_until`.
+    /// Returns the time at which the wire is free for a packet that is ready at `at`, and the number of ordered sets that are sent before
+    /// the packet. The wire was last busy until `busy_until`.
     #[inline]
     pub(crate) fn pass(&mut self, at: Time, busy_until: Time, timing: &WireTiming) -> (Time, u64) {
         if !self.are_due(at) {
@@ -215,10 +216,11 @@ impl Skips {
         at >= self.next
     }
 
-    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: a group that waits for the wire, and a group on the idle wire.
+    /// The ordered sets that [`pass`](Self::pass) sends with the same arguments: a group of ordered sets that had to wait for the wire, and
+    /// a group on the idle wire.
     ///
-    /// Ordered sets that become due during a packet, or during ordered sets after it, are sent after it, at the next symbol, or at the next
-    /// block that has the EDS token before it. The others are sent when they are due.
+    /// Ordered sets that become due during a packet, or during ordered sets after the packet, are sent after it: at the next symbol, or at
+    /// the next block for which an EDS token can be sent before. The other ordered sets are sent when they are due.
     pub(crate) fn groups(&self, at: Time, busy_until: Time, timing: &WireTiming) -> [SkipGroup; 2] {
         let first = (busy_until + timing.token_length).round_up(timing.alignment);
         let mut queued = SkipGroup {
@@ -228,7 +230,7 @@ impl Skips {
         };
         let mut next = self.next;
         let mut free = busy_until;
-        // The wire must be free for the token before a set.
+        // The wire must also be free for the token before an ordered set.
         while next <= at.max(free) && next <= free + timing.token_length {
             queued.count += 1;
             free = queued.end(timing);
@@ -246,13 +248,13 @@ impl Skips {
     }
 }
 
-/// Ordered sets that are sent at equal distances.
+/// Ordered sets that are sent at equal intervals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SkipGroup {
-    /// The beginning of the first ordered set, behind its token.
+    /// The beginning of the first ordered set, after its token.
     first: Time,
     pub(crate) count: u64,
-    /// The time from one to the next.
+    /// The time from one ordered set to the next.
     pub(crate) interval: Span,
 }
 
@@ -262,7 +264,7 @@ impl SkipGroup {
         Time::from_fs(self.first.as_fs() - timing.token_length.as_fs())
     }
 
-    /// The end of the last ordered set, of which there is at least one.
+    /// The end of the last ordered set. The group must have at least one.
     fn end(&self, timing: &WireTiming) -> Time {
         self.first + self.interval * (self.count - 1) + timing.skip_length
     }
@@ -289,13 +291,13 @@ impl BitErrors {
         self.gap
     }
 
-    /// Whether any of the next `bits` bits is wrong. This takes no longer for more bits.
+    /// Whether any of the next `bits` bits is wrong. The cost of this function does not depend on the number of bits.
     pub(crate) fn any_wrong(&mut self, bits: u64) -> bool {
         if self.gap >= bits {
             self.gap -= bits;
             return false;
         }
-        // The bits after these do not depend on the errors among these.
+        // Errors among the bits after these `bits` do not depend on the errors among them.
         self.gap = self.stream.failures_before_success(self.rate);
         true
     }
@@ -382,7 +384,7 @@ mod tests {
         );
     }
 
-    /// PCIe Base 3.0 4.2.2.3.1: an EDS token is in the last dword of a block, and an ordered set is a block of its own.
+    /// PCIe Base 3.0 4.2.2.3.1: an EDS token is in the last dword of a block, and an ordered set is a separate block.
     #[test]
     fn a_skip_ordered_set_of_8_gt_is_a_block_after_the_block_with_its_token() {
         let wire = WireTiming::new(Generation::Gen3, 4, Clocks::default(), 0.0);
@@ -408,11 +410,11 @@ mod tests {
         assert_eq!(skips.pass(at, Time::ZERO, &wire), (at, 3));
     }
 
-    /// PCIe Base 4.2.2.1: a data stream after Recovery has its ordered sets at the beginnings of blocks, too.
+    /// PCIe Base 4.2.2.1: in a data stream after Recovery, ordered sets also begin at the beginnings of blocks.
     #[test]
     fn ordered_sets_of_a_stream_that_begins_late_are_blocks() {
         let wire = WireTiming::new(Generation::Gen4, 8, Clocks::default(), 0.5);
-        // A symbol of 16 GT/s is no whole number of femtoseconds, a block is.
+        // A symbol of 16 GT/s is not a whole number of femtoseconds, but a block is.
         let block = wire.alignment;
         for ns in 1..50 {
             let begun = Time::ZERO + Span::from_ns(ns);

@@ -51,12 +51,12 @@ kernel::parameters! {
 }
 
 impl OpticalParameters {
-    /// The time of one block on a lane, which has 66 bits.
+    /// The time of one block of 66 bits on a lane.
     pub fn cycle(&self) -> Span {
         self.lane_rate.time_of(BLOCK_BITS)
     }
 
-    /// The size of the receive buffer of each virtual channel, or the least one at any fibre.
+    /// The size of the receive buffer of each virtual channel if it is set, or the smallest size that it has on any fibre.
     pub fn channel_buffer(&self) -> Bytes {
         self.channel_buffer.unwrap_or(Bytes::kib(8))
     }
@@ -67,7 +67,7 @@ impl OpticalParameters {
     }
 }
 
-/// The most cycles of a buffer that credit counts modulo 65,536 can distinguish.
+/// The largest buffer, in cycles, with which the credit counts modulo 65,536 are unambiguous.
 pub const MOST_CYCLES: u32 = 32_000;
 
 /// The configuration of an optical end, fixed when the fabric is built.
@@ -77,9 +77,9 @@ pub struct OpticalConfig {
     pub parameters: OpticalParameters,
     /// The latency from one end to the other: cores, transceivers and fibre.
     pub flight: Span,
-    /// The latency of the pipeline that each frame passes at this end before it is handled.
+    /// The latency of the pipeline of this end. Each frame passes it before the end handles the frame.
     pub near_pipeline: Span,
-    /// The latency of the pipeline that each frame passes at the far end before it is handled.
+    /// The latency of the pipeline of the far end. Each frame passes it before the far end handles the frame.
     pub far_pipeline: Span,
     /// The time of the first clock compensation.
     pub phase: Span,
@@ -88,13 +88,13 @@ pub struct OpticalConfig {
 }
 
 impl OpticalConfig {
-    /// The cycles that come by the fibre during the loop of a credit: through the fibre and the pipelines of both ends, and back.
+    /// The number of cycles that can arrive during the round trip of a credit: through the fibre and the pipelines of both ends, and back.
     fn coming(&self) -> u32 {
         let pipelines = self.near_pipeline + self.far_pipeline;
         still_coming(&self.parameters, self.flight * 2 + pipelines)
     }
 
-    /// The cycles of the receive buffer of each channel.
+    /// The size of the receive buffer of each channel, in cycles.
     pub(super) fn buffer_cycles(&self) -> u32 {
         let parameters = &self.parameters;
         let least = parameters.cycles_of(parameters.channel_buffer());
@@ -108,7 +108,7 @@ impl OpticalConfig {
         }
     }
 
-    /// The cycles of the buffer for frames that are not acknowledged.
+    /// The size of the buffer for frames that are not acknowledged, in cycles.
     pub(super) fn retransmission_cycles(&self) -> u32 {
         let written = self.parameters.retransmission_buffer;
         let least = self.parameters.cycles_of(written.unwrap_or(Bytes::kib(16)));
@@ -119,9 +119,9 @@ impl OpticalConfig {
     }
 }
 
-/// The cycles that can still arrive after a receiver has paused its sender. `round_trip` is the time until the first frame arrives
-/// that was sent after the pause. The count includes frames in flight, and in each direction one frame that has started and one
-/// clock compensation.
+/// The number of cycles that can still arrive after a receiver has paused its sender. `round_trip` is the time from the pause until the
+/// arrival of the first frame that was sent after the pause took effect. The number includes the frames in flight, and in each direction one
+/// frame that has started and one clock compensation.
 pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
     let largest = cycles(
         parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD,

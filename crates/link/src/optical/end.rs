@@ -21,19 +21,19 @@ use packet::{Block, FibreFrame};
 pub enum OpticalEvent {
     /// A packet has arrived.
     Packet(Incoming),
-    /// The end may be able to take a packet that it could not take before.
+    /// The end may be able to send a packet that it could not send before.
     Ready,
-    /// The fibre is dark and stays dark. These packets were sent but not acknowledged, so they may have arrived. The caller now
-    /// holds them.
+    /// The fibre is dark and stays dark. These packets were sent but not acknowledged, so they may have arrived. The caller now holds the
+    /// references to the packets.
     Dark(Vec<PacketId>),
-    /// Nothing happened that concerns the component.
+    /// The event does not concern the component.
     Nothing,
 }
 
 /// One end of a fibre.
 ///
-/// A large network has thousands of ends, and most events find their end outside the cache. The fields that most events use are
-/// therefore first, in one cache line for each group.
+/// A large network has thousands of ends, and for most events the end is not in the cache. Therefore the fields that most events use are
+/// stored first, in one cache line for each group.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct OpticalEnd {
@@ -58,10 +58,11 @@ pub struct OpticalEnd {
     stalled: Option<Time>,
     /// The size in cycles of each channel's buffer; with native flow control, of the one buffer for all channels.
     pub(super) room: u32,
-    /// With native flow control: the cycles in the buffer, and the fill levels at which the far end is paused and resumed.
+    /// The number of cycles in the buffer, and the fill levels at which the far end is paused and resumed. Used with native flow control
+    /// only.
     pub(super) occupied: u32,
     pub(super) marks: (u32, u32),
-    /// The number of times that all counts were sent again since the last change.
+    /// The number of times that all counts were sent again since a count last changed.
     unchanged_rounds: u32,
     channels: u8,
 
@@ -75,7 +76,7 @@ pub struct OpticalEnd {
     loss_detection: Span,
 }
 
-/// Where bit errors can destroy control blocks, all counts are sent again after this time. The time doubles after each round
+/// The first interval after which all counts are sent again, if bit errors can destroy control blocks. The interval doubles after each round
 /// without a change, up to `MOST_DOUBLINGS` times.
 const COUNT_INTERVAL: Span = Span::from_us(10);
 const MOST_DOUBLINGS: u32 = 7;
@@ -122,7 +123,7 @@ impl OpticalEnd {
             count_alarm: Alarm::IDLE,
             again: Alarm::IDLE,
             wire: Alarm::IDLE,
-            // Three times the latency to the far end behind the largest frame and clock compensation: more than a round trip.
+            // Three times the sum of the latency to the far end, the largest frame and a clock compensation: more than a round trip.
             resend_after: (config.flight
                 + config.far_pipeline
                 + timing.cycle * (u64::from(largest) + COMPENSATION_CYCLES))
@@ -132,8 +133,8 @@ impl OpticalEnd {
         }
     }
 
-    /// The counters of this end's transmitter at `now`, including a stall that still lasts. Of a frame that is on the fibre at `now`,
-    /// all bytes have been counted, and of its time the part before `now`.
+    /// The counters of this end's transmitter at `now`, including a credit stall that has not ended. For a frame that is on the fibre at
+    /// `now`, the bytes are counted completely, and the time is counted up to `now`.
     pub fn counters(&self, now: Time) -> OpticalCounters {
         let mut counters = self.counters;
         if let Some(since) = self.stalled {
@@ -166,7 +167,7 @@ impl OpticalEnd {
         self.busy_until
     }
 
-    /// The cycles that may be sent on a channel by flow control.
+    /// The number of cycles that flow control permits this end to send on a channel.
     pub fn room(&self, channel: u8) -> u32 {
         match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
@@ -175,8 +176,8 @@ impl OpticalEnd {
         }
     }
 
-    /// Free cycles and size of a buffer. With credits, the far end's buffer for the channel, as far as this end knows. With native
-    /// flow control, this end's own buffer.
+    /// The free cycles and the size of a buffer. With credits, it is the far end's buffer for the channel, as far as this end can count.
+    /// With native flow control, it is this end's own buffer.
     pub fn spare(&self, channel: u8) -> (u32, u32) {
         let free = match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
@@ -259,7 +260,7 @@ impl OpticalEnd {
         self.busy_until
     }
 
-    /// Puts a frame on the wire. Returns the bytes of the cycles that it takes.
+    /// Sends a frame on the wire. Returns the bytes of the cycles that the frame occupies.
     fn put(
         &mut self,
         outgoing: Outgoing,
@@ -344,7 +345,7 @@ impl OpticalEnd {
         }
         let mut received = at + self.timing.cycle * cycles;
         if matches!(block, Block::Sent { .. }) {
-            // The block follows the frames that it counts, which pass the far end's pipeline.
+            // The block must not overtake the frames that it counts, which pass the far end's pipeline.
             received = received.max(self.busy_until) + self.far_pipeline;
         }
         cx.send(Frame::Block(block), received.since(now));

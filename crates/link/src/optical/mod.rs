@@ -1,7 +1,7 @@
 //! Fibres between routers: one end of an Aurora 64B/66B channel over optical fibre.
 //!
-//! Like a [`LinkEnd`](crate::LinkEnd), an optical end is a state machine of its component, one for each port. It has no queues: a
-//! router keeps packets in its input buffers, and its ends report whether they can send.
+//! Like a [`LinkEnd`](crate::LinkEnd), an optical end is a state machine inside its component, one for each port. It has no queues: a router
+//! keeps packets in its input buffers, and its optical ends report whether they can send.
 
 mod arrival;
 mod config;

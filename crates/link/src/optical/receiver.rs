@@ -11,7 +11,7 @@ use packet::FibreFrame;
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// The packet. The caller becomes one of its holders.
+    /// The packet. The caller receives a reference to it, which must be released.
     pub packet: PacketId,
     /// The virtual channel whose buffer the packet uses.
     pub channel: u8,
@@ -26,15 +26,15 @@ pub struct Incoming {
 /// The receive counts of one virtual channel, in cycles modulo 65,536.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
-    /// Cycles that the far end has sent, as far as this end knows.
+    /// The number of cycles that the far end has sent, as far as this end can count.
     pub(super) received: u16,
-    /// Cycles that have left the buffer or were lost on the fibre.
+    /// The number of cycles that have left the buffer or were lost on the fibre.
     pub(super) freed: u16,
 }
 
 impl Intake {
-    /// Updates the counts for a frame or block before which the far end had sent `before` cycles. Returns whether frames were lost;
-    /// their cycles count as freed.
+    /// Updates the counts for a frame or block. The far end had sent `before` cycles before it. Returns whether frames were lost. The cycles
+    /// of lost frames count as freed.
     pub(super) fn catch_up(&mut self, before: u16) -> bool {
         let lost = before.wrapping_sub(self.received);
         self.received = before;

@@ -1,4 +1,4 @@
-//! Retransmission: frames are numbered and kept until the far end has acknowledged them (go-back-N).
+//! Retransmission (go-back-N): frames are numbered, and stored until the far end has acknowledged them.
 
 use std::collections::VecDeque;
 
@@ -11,18 +11,18 @@ use super::Outgoing;
 pub(super) struct Resend {
     /// Frames that are not acknowledged, oldest first, each with its cycles.
     kept: VecDeque<(Outgoing, u32)>,
-    /// The cycles of the kept frames, and the size of the buffer for them.
+    /// The cycles of the stored frames, and the size of the buffer for them.
     cycles: u32,
     room: u32,
-    /// The number of the oldest kept frame, or of the next frame if none is kept.
+    /// The number of the oldest stored frame, or of the next frame if none is stored.
     oldest: u16,
-    /// The number of kept frames that must be sent again before any new frame.
+    /// The number of stored frames that must be sent again before any new frame.
     pub(super) again: usize,
     /// Timeouts since the last frame was acknowledged.
     pub(super) timeouts: u32,
     /// The number of the next frame to receive.
     expected: u16,
-    /// Whether the expected frame was refused and has not arrived since.
+    /// Whether the expected frame was refused and has not arrived since then.
     refused: bool,
 }
 
@@ -38,7 +38,7 @@ impl Resend {
         self.again == 0 && (self.cycles + cycles <= self.room || self.kept.is_empty())
     }
 
-    /// Keeps a frame that is sent for the first time, and returns its number.
+    /// Stores a frame that is sent for the first time, and returns its number.
     pub(super) fn keep(&mut self, outgoing: Outgoing, cycles: u32) -> u16 {
         self.kept.push_back((outgoing, cycles));
         self.cycles += cycles;
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use packet::Packets;
 
-    /// A retransmission state that keeps frames of four cycles each.
+    /// A retransmission state that stores frames of four cycles each.
     fn with(frames: usize) -> Resend {
         let mut resend = Resend::new(12);
         for _ in 0..frames {

@@ -9,7 +9,7 @@ use crate::counters::counters;
 /// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
-    /// The packet. The end takes over the caller's hold of it.
+    /// The packet. The end takes over the caller's reference to it.
     pub packet: PacketId,
     /// The virtual channel of the packet.
     pub channel: u8,
@@ -27,11 +27,11 @@ counters! {
         pub frames: u64,
         /// Payload of frames sent for the first time, in bytes: data of messages and of TLPs.
         pub payload_bytes: u64,
-        /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
+        /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and all bytes of frames sent again.
         pub overhead_bytes: u64,
-        /// The bytes of the cycles of frames sent again alone.
+        /// The bytes of the cycles of frames sent again.
         pub replayed_bytes: u64,
-        /// Bytes over all lanes of control blocks that took a cycle of their own.
+        /// The bytes over all lanes of control blocks that had a cycle of their own.
         pub control_bytes: u64,
         /// Frames sent again.
         pub replays: u64,
@@ -47,7 +47,7 @@ counters! {
 pub(super) struct Lane {
     /// Cycles sent so far.
     pub(super) sent: u16,
-    /// The limit of `sent`, from the far end's announcements.
+    /// The limit of `sent`, from the credit announcements of the far end.
     pub(super) limit: u16,
 }
 

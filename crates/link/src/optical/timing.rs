@@ -56,7 +56,7 @@ impl Timing {
             Span::ZERO
         };
         let begin = at + wait;
-        // The rest of this compensation period, and then the number of further compensations within the frame.
+        // The rest of this compensation period, and then the number of further compensations during the frame.
         let room = period.as_fs() - (within + wait).as_fs();
         let over = (length.as_fs().saturating_sub(room)).div_ceil((period.as_fs()) - pause.as_fs());
         (begin, begin + length + pause * over)

@@ -1,4 +1,4 @@
-//! Buffer space that the component gives back, and the credit updates (`UpdateFC`) that return its credit to the far end.
+//! Buffer space that the component frees, and the `UpdateFC`s that return its credit to the far end.
 
 use kernel::{Span, Time, members};
 use packet::Charge;
@@ -26,7 +26,7 @@ impl Receiver {
         buffer.will_update_be_due().then_some(due)
     }
 
-    /// Schedules a packet's release before releases that are scheduled already.
+    /// Schedules a packet's release before other releases that are already scheduled.
     fn insert_leaving(&mut self, channel: u8, charge: Charge, due: Time) {
         let leaving = Leaving {
             due,
@@ -41,7 +41,7 @@ impl Receiver {
 
     /// Frees the packets that were scheduled to leave by `now`.
     pub(crate) fn settle(&mut self, now: Time) {
-        // Credit that is free only grows here, so that it is compared once for each class.
+        // In this loop the free credit only grows, so that one comparison for each class is enough.
         let mut freed = 0;
         while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
             let Leaving {
@@ -68,7 +68,7 @@ impl Receiver {
         for buffer in self.channels.iter_mut().flatten() {
             buffer.forget_releases();
         }
-        // Every release is counted again, in the order in which they happen.
+        // Every release is counted again, in the order of the releases.
         let mut due = None;
         for leaving in &self.leaving {
             let channel = &mut self.channels[usize::from(leaving.channel)];
@@ -96,8 +96,8 @@ impl Receiver {
         }
     }
 
-    /// Makes an UpdateFC pending for every class with credit that was freed `delay` before `now` and is not announced. Returns the
-    /// time since which one of the others has unannounced credit.
+    /// Makes an UpdateFC pending for every class with credit that was freed at least `delay` before `now` and is not announced. For the
+    /// other classes, returns the earliest time since which credit is unannounced.
     pub(crate) fn request_updates(&mut self, now: Time, delay: Span) -> Option<Time> {
         let mut oldest = None;
         for (channel, buffers) in self.channels.iter().enumerate() {
@@ -113,8 +113,8 @@ impl Receiver {
         oldest
     }
 
-    /// Marks the limits that were sent an `interval` ago or earlier: they are to be sent again. Returns the earliest time at which another
-    /// limit was sent, if there is one. With a `schedule` a marked limit counts, too, as sent at the time that the schedule gives.
+    /// Marks the limits that were last sent at least an `interval` ago, so that they are sent again. Returns the earliest time at which any
+    /// other limit was sent, or none. If there is a `schedule`, a marked limit also counts, as sent at the time that the schedule gives.
     pub(crate) fn refresh(
         &mut self,
         now: Time,
@@ -136,8 +136,8 @@ impl Receiver {
         oldest
     }
 
-    /// The refreshes of each limit on an idle wire until `now`, with the number of the limit, in the order in which the last refresh of each
-    /// became due.
+    /// The refreshes of each limit on an idle wire until `now`, with the number of the limit. They are sorted by the time at which the last
+    /// refresh of the limit became due.
     pub(crate) fn skipped_refreshes(
         &self,
         now: Time,
@@ -154,14 +154,14 @@ impl Receiver {
         all
     }
 
-    /// Counts a limit as sent at `sent`, and marks it if it `is_due_again`.
+    /// Records that a limit was sent at `sent`. If it `is_due_again`, the limit is marked to be sent again.
     pub(crate) fn count_refresh(&mut self, number: usize, sent: Time, is_due_again: bool) {
         let (channel, class) = channel_and_class(number);
         self.channels[channel][class].announced_at = sent;
         self.pending_updates |= u32::from(is_due_again) << number;
     }
 
-    /// The earliest time at which a limit was last sent, which is the next one to be sent again; none if there are no limits.
+    /// The earliest time at which a limit was last sent. This limit is the next one to be sent again. None if there are no limits.
     pub(crate) fn oldest_limit(&self) -> Option<Time> {
         let limited = self.channels.iter().flatten();
         let limited = limited.filter(|buffers| buffers.is_limited());
@@ -172,14 +172,14 @@ impl Receiver {
         self.pending_updates != 0
     }
 
-    /// Whether a limit is new, so that the far end does not know it.
+    /// Whether there is a limit that has not been announced to the far end.
     pub(crate) fn has_unannounced(&self) -> bool {
         let mut buffers = self.channels.iter().flatten();
         buffers.any(ClassBuffers::has_unannounced)
     }
 
-    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not, and there is a
-    /// `schedule`, the update counts as sent at the time that the schedule gives.
+    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new. If they are not new and there is a `schedule`,
+    /// the UpdateFC counts as sent at the time that the schedule gives.
     pub(crate) fn next_update(
         &mut self,
         mut at: Time,

@@ -1,4 +1,4 @@
-//! The counters of a transmitter at a given time, with the ordered sets and the DLLPs that it sent before then without an event for each.
+//! The counters of a transmitter at a given time. They include the ordered sets and DLLPs that were sent without an event for each.
 
 use kernel::{Span, Time};
 use protocol::DLLP_BYTES;
@@ -21,7 +21,7 @@ impl Transmitter {
         !self.skips.are_suspended()
     }
 
-    /// The counters at `now`, including a stall that still lasts and the ordered sets of an idle wire.
+    /// The counters at `now`, including a credit stall that has not ended and the ordered sets of an idle wire.
     pub(crate) fn counters(&self, now: Time) -> Counters {
         self.counters_of(self.wire_state(), now)
     }
@@ -34,12 +34,12 @@ impl Transmitter {
         }
     }
 
-    /// The counters at `now` of a wire in this state; of a frame that is on it, all of its time is counted.
+    /// The counters at `now` of a wire in this state. The time of a frame that is on the wire is counted completely.
     fn counters_of(&self, mut wire: WireState, now: Time) -> Counters {
         let mut counters = wire.counters;
         counters.credit_stall += now.since(self.stalled_since.min(now));
         if now >= wire.busy_until {
-            // There are no ordered sets in L0s.
+            // No ordered sets are sent in L0s.
             let l0s = self.l0s.as_deref();
             let l0s = l0s.filter(|_| !wire.skips.are_suspended());
             let entry = l0s.map(|l0s| wire.busy_until + l0s.entry);
@@ -53,8 +53,8 @@ impl Transmitter {
         counters
     }
 
-    /// The counters at `now`, and the time that the current transmission still takes, as if the refreshes that a dormant end has left out
-    /// had been sent: each with the slot that it would have had.
+    /// The counters at `now`, and the remaining time of the current transmission, calculated as if the refreshes that a dormant end has
+    /// skipped had been sent. Each refresh has the slot that it would have had on the wire.
     pub(crate) fn counters_with(
         &self,
         refreshes: impl IntoIterator<Item = Refreshed>,
@@ -62,7 +62,7 @@ impl Transmitter {
     ) -> (Counters, Span) {
         let timing = &self.timing;
         let mut wire = self.wire_state();
-        // The time at which the wire was last free for DLLPs: all that are due then follow each other.
+        // The time at which the wire was last free for DLLPs. All DLLPs that are due at this time are sent one after the other.
         let mut turn = Time::ZERO;
         for last in refreshes {
             wire.counters.add_dllps(last.count - 1, timing);

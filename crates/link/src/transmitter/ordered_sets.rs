@@ -1,4 +1,4 @@
-//! Ordered sets of a transmitter: SKP, those that train the link, and the way out of L0s.
+//! Ordered sets of a transmitter: SKP, ordered sets that train the link, and the FTS of the exit from L0s.
 
 use kernel::{Span, Time};
 use packet::{Frame, Observation, OrderedSet, OrderedSetKind};
@@ -8,8 +8,8 @@ use crate::LinkContext;
 use crate::wire::Skips;
 
 impl Transmitter {
-    /// The time at which the free wire can take the next bits: directly after the last ones, or after idling at the start of a
-    /// symbol, and not during ordered sets that are due.
+    /// The time at which the free wire can carry the next bits: directly after the previous bits, or at the start of a symbol if the wire
+    /// was idle. Ordered sets that are due are sent first.
     #[inline(always)]
     pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = if now == self.busy_until {
@@ -30,14 +30,14 @@ impl Transmitter {
         free
     }
 
-    /// Whether an ordered set must go before the next frame of a wire that is free at `at`. With separate reference clocks an ordered set
-    /// that is due goes at the next boundary of packets (PCIe Base 4.2.7.3). With one clock the schedule lies within the permitted
-    /// interval, and a few DLLPs and the TLP after them are one transmission.
+    /// Whether an ordered set must be sent before the next frame of a wire that is free at `at`. With separate reference clocks, an ordered
+    /// set that is due is sent at the next packet boundary (PCIe Base 4.2.7.3). With a common clock, the schedule is within the permitted
+    /// interval, so that a few DLLPs and the TLP after them may be sent as one transmission.
     pub(crate) fn must_skip(&self, at: Time) -> bool {
         self.timing.has_separate_clocks() && self.skips.are_due(at)
     }
 
-    /// The time at which an idle wire can take the next bits, after the exit from L0s if the transmitter is there at `now`.
+    /// The time at which an idle wire can carry the next bits. If the transmitter is in L0s at `now`, it exits from L0s first.
     fn leave_l0s(&mut self, l0s: L0s, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = now.round_up(self.timing.symbol());
         let entry = self.busy_until + l0s.entry;
@@ -64,7 +64,7 @@ impl Transmitter {
         self.busy_until
     }
 
-    /// Lets the transmitter enter L0s, or not.
+    /// Enables L0s for the transmitter, or disables it.
     pub(crate) fn set_l0s(&mut self, l0s: Option<L0s>) {
         self.l0s = l0s.map(Box::new);
     }
@@ -92,7 +92,7 @@ impl Transmitter {
         }
     }
 
-    /// Counts the ordered sets that were due by `now`; no more are due until [`resume_skips`](Self::resume_skips).
+    /// Counts the ordered sets that were due by `now`. No more ordered sets are due until [`resume_skips`](Self::resume_skips).
     pub(crate) fn suspend_skips(&mut self, now: Time, cx: &mut impl LinkContext) {
         if now >= self.busy_until && !self.skips.are_suspended() {
             self.next_slot(now, cx);
@@ -105,7 +105,7 @@ impl Transmitter {
         self.skips = Skips::starting(now, &self.timing);
     }
 
-    /// Sends ordered sets that train the link, after what is on the wire. Electrical idle ends what is on the wire.
+    /// Sends ordered sets that train the link, after the frame that is on the wire. Electrical idle is sent at once and cuts off the frame.
     pub(crate) fn send_ordered_set(&mut self, set: OrderedSet, cx: &mut impl LinkContext) {
         let now = cx.now();
         if set.kind == OrderedSetKind::ElectricalIdle {
@@ -122,7 +122,7 @@ impl Transmitter {
         cx.send(Frame::OrderedSet(set), self.busy_until.since(now));
     }
 
-    /// Takes the wire from `at` on for ordered sets of `bytes` bytes each over all lanes.
+    /// Occupies the wire from `at` on with ordered sets of `bytes` bytes over all lanes.
     fn occupy_with_sets(
         &mut self,
         set: OrderedSet,

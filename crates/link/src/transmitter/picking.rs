@@ -1,4 +1,4 @@
-//! The choice of the packet that takes the wire next: among virtual channels, and among the packets of a channel.
+//! The choice of the packet that is sent next: among virtual channels, and among the packets of a channel.
 
 use kernel::Time;
 use packet::{PacketId, Packets};
@@ -12,7 +12,7 @@ use crate::waiting::Pick;
 const SMALLEST: u16 = 12 + TLP_FRAMING as u16;
 
 impl Transmitter {
-    /// Whether the replay buffer has space for the packet that leaves next; if none can leave, for the smallest one.
+    /// Whether the replay buffer has space for the packet that is sent next. If no packet may be sent, the smallest packet is assumed.
     pub(super) fn can_keep_next(&mut self, at: Time, packets: &Packets) -> bool {
         let (channel, pick) = self.pick(at, packets);
         let queue = &self.channels[channel].queue;
@@ -23,7 +23,8 @@ impl Transmitter {
         self.can_keep(wire_len)
     }
 
-    /// Takes the packet that leaves, where packets of only one class of one source of one channel wait, with its source.
+    /// Removes the packet to be sent from its queue, and returns it with its source. This fast path applies only if all waiting packets have
+    /// the same channel, source and class.
     #[inline(always)]
     pub(super) fn take_only(&mut self, at: Time) -> Option<(u16, Waiting)> {
         let Channel { queue, budgets, .. } = self.channels.only_mut()?;
@@ -64,7 +65,7 @@ impl Transmitter {
         (found.unwrap_or(0), outcome)
     }
 
-    /// Ends the turn of the channel `index`, which sends `packet` at `at`; none if the packet is corrupt.
+    /// Ends the turn of the channel `index`, which sends `packet` at `at`. `packet` is none if the packet is corrupt.
     pub(super) fn end_turn(
         &mut self,
         index: usize,

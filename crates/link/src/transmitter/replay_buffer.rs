@@ -1,4 +1,4 @@
-//! The replay buffer: the packets that were sent and are not acknowledged (PCIe Base 3.6.2).
+//! The replay buffer: the packets that were sent and are not acknowledged yet (PCIe Base 3.6.2).
 
 use std::collections::VecDeque;
 
@@ -13,28 +13,28 @@ use crate::LinkContext;
 pub(crate) struct Kept {
     pub(crate) packet: PacketId,
     pub(crate) sequence: u16,
-    /// The bytes of the packet on the wire.
+    /// The size of the packet on the wire, in bytes.
     pub(crate) wire_len: u16,
-    /// The bytes of the packet on the wire up to the end of its header.
+    /// The size of the packet on the wire up to the end of its header, in bytes.
     pub(crate) wire_len_to_header: u8,
-    /// The channel in which the packet was charged, as in [`TlpFrame`].
+    /// The channel in which the packet was charged, with the encoding of [`TlpFrame`].
     pub(crate) channel: u8,
 }
 
-/// The packets that are kept until they are acknowledged, oldest first. They have consecutive sequence numbers.
+/// The packets that are stored until they are acknowledged, oldest first. They have consecutive sequence numbers.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct ReplayBuffer {
     kept: VecDeque<Kept>,
-    /// The bytes of all packets on the wire.
+    /// The sum of the sizes of all packets on the wire, in bytes.
     pub(crate) bytes: u64,
-    /// The bytes that the buffer holds.
+    /// The capacity of the buffer, in bytes.
     capacity: u64,
-    /// The place of the next packet to replay.
+    /// The position of the next packet to replay.
     replaying: Option<usize>,
 }
 
-/// The bytes on the wire of the largest packet with the largest payload that PCI Express has.
+/// The size on the wire of the largest packet, with the largest payload that PCI Express permits.
 const LARGEST: u64 = 4096 + MAX_TLP_OVERHEAD as u64;
 
 impl ReplayBuffer {
@@ -47,7 +47,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// Begins to load the oldest packet and those behind it, and the place of the next one.
+    /// Begins to load the oldest packet, and the entry for the next packet.
     pub(crate) fn prefetch(&self) {
         if let (Some(oldest), Some(newest)) = (self.kept.front(), self.kept.back()) {
             kernel::prefetch(oldest, 0..1);
@@ -65,14 +65,14 @@ impl ReplayBuffer {
         self.bytes + LARGEST <= self.capacity && self.has_sequence()
     }
 
-    /// Whether there is space for a packet of `wire_len` bytes. An empty buffer takes one that is larger, a malformed one: it would wait for
-    /// ever.
+    /// Whether there is space for a packet of `wire_len` bytes. An empty buffer accepts a packet that is too large, as a malformed packet
+    /// may be. Otherwise the packet would wait for ever.
     pub(crate) fn fits(&self, wire_len: u16) -> bool {
         let has_space = self.bytes + u64::from(wire_len) <= self.capacity;
         (has_space || self.is_empty()) && self.has_sequence()
     }
 
-    /// Whether a sequence number is free: at most half of them are of packets that are not acknowledged.
+    /// Whether a sequence number is free. At most half of the sequence numbers may belong to unacknowledged packets.
     fn has_sequence(&self) -> bool {
         self.kept.len() < usize::from(SEQUENCES / 2 - 1)
     }
@@ -105,7 +105,7 @@ impl ReplayBuffer {
         Some(self.kept[place])
     }
 
-    /// Lets the packets of a channel count no longer in its credit.
+    /// Marks the packets of a channel so that their replay no longer counts in the credit of the channel.
     pub(crate) fn uncharge(&mut self, channel: usize) {
         for kept in &mut self.kept {
             if usize::from(kept.channel) == channel {

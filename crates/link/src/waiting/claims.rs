@@ -1,9 +1,9 @@
-//! Claims of sources to the credit of a class, so that smaller packets of other sources do not keep a large packet waiting.
+//! Claims of sources to the credit of a class. A claim prevents smaller packets of other sources from delaying a large packet for ever.
 //!
 //! A transmitter blocks a packet that lacks credit, "possibly stalling other TLPs that are using the same Virtual Channel" (PCIe Base
-//! 2.6.1). If an arbiter gave each freed credit to a smaller packet instead, the large packet would wait for ever where buffers are small.
-//! Here the first source that lacks credit of a class in its turn claims the class: no other packet of the class leaves before the packet
-//! of this source. Packets of other classes use other credit, and leave.
+//! 2.6.1). If an arbiter gave each freed credit to a smaller packet instead, the large packet would wait for ever if buffers are small. In
+//! this implementation, the first source that lacks credit of a class in its turn claims the class: no other packet of the class leaves
+//! before the packet of this source. Packets of other classes use other credit, and may leave.
 
 use protocol::{Class, PerClass};
 
@@ -27,7 +27,7 @@ impl Claims {
         self.0[class] != UNCLAIMED
     }
 
-    /// Lets `source` claim a class, which is not claimed.
+    /// Records the claim of `source` to a class that is not claimed yet.
     pub(super) fn begin(&mut self, source: usize, class: Class) {
         self.0[class] = source as u8;
     }
@@ -40,7 +40,7 @@ impl Claims {
         }
     }
 
-    /// Ends the claims that `is_valid` does not confirm.
+    /// Ends the claims for which `is_valid` is false.
     pub(super) fn retain(&mut self, is_valid: impl Fn(usize, Class) -> bool) {
         for class in Class::ALL {
             let claim = &mut self.0[class];
@@ -50,7 +50,8 @@ impl Claims {
         }
     }
 
-    /// The budgets that the claims leave to `source`; without a source, the budgets of the classes that are not claimed.
+    /// The budgets that `source` may use in spite of the claims of other sources. Without a source, only the budgets of unclaimed classes
+    /// remain.
     pub(super) fn left(
         &self,
         source: Option<usize>,

@@ -1,4 +1,4 @@
-//! The short way of a packet that is only accepted.
+//! The fast path for a packet that is only accepted.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use crate::between::{Fate, Left, Right};
 use crate::cases::cases;
 use crate::pair::{Appetite, Pair, Setup, completion, read, write};
 
-/// All that a run of both ends does: the frames in their order, what each end gives to its component and reports of its own packets, the
-/// counters, and the time of the last event.
+/// The complete behaviour of both ends in a run: the frames in order, the packets that each end delivers to its component and the reports
+/// about its own packets, the counters, and the time of the last event.
 fn run(setup: &Setup, accepts: bool, seed: u64, lost: u64) -> impl PartialEq + std::fmt::Debug {
     let mut pair = Pair::ready(setup);
     pair.accepts = accepts;

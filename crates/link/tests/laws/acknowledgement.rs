@@ -45,7 +45,7 @@ fn a_packet_is_acknowledged_within_the_latency_limit() {
     }
 }
 
-/// The limit holds between the pins: from the last symbol of the packet there to the first symbol of the Ack.
+/// The limit applies between the pins: from the last symbol of the packet to the first symbol of the Ack.
 #[test]
 fn the_pipelines_of_a_port_are_within_the_latency_limit() {
     let mut setup = Setup {
@@ -63,7 +63,7 @@ fn the_pipelines_of_a_port_are_within_the_latency_limit() {
     setup.parameters.receive_pipeline_symbols = Some(46);
     setup.parameters.transmit_pipeline_symbols = Some(48);
     let (with, symbol) = acknowledged(&setup);
-    // Each begins at a symbol boundary.
+    // Each Ack begins at a symbol boundary.
     let earlier = without.saturating_sub(with);
     assert!(
         earlier >= symbol * 93 && earlier <= symbol * 95,
@@ -275,7 +275,7 @@ fn a_replay_restarts_the_replay_timer() {
     let setup = Setup::default();
     let mut pair = Pair::ready(&setup);
     let limit = replay_limit(&setup, &pair);
-    // The packet is lost. All DLLPs of its receiver are lost, except for a Nak just before the timer expires.
+    // The packet is lost, so its receiver sends no Nak. The test itself delivers a Nak just before the timer expires.
     pair.wish(|_, frame| match frame {
         Frame::Tlp(_) => Fate::Lose,
         _ => Fate::Pass,
@@ -342,7 +342,7 @@ fn clean_links_replay_nothing_however_busy_they_are() {
     }
 }
 
-/// A pair whose ends have replay buffers of so many bytes, and whose left end gets no acknowledgement.
+/// A pair whose ends have replay buffers of `replay_buffer` bytes, and whose left end receives no acknowledgement.
 fn unacknowledged(replay_buffer: u64) -> Pair {
     let setup = Setup {
         parameters: PortParameters {
@@ -393,7 +393,7 @@ fn a_packet_that_does_not_fit_into_the_replay_buffer_waits_for_an_acknowledgemen
         assert_eq!(pair.numbers(Right), [0, 1, 2, 3]);
         sent
     };
-    // 148 bytes with framing, sequence number and LCRC; 24 with one doubleword of data.
+    // A packet has 148 bytes with framing, sequence number and LCRC. A packet with one doubleword of data has 24.
     assert_eq!([4 * 148, 4 * 148 - 1].map(|bytes| held(bytes, 128)), [4, 3]);
     assert_eq!(
         [3 * 148 + 24, 3 * 148 + 23].map(|bytes| held(bytes, 4)),

@@ -1,4 +1,4 @@
-//! The connection between two link ends: the time, and wires that treat frames as a test demands and record them.
+//! The connection between two link ends: the time, and wires that record frames and treat them as a test requires.
 
 use kernel::{EventQueue, Span, Time};
 use link::{EndContext, LinkContext, LinkTimer};
@@ -68,7 +68,7 @@ pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
 pub struct Shared {
     pub now: Time,
     pub queue: EventQueue<Option<Happening>>,
-    /// The number of events scheduled so far. An event's rank is twice this number, and one more in the background.
+    /// The number of events scheduled so far. The rank of an event is twice this number, plus one if the event is in the background.
     pub scheduled: u64,
     /// The number of events in the queue that are not in the background.
     pub foreground: u64,
@@ -111,7 +111,7 @@ impl LinkContext for Context<'_> {
     }
     fn send(&mut self, frame: Frame, after: Span) {
         let frame = match ((self.world.wish)(self.side, &frame), frame) {
-            // A port sends training ordered sets over and over, so that one that is lost changes nothing.
+            // A port repeats training ordered sets many times, so the loss of one of them changes nothing.
             (Fate::Pass, frame) | (_, frame @ Frame::OrderedSet(_)) => frame,
             (Fate::Damage, Frame::Tlp(tlp)) => {
                 let sequence = (tlp.sequence + 1000) % 4096;
@@ -181,7 +181,7 @@ impl LinkContext for Context<'_> {
     }
 }
 
-/// The times for which an observation of a link end uses its wire.
+/// The times during which an observation of a link end occupies the wire.
 fn uses(what: &Observation) -> Vec<(Time, Span)> {
     match *what {
         Observation::Packet { start, length, .. }

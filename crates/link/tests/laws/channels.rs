@@ -1,4 +1,4 @@
-//! Virtual channels: each has its own credit, and they share the wire (PCIe Base 2.5, 2.6).
+//! Virtual channels: each channel has its own credit, and the channels share the wire (PCIe Base 2.5, 2.6).
 
 use kernel::Span;
 use link::PortParameters;

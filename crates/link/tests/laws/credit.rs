@@ -1,4 +1,4 @@
-//! Flow control: a sender stays within its credit, and gets back the credit that it used (PCIe Base 2.6.1).
+//! Flow control: a sender stays within its credit, and the credit that it used is returned (PCIe Base 2.6.1).
 
 use kernel::{Bytes, Span, Stream};
 use link::PortParameters;
@@ -99,7 +99,7 @@ fn with_share_0_each_freed_packet_is_told_at_once() {
     assert_eq!(updates.count(), 10);
 }
 
-/// The receiver of a cut-through port frees a packet at its header, as no component may.
+/// The receiver of a cut-through port frees a packet at its header, which no component is allowed to do.
 #[test]
 #[should_panic(expected = "credit comes back after its packet has arrived")]
 fn credit_before_its_packet_breaks_an_invariant() {
@@ -175,7 +175,7 @@ fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is(
             }
             pair.run();
             assert_eq!(pair.numbers(Right).len(), 600);
-            // An UpdateFC that the interval makes due may include packets that were freed slightly earlier.
+            // An UpdateFC that is due because of the interval may include packets that were freed slightly earlier.
             let last = &pair.given[Right as usize][599];
             let mut passed = pair.passed(Right);
             passed.retain(|it| it.start < last.complete + Span::from_us(1));
@@ -297,7 +297,7 @@ proptest! {
             }
             prop_assert!(ledger.within(class), "credit stays between zero and the buffer size");
         }
-        // All packets were freed and announced, so all credit is back.
+        // All packets were freed and announced, so all credit is returned.
         for class in 0..3 {
             let (h, _) = ledger.free(class);
             prop_assert_eq!(u32::from(h), ledger.size[class].0);

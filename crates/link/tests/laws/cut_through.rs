@@ -42,11 +42,11 @@ fn a_packet_is_not_acknowledged_before_its_last_bit() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
-/// A packet that a cut-through port passes on while it is still arriving stays in the receive buffer of its ingress, whatever happens to
-/// its egress.
+/// A packet that a cut-through port forwards while the packet is still arriving stays in the receive buffer of its ingress, even if its
+/// egress link goes down.
 #[test]
 fn a_packet_that_still_arrives_is_not_finished_when_its_link_goes_down() {
-    // The first one is on the wire when the link goes down, the second one waits.
+    // When the link goes down, the first packet is on the wire, and the second packet waits.
     for (before, count) in [(0, 1), (100, 1), (100, 2)] {
         let mut pair = Pair::ready(&setup());
         let complete = pair.now() + Span::from_ns(128);
@@ -117,7 +117,7 @@ fn a_nullified_packet_is_passed_on_as_corrupt() {
     assert!(pair.naks(Right).is_empty());
 }
 
-/// A corrupt packet was never in the sender's receive buffer, so its end must not free credit there.
+/// A corrupt packet was never in the sender's receive buffer, so the end of the packet must not free credit there.
 #[test]
 fn a_failed_link_reports_the_end_of_every_packet_but_corrupt_ones() {
     let mut pair = Pair::ready(&Setup {

@@ -101,7 +101,7 @@ fn the_same_seed_strikes_the_same_bits() {
     assert_ne!(run(5), run(6));
 }
 
-/// PCIe Base 4.2.1.3 and 4.2.2.3: idle symbols and ordered sets are decoded, too.
+/// PCIe Base 4.2.1.3 and 4.2.2.3: idle symbols and ordered sets are also decoded, so that errors in them are detected.
 #[test]
 fn damage_to_an_idle_wire_is_a_receiver_error_and_stops_nothing() {
     for generation in [Generation::Gen1, Generation::Gen3] {
@@ -126,7 +126,7 @@ fn the_bits_of_the_coding_are_damaged_as_often_as_others() {
         bit_error_rate: 2e-5,
         ..Setup::default()
     });
-    // One after the other, since after a Nak nothing else is refused until the replay.
+    // The packets are sent one at a time, because a receiver sends no further Nak until the replay.
     for _ in 0..20_000 {
         pair.send(Left, write(128));
         pair.run_for(Span::from_us(1));
@@ -136,8 +136,9 @@ fn the_bits_of_the_coding_are_damaged_as_often_as_others() {
     assert!((seen / expected - 1.0).abs() < 0.12, "{seen} {expected}");
 }
 
-/// PCIe Base 4.2.2.3: at Gen3 and later a damaged token is a Receiver Error. Its packet is missed, and no Nak is for it: the receiver
-/// learns of it by the next sequence number, or the sender by its replay timer. The link goes through Recovery first.
+/// PCIe Base 4.2.2.3: at Gen3 and later a damaged token is a Receiver Error. Its packet is not recognised, and no Nak is sent for it. The
+/// loss is detected by the receiver with the next sequence number, or by the sender with its replay timer. The link goes through Recovery
+/// first.
 #[test]
 fn framing_errors_of_tokens_are_receiver_errors() {
     let setup = Setup {
@@ -155,7 +156,7 @@ fn framing_errors_of_tokens_are_receiver_errors() {
     check(&pair, 1000).expect("everything arrives");
 }
 
-/// PCIe Base 4.2.1.3: Recovery after a Receiver Error of 8b/10b is optional.
+/// PCIe Base 4.2.1.3: with 8b/10b coding, Recovery after a Receiver Error is optional.
 #[test]
 fn errors_of_symbols_do_not_retrain_a_link() {
     for generation in [Generation::Gen1, Generation::Gen2] {
@@ -170,7 +171,7 @@ fn errors_of_symbols_do_not_retrain_a_link() {
     }
 }
 
-/// A damaged idle token is a framing error, too, although no frame shows it.
+/// A damaged idle token is also a framing error, although no frame is damaged.
 #[test]
 fn damage_between_frames_retrains_an_idle_link() {
     let mut pair = Pair::new(&Setup {
@@ -179,12 +180,12 @@ fn damage_between_frames_retrains_an_idle_link() {
         ..Setup::default()
     });
     pair.run_for(Span::from_us(10_000));
-    // A wrong bit each 1e7 bits at 32 Gbit/s in each direction.
+    // On average one bit of 1e7 is wrong, at 32 Gbit/s in each direction.
     let retrained = pair.changes[0].len();
     assert!((45..85).contains(&retrained), "{retrained}");
 }
 
-/// A link that has gone to 2.5 GT/s has no tokens, and goes through Recovery no more.
+/// After a link has changed to 2.5 GT/s, it has no tokens, and bit errors no longer cause Recovery.
 #[test]
 fn a_degraded_link_has_the_framing_of_its_rate() {
     let mut pair = Pair::new(&Setup {
@@ -209,7 +210,7 @@ fn a_degraded_link_has_the_framing_of_its_rate() {
     assert!(pair.naks(Right).len() > 2);
 }
 
-/// An idle wire in L0s carries no bits that could be damaged.
+/// An idle wire in L0s carries no bits that errors can damage.
 #[test]
 fn silence_is_not_damaged() {
     let mut setup = Setup {

@@ -8,8 +8,8 @@ use protocol::{Class, Header};
 use crate::cases::cases;
 use crate::pair::*;
 
-/// The class and the bytes on the wire of each packet, in the order in which the packets leave. All wait from the beginning, in order of
-/// age.
+/// The class and the size on the wire of each packet, in the order in which the packets leave. All packets wait from the beginning, in the
+/// order of `headers`.
 fn order_of(headers: &[Header]) -> Vec<(Class, i64)> {
     let mut pair = Pair::ready(&Setup::default());
     let ready = pair.now() + Span::from_ns(100);
@@ -98,7 +98,7 @@ fn sources_of(small: &[u32], weights: &[u32], relaxed: bool) -> Vec<u16> {
     begun.map(|(_, source, _)| source).collect()
 }
 
-/// The largest number of packets of other sources between two packets of `source`.
+/// The largest number of packets of other sources before a packet of `source`, since the previous packet of `source`.
 fn longest_wait(order: &[u16], source: u16) -> usize {
     let mut others = order.split(|sent| *sent == source);
     others.next_back();

@@ -1,4 +1,4 @@
-//! L0s: an idle transmitter rests, and its next packet waits for the exit (PCIe Base 5.4.1.1).
+//! L0s: an idle transmitter enters L0s, and its next packet waits for the exit (PCIe Base 5.4.1.1).
 
 use kernel::Span;
 use link::PortParameters;
@@ -19,7 +19,7 @@ fn setup() -> Setup {
     }
 }
 
-/// The time from handing over a packet until it takes the wire, after the wire has been idle for so long.
+/// The time from when a packet is handed to the end until it is on the wire, after the wire has been idle for `idle`.
 fn delay_after(idle: Span, is_enabled: bool) -> Span {
     let mut pair = Pair::ready(&setup());
     if is_enabled {
@@ -61,7 +61,7 @@ fn the_time_in_l0s_has_no_ordered_sets() {
     };
     let (always, never) = (sets(false), sets(true));
     assert_eq!(always.1.to_bits(), 0.0_f64.to_bits());
-    // Of a millisecond, two microseconds or less and the packet are not in L0s.
+    // In a millisecond, the link is outside L0s for at most two microseconds and the time of the packet.
     assert!((990_000.0..999_500.0).contains(&never.1), "{}", never.1);
     // The packet is sent after an exit from L0s: 600 ns of FTS at 2 bytes per nanosecond, and no SKP ordered set.
     assert_eq!(never.0, 1200);

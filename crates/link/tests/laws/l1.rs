@@ -1,4 +1,4 @@
-//! L1: both ends agree to be electrically idle, and come back through Recovery (PCIe Base 5.4.1.2).
+//! L1: both ends agree to be electrically idle, and return to L0 through Recovery (PCIe Base 5.4.1.2).
 
 use kernel::{Span, Time};
 use link::{LinkCommand, LinkState, PortParameters};
@@ -23,7 +23,7 @@ fn setup() -> Setup {
     }
 }
 
-/// A pair in which the right end, the lower one, requests L1.
+/// A pair in which the right end is the lower end of the link and requests L1.
 fn pair() -> Pair {
     let mut pair = Pair::ready(&setup());
     enable(&mut pair);
@@ -124,7 +124,7 @@ fn the_wait_for_l1_begins_anew_with_each_packet() {
 
 #[test]
 fn a_port_with_packets_refuses_and_is_asked_again_after_10_us() {
-    // The upper end has a packet that the lower end has no credit for.
+    // The upper end has a packet, and the lower end has announced no credit for it.
     let mut setup = setup();
     setup.parameters.nonposted_headers = Some(1);
     let mut pair = Pair::ready(&setup);
@@ -138,10 +138,10 @@ fn a_port_with_packets_refuses_and_is_asked_again_after_10_us() {
     let pauses = asked.windows(2).map(|pair| pair[1].since(pair[0]));
     let pauses: Vec<Span> = pauses.filter(|pause| *pause > Span::from_us(1)).collect();
     assert!(pauses.len() >= 2 && pauses.iter().all(|pause| *pause >= Span::from_us(10)));
-    // One read and one message for each time that it was asked.
+    // The upper end sends one read, and one message for each request that it refuses.
     let messages = pair.tlps(Left).len() - 1;
     assert_eq!(messages, pauses.len() + 1);
-    // What the link takes for itself, its component does not see.
+    // A packet that the link itself consumes is not delivered to its component.
     assert_eq!(pair.given[Right as usize].len(), 1);
     pair.free(Right);
     pair.run();
@@ -247,7 +247,7 @@ fn commands_in_l1_and_on_the_way_to_it_end_as_ever() {
         LinkCommand::Disable,
         LinkCommand::Retrain,
     ];
-    // From before the first request until L1, in steps of a frame or less.
+    // The commands are given from before the first request until L1, in steps of a frame or less.
     for ns in (1_900..2_500).step_by(7).chain([20_000]) {
         for command in commands {
             for side in BOTH {
