@@ -1,22 +1,23 @@
-//! Access Control Services (PCIe Base 6.12): whether a downstream port lets a packet from below pass, and where to.
+//! Access Control Services (PCIe Base 6.12): whether a downstream port forwards a packet from below, and by which route.
 
 use protocol::{AccessService, AddressType, Class, ConfigSpace, FunctionId, Header, Kind};
 
-/// The way of a packet from below that is routed to a downstream port.
+/// The route of a packet from below whose destination is behind a downstream port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerRoute {
-    /// To the peer.
+    /// Directly to the other downstream port.
     Direct,
     /// Upstream, towards the root complex.
     Upstream,
-    /// No way: the packet is routed to the port that it came in by, which does not forward it upstream.
+    /// No route: the destination is behind the port at which the packet arrived, and this port does not forward the packet upstream.
     Nowhere,
-    /// No way: the request is an ACS Violation.
+    /// No route: the request is an ACS Violation.
     Violation,
 }
 
-/// Whether `port`, which received a packet from below, finds an ACS Violation in its header alone (PCIe Base 6.12.1.1): by Source
-/// Validation for requests, by Translation Blocking for memory requests. Coherence messages end at the link partner.
+/// Whether `port`, which received a packet from below, detects an ACS Violation in the header alone (PCIe Base 6.12.1.1): by Source
+/// Validation for requests, by Translation Blocking for memory requests. Coherence messages are not checked, because they end at the link
+/// partner.
 pub(crate) fn is_violation(port: &ConfigSpace, header: &Header) -> bool {
     if header.class() == Class::Completion || matches!(header.kind, Kind::Coherence(_)) {
         return false;
@@ -27,8 +28,8 @@ pub(crate) fn is_violation(port: &ConfigSpace, header: &Header) -> bool {
             && address_type(header) != AddressType::Untranslated
 }
 
-/// The way of a packet with `header` that `from` received from below and that is routed to `to`, another downstream port of the
-/// component; none for `from` itself (PCIe Base 6.12.3).
+/// The route of a packet with `header` that port `from` received from below (PCIe Base 6.12.3). `to` is the downstream port of the component
+/// to which the packet is routed, or none if this is `from` itself.
 pub(crate) fn peer_route(
     from: &ConfigSpace,
     to: Option<&ConfigSpace>,

@@ -1,4 +1,4 @@
-//! Links that registers of downstream ports hold down: what a component does for each of their actions.
+//! The actions by which registers of downstream ports hold links down, for all components.
 
 use kernel::{Component, Effects, Port};
 use link::LinkCommand;
@@ -6,7 +6,7 @@ use packet::{Incident, Observation, Pcie, Site};
 use protocol::LinkHold;
 use transaction::PortAction;
 
-/// Adds the action to the log of incidents, and returns the command to the end of the link at `port`, if there is one.
+/// Records the action in the log of incidents. Returns the command to the link end at `port`, if the action has one.
 pub(crate) fn begin<C: Component<Traffic = Pcie>>(
     port: Port,
     action: PortAction,
@@ -19,7 +19,7 @@ pub(crate) fn begin<C: Component<Traffic = Pcie>>(
     command(action)
 }
 
-/// The command to the end of the link, if there is one.
+/// The command to the link end, if the action has one.
 fn command(action: PortAction) -> Option<LinkCommand> {
     match action {
         PortAction::Contain(_) | PortAction::Hold(LinkHold::Disabled) => Some(LinkCommand::Disable),
@@ -30,7 +30,7 @@ fn command(action: PortAction) -> Option<LinkCommand> {
     }
 }
 
-/// The line in the log of incidents, if there is one.
+/// The entry in the log of incidents, if the action has one.
 fn event(action: PortAction) -> Option<Incident> {
     match action {
         PortAction::Contain(reason) => Some(Incident::Event(reason.name())),

@@ -1,6 +1,6 @@
 //! A port of a controller for an endpoint whose functions belong to several hosts.
 //!
-//! It is the root of its own tree. A function can access the memory of its own host, at that host's addresses. The hosts can access
+//! The port is the root of its own tree. A function can access the memory of its own host, at that host's addresses. The hosts can access
 //! the registers of their own functions in the global address space. All other requests are refused.
 
 use std::collections::VecDeque;
@@ -47,24 +47,24 @@ kernel::parameters! {
 pub struct Owned {
     /// The function.
     pub id: FunctionId,
-    /// The processor that owns it.
+    /// The processor that owns the function.
     pub processor: u8,
-    /// The addresses of its registers: base and size.
+    /// The addresses of the function's registers: base and size.
     pub registers: Option<(u64, u64)>,
 }
 
 /// The configuration of a port for an endpoint.
 #[derive(Clone, Debug)]
 pub struct IoPortConfig {
-    /// Its parameters.
+    /// The parameters of the port.
     pub parameters: IoPortParameters,
     /// The host bridge and the root port.
     pub functions: Functions,
     /// The end of the link to the endpoint.
     pub link: LinkEnd,
-    /// Its number among all processors.
+    /// The number of the port among all processors.
     pub processor: u8,
-    /// Addresses of each processor in the global address space.
+    /// The size of each processor's part of the global address space.
     pub processor_space: u64,
     /// Size of the crossbar's buffers in bytes, for each class.
     pub io_buffer: u32,
@@ -95,7 +95,7 @@ pub struct IoPort {
 /// A timer of a port for an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoPortTimer {
-    /// Work may be due.
+    /// An action of the port may be due.
     Due,
     /// A timer of the link.
     Link(LinkTimer),
@@ -124,12 +124,12 @@ impl From<(Port, LinkTimer)> for IoPortTimer {
 
 const ROOT_PORT: FunctionPlace = FunctionPlace::Port(0);
 
-/// The ports to the endpoint and to the crossbar.
+/// The ports of this component to the endpoint and to the crossbar.
 const BELOW: Port = Port(0);
 const BUS: Port = Port(1);
 
-/// The only source of the link's wire, and the most packets of a class that wait for it at a time: one behind the packet in transmission.
-/// Loads that wait for credit therefore hold back neither stores nor answers (PCIe Base 2.4.1).
+/// The only source of the link's wire, and the maximum number of packets of a class that wait for the wire at a time: one more besides the
+/// packet in transmission. With this limit, loads that wait for credit delay neither stores nor answers (PCIe Base 2.4.1).
 const SOURCE: u16 = 0;
 const AHEAD: usize = 2;
 
@@ -218,7 +218,7 @@ impl IoPort {
         &self.link
     }
 
-    /// Its parameters.
+    /// The parameters of the port.
     pub fn parameters(&self) -> &IoPortParameters {
         &self.parameters
     }
@@ -237,7 +237,7 @@ impl IoPort {
         if header.poisoned && charge.class != Class::Completion {
             return self.refuse(packet, charge, Refusal::PoisonedTlp, fx);
         }
-        // The port supports no prefixes, and its max payload size is below what a packet with one counts as.
+        // The port supports no prefixes, and a packet with a prefix counts as larger than its max payload size.
         let is_too_large = header.checked_size() > self.side().max_payload;
         match &header.kind {
             _ if is_too_large => self.refuse(packet, charge, Refusal::MalformedTlp, fx),
@@ -276,7 +276,7 @@ impl IoPort {
         }
     }
 
-    /// A completion with the status that a requester makes of poisoned data.
+    /// A completion with the status that a requester assigns to poisoned data.
     fn with_status(
         &mut self,
         packet: PacketId,
@@ -291,7 +291,7 @@ impl IoPort {
         fx.store().as_poisoned(packet)
     }
 
-    /// Records what the link has detected, and what has become of it, and reports it.
+    /// Records and reports the errors and the changes of state of the link.
     fn record_link(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         if self.link.fails_at() <= now {
@@ -305,12 +305,12 @@ impl IoPort {
         self.report_errors(fx);
     }
 
-    /// Gives the end of the link to the endpoint a command from outside the fabric.
+    /// Passes a command from outside the fabric to the link end of the endpoint's link.
     pub fn command_link(&mut self, command: LinkCommand, fx: &mut Effects<'_, Self>) {
         self.link.command_later(command, &mut At::new(fx, BELOW));
     }
 
-    /// Records an error message in the root error registers. No processor here takes an interrupt.
+    /// Records an error message in the root error registers. No processor receives an interrupt for it.
     fn record_error(
         &mut self,
         (severity, source): (Severity, FunctionId),
@@ -331,8 +331,7 @@ impl IoPort {
         }
     }
 
-    /// The global address of a request from the endpoint, in the memory of the requester's host; none if the request is not
-    /// allowed.
+    /// The global address of a request from the endpoint, in the memory of the requester's host. None if the request is not permitted.
     fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<u64> {
         let owned = self.owned.iter().find(|owned| owned.id == requester)?;
         let end = request.first_byte() + u64::from(request.byte_len());
@@ -426,7 +425,7 @@ impl IoPort {
         })
     }
 
-    /// Continues all work that can continue.
+    /// Continues all work that is due.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
@@ -454,7 +453,7 @@ impl IoPort {
         }
     }
 
-    /// The next packet for the endpoint: answers, stores and loads in turn.
+    /// The next packet for the endpoint. Answers, stores and loads take turns.
     fn next_down(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let now = fx.now();
         for step in 0..3 {
@@ -498,7 +497,7 @@ impl IoPort {
     }
 }
 
-/// Largest load; no software sets a max read request size for the port.
+/// The largest load. Software sets no max read request size for the port.
 const LARGEST_LOAD: u32 = 4096;
 
 /// Returns buffer space to the crossbar.

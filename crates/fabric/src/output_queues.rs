@@ -1,7 +1,8 @@
 //! The virtual output queues of a switch: space for packets between the receive buffer of their ingress and the wire of their egress.
 //!
-//! Packets of one class that go from one port to another enter the queue in order, so that a count of those in the queue says where each
-//! is: the oldest are in the queue, the others in the receive buffer. They leave in this order, too, except those that pass others.
+//! Packets of one class that are forwarded from one port to another enter the queue in order. Therefore, the number of packets in the queue
+//! is enough to determine where each packet is: the oldest packets are in the queue, the others are in the receive buffer. They leave in
+//! this order, except packets that pass others.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,13 +17,13 @@ pub(crate) struct OutputQueues {
     queues: BTreeMap<(Port, Port, u8, usize), OutputQueue>,
 }
 
-/// The queue of one class from one port to another.
+/// The queue for packets of one class from one port to another.
 #[derive(Clone, Debug, Default)]
 struct OutputQueue {
     used: u64,
     /// The number of packets in the queue.
     inside: usize,
-    /// The packets behind them, which are still in the receive buffer.
+    /// The packets after them, which are still in the receive buffer.
     behind: VecDeque<Buffered>,
 }
 
@@ -31,12 +32,13 @@ struct OutputQueue {
 pub(crate) struct Buffered {
     /// The credits of the packet.
     pub(crate) charge: Charge,
-    /// The time at which its last bit arrives. The packet holds space in the receive buffer until then, even if it has begun to leave.
+    /// The time at which the packet's last bit arrives. The packet occupies space in the receive buffer until then, even if it has begun to
+    /// leave.
     pub(crate) complete: Time,
 }
 
 impl OutputQueues {
-    /// Queues of `size` each; none if the size is 0.
+    /// Queues of `size` bytes each, or none if the size is 0.
     pub(crate) fn new(size: Bytes) -> Option<Self> {
         let queues = OutputQueues {
             size: size.0 / UNIT,
@@ -45,7 +47,7 @@ impl OutputQueues {
         (size.0 > 0).then_some(queues)
     }
 
-    /// Adds a packet that goes from the first to the second port. True if it moves to the queue at once.
+    /// Adds a packet that is forwarded from the first to the second port. Returns whether it moves to the queue at once.
     pub(crate) fn enter(&mut self, ports: (Port, Port), packet: Buffered) -> bool {
         let size = self.size;
         let charge = packet.charge;
@@ -76,7 +78,7 @@ impl OutputQueues {
         self.move_next(ports, charge)
     }
 
-    /// Moves the next packet like `charge` from the receive buffer to the queue, if there is one that has space.
+    /// Moves the next packet of the same classes as `charge` from the receive buffer to the queue, if there is a packet and it fits.
     pub(crate) fn move_next(&mut self, ports: (Port, Port), charge: Charge) -> Option<Buffered> {
         let size = self.size;
         let queue = self.queue(ports, charge);
@@ -106,10 +108,10 @@ impl OutputQueue {
     }
 }
 
-/// Bytes of a unit of flow control.
+/// The bytes of a flow-control unit.
 const UNIT: u64 = 16;
 
-/// The space that a packet takes: a unit for its header, and its data credits.
+/// The space that a packet occupies: a unit for its header, and its data credits.
 fn units(charge: Charge) -> u64 {
     1 + u64::from(charge.data)
 }
@@ -142,12 +144,12 @@ mod tests {
         let mut queues = OutputQueues::new(Bytes(80)).expect("a size");
         assert!(queues.enter(PORTS, buffered(3)));
         assert!(!queues.enter(PORTS, buffered(1)));
-        // It would fit, but is behind one that does not.
+        // This packet would fit, but it is behind a packet that does not fit.
         assert!(!queues.enter(PORTS, buffered(0)));
         assert_eq!(queues.leave(PORTS, charge(3), 0), Some(buffered(1)));
         assert_eq!(queues.move_next(PORTS, charge(3)), Some(buffered(0)));
         assert_eq!(queues.move_next(PORTS, charge(3)), None);
-        // Other outputs and classes have queues of their own.
+        // Other outputs and classes have their own queues.
         assert!(queues.enter((Port(0), Port(2)), buffered(3)));
     }
 
@@ -167,15 +169,15 @@ mod tests {
         for data in [2, 1, 5, 0] {
             queues.enter(PORTS, buffered(data));
         }
-        // Two are in the queue. The last one is in the receive buffer, and passes all.
+        // Two packets are in the queue. The last packet is in the receive buffer, and passes all others.
         assert_eq!(queues.leave(PORTS, charge(0), 3), Some(buffered(0)));
-        // The second passes the first; its space is too small for the third.
+        // The second packet passes the first one. Its space is too small for the third packet.
         assert_eq!(queues.leave(PORTS, charge(1), 1), None);
         assert_eq!(queues.leave(PORTS, charge(2), 0), Some(buffered(5)));
     }
 
     proptest! {
-        /// The credit of each packet is freed once, in order, and not after it has left.
+        /// The credit of each packet is freed once, in order, and no later than when the packet leaves.
         #[test]
         fn every_packet_leaves_the_receive_buffer_once(size in 1_u64..400, steps in prop::collection::vec((any::<bool>(), 0_u16..12), 1..300)) {
             let mut queues = OutputQueues::new(Bytes(size)).expect("a size");

@@ -1,5 +1,5 @@
-//! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. It does not send packets itself; its
-//! owner decides which packet may pass, and sends it.
+//! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. The crossbar does not send packets. Its owner
+//! requests the next packet that may pass, and sends it.
 
 mod controller;
 
@@ -14,9 +14,9 @@ pub use controller::{Controller, ControllerConfig, ControllerParameters, Control
 #[derive(Clone, Debug)]
 struct Crossbar {
     order: Order,
-    /// Number of queues of an input.
+    /// The number of queues of each input.
     stride: usize,
-    /// The queues of input 0, then of input 1: packets with their numbers in order of arrival.
+    /// The queues of input 0, then the queues of input 1, and so on. Each packet has a number in order of arrival.
     queues: Vec<VecDeque<(u64, Entry)>>,
     came: u64,
     /// The time at which each input is free.
@@ -31,7 +31,7 @@ struct Crossbar {
 enum Order {
     /// No order.
     None,
-    /// No packet passes an older packet of the first queue, which has the posted requests (PCIe Base 2.4.1).
+    /// No packet passes an older packet of the first queue, which contains the posted requests (PCIe Base 2.4.1).
     BehindPosted,
 }
 
@@ -40,11 +40,11 @@ enum Order {
 struct Entry {
     frame: BusFrame,
     output: usize,
-    /// The index of its virtual channel among those behind the output.
+    /// The index of the packet's virtual channel among the channels behind the output.
     channel: usize,
-    /// The time at which its header can pass.
+    /// The earliest time at which the header of the packet can pass.
     ready: Time,
-    /// The buffer space of a cable that it occupies.
+    /// The buffer space of a cable that the packet occupies.
     charge: Charge,
 }
 
@@ -54,12 +54,12 @@ struct Output {
     /// Free words in the buffers behind the output, for each virtual channel, and the size of each buffer.
     free_words: [u32; 3],
     size: u32,
-    /// The queues that have claimed space. If the first packet of a queue lacks space in its turn, the queue claims the space, and no other
-    /// packet of the channel leaves before this packet.
+    /// The queues that have claimed space. If the first packet of a queue lacks space in its turn, the queue claims the space. Then no other
+    /// packet of the virtual channel leaves before this packet.
     claims: Claims,
-    /// The queues with a first packet for the output, one bit each.
+    /// The queues whose first packet is for this output, one bit each.
     asked: Vec<u64>,
-    /// The queue after the one that was served last.
+    /// The queue after the queue that was served last.
     turn: usize,
     /// The time of the next wake-up for the output.
     wake: WakeUp,
@@ -79,8 +79,7 @@ enum Next {
 }
 
 impl Crossbar {
-    /// A crossbar with `stride` queues for each input; `buffer_words` are the sizes of the buffers behind the outputs, in words of 16
-    /// bytes.
+    /// A crossbar with `stride` queues for each input. `buffer_words` are the sizes of the buffers behind the outputs, in words of 16 bytes.
     fn new(
         order: Order,
         stride: usize,
@@ -112,7 +111,7 @@ impl Crossbar {
         }
     }
 
-    /// Adds a packet to a queue of an input; returns its output if it is the first of its queue.
+    /// Adds a packet to a queue of an input. If the packet is the first of its queue, returns its output.
     fn take(&mut self, input: usize, queue: usize, entry: Entry) -> Option<usize> {
         self.came += 1;
         let queue = input * self.stride + queue;
@@ -125,12 +124,12 @@ impl Crossbar {
         output
     }
 
-    /// Whether a queue has a first packet for the output.
+    /// Whether any queue has a first packet for the output.
     fn is_asked(&self, output: usize) -> bool {
         self.outputs[output].asked.iter().any(|queues| *queues != 0)
     }
 
-    /// Whether the queues that ask for each output are those whose first packet is for it, as between events.
+    /// Whether the bits of each output are set exactly for the queues whose first packet is for the output. This holds between events.
     fn is_up_to_date(&self) -> bool {
         self.outputs.iter().enumerate().all(|(number, output)| {
             (0..self.queues.len()).all(|queue| {
@@ -140,8 +139,8 @@ impl Crossbar {
         })
     }
 
-    /// The next action of an output at `now`. `takes` says whether the component behind the output accepts a packet. A queue whose packet
-    /// lacks space claims the space.
+    /// The next action of an output at `now`. `takes` returns whether the component behind the output accepts a packet. If the first packet
+    /// of a queue lacks space, the queue claims the space.
     fn next(&mut self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         if !self.is_asked(output) {
             return Next::Nothing;
@@ -151,7 +150,7 @@ impl Crossbar {
         next
     }
 
-    /// The next action of an output, and the claims to the space behind the output after this action.
+    /// The next action of an output, and the claims to the space behind the output that then apply.
     fn choose(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> (Next, Claims) {
         let Output {
             free_at,
@@ -231,7 +230,7 @@ impl Crossbar {
         self.outputs[output].free_words[channel] += u32::from(space.words);
     }
 
-    /// Registers the next first packet of a queue at its output; returns the output.
+    /// Registers the new first packet of a queue at its output, and returns the output.
     fn ask_again(&mut self, queue: usize) -> Option<usize> {
         let output = self.wanted(queue)?;
         Some(self.ask(output, queue))
@@ -247,7 +246,7 @@ impl Crossbar {
     }
 }
 
-/// The members of a set, one bit each, that are in `range`, in ascending order.
+/// The members of a set, stored as one bit each, that are in `range`, in ascending order.
 fn members(set: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> {
     let first = range.start / 64;
     let words = set.iter().enumerate().skip(first);
@@ -267,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// The number of inputs and outputs, and of the queues of an input: more than 64 queues in all.
+    /// The number of inputs and outputs. With the queues of each input, there are more than 64 queues in all.
     const PORTS: usize = 9;
     const STRIDE: usize = 8;
 
@@ -318,7 +317,7 @@ mod tests {
                         passed += usize::from(input == large);
                         prop_assert!(passed == 60 || waited <= 2 * small.len(), "{} after {}", waited, passed);
                     }
-                    // The next stage lets packets go one by one, and keeps a few if it can.
+                    // The next stage sends packets one at a time, and keeps a few if possible.
                     Next::Nothing => {
                         if let Some(space) = inside.pop_front() {
                             crossbar.free(0, 0, space);

@@ -11,8 +11,8 @@ use super::cpu::{Cpu, Notice};
 use crate::held_links;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Handles an error message from below of the function `source`, which the root port passes on to its root error registers as a bridge
-    /// passes it upstream (PCIe Base 6.2.6).
+    /// Handles an error message from below that the function `source` has sent. The root port forwards it to its root error registers under
+    /// the same conditions as a bridge forwards it upstream (PCIe Base 6.2.6).
     pub(super) fn handle_error_message(
         &mut self,
         port: Port,
@@ -26,7 +26,7 @@ impl<C: Cpu> RootComplex<C> {
         self.act_on_ports(fx);
     }
 
-    /// Records the errors that functions of the root complex report: root ports in their own root error registers.
+    /// Records the errors that functions of the root complex report. Root ports record errors in their own root error registers.
     pub(super) fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             if report.place != FunctionPlace::Own {
@@ -44,7 +44,7 @@ impl<C: Cpu> RootComplex<C> {
         self.act_on_ports(fx);
     }
 
-    /// Does what registers of root ports ask to be done with their links.
+    /// Executes the actions on links that registers of root ports request.
     pub(super) fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((index, action)) = self.functions.take_port_action() {
             self.act_on_port(Port(index as u16), action, fx);
@@ -80,7 +80,7 @@ impl<C: Cpu> RootComplex<C> {
         self.interrupt_for_errors(place, had_reason, fx);
     }
 
-    /// Sends the interrupt of the root port at `place` if it has a reason that it did not have before.
+    /// Sends the interrupt of the root port at `place` if the port has a reason for it, and had none before.
     pub(super) fn interrupt_for_errors(
         &mut self,
         place: FunctionPlace,

@@ -1,7 +1,8 @@
-//! Packets between root ports whose parts have not all left: what each still holds of the receive buffer where it came in.
+//! Packets between root ports that are sent in parts, while some parts have not left yet. Each packet still occupies its receive buffer at
+//! the ingress port.
 //!
-//! Packets of one traffic class and flow-control class that go from one port to another leave in order, except those that have passed
-//! others: the wire knows how many parts are ahead of the one that leaves. A packet holds its header and data credits until its last part has left.
+//! Packets of one traffic class and flow-control class from one port to another leave in order, except packets that pass others. The link
+//! end reports how many older parts a part has passed. A packet occupies its header and data credits until its last part has left.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +13,7 @@ use packet::Charge;
 #[derive(Debug, Default)]
 pub(super) struct HeldBuffers(BTreeMap<(Port, Port, u8, usize), VecDeque<Held>>);
 
-/// A packet with parts that have not left.
+/// A packet of which some parts have not left yet.
 #[derive(Debug)]
 struct Held {
     charge: Charge,
@@ -20,13 +21,13 @@ struct Held {
 }
 
 impl HeldBuffers {
-    /// Adds a packet with `charge` that leaves the second port in so many parts.
+    /// Adds a packet with `charge` that leaves the second port in `parts` parts.
     pub(super) fn enter(&mut self, way: (Port, Port), charge: Charge, parts: usize) {
         self.queue(way, charge).push_back(Held { charge, parts });
     }
 
-    /// Removes a part with the charge `part`, which has left before `passed` older parts. Returns the charge of its packet if this was
-    /// the last part.
+    /// Removes a part with the charge `part`, which has left before `passed` older parts. If this was the last part, returns the charge of
+    /// the whole packet.
     pub(super) fn leave(
         &mut self,
         way: (Port, Port),

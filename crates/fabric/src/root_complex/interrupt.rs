@@ -1,4 +1,4 @@
-//! Message signalled interrupts: writes to addresses that no memory has.
+//! Message signalled interrupts: writes to addresses that belong to no memory.
 
 use std::ops::Range;
 

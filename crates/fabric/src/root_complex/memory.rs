@@ -1,4 +1,4 @@
-//! A host's memory behind the controllers of its sockets: lines are served in order, reads have an additional latency.
+//! A host's memory behind the memory controllers of its sockets. Lines are served in order, and reads have an additional latency.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use transaction::{Completions, Memory, Pattern, deliver, deliver_poisoned, writt
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
 
-/// The host's memory as the CPU reads it.
+/// The host's memory, for reads by the CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Ram<'m> {
     /// The first address.
@@ -20,19 +20,19 @@ pub struct Ram<'m> {
     pub bytes: &'m Memory,
 }
 
-/// The limits of a memory system that takes writes from root ports: its rate, and its buffers for writes.
+/// The limits with which a memory system accepts writes from root ports: its rate, and its write buffers.
 #[derive(Debug)]
 struct Ingest {
     rate: Bandwidth,
     buffers: usize,
-    /// Time at which each socket can take the next write.
+    /// The time at which each socket can accept the next write.
     free: [Time; MOST_SOCKETS],
-    /// For each socket the times at which the last writes are in memory, as many as there are buffers.
+    /// For each socket, the times at which its last writes are in memory. There are as many times as write buffers.
     done: [VecDeque<Time>; MOST_SOCKETS],
 }
 
 impl Ingest {
-    /// The limits; none where there is neither a rate nor a buffer.
+    /// The limits, or none if there is neither a rate nor a buffer.
     fn new(parameters: &RootComplexParameters) -> Option<Self> {
         let (rate, buffers) = (
             parameters.ingest_bandwidth,
@@ -49,7 +49,7 @@ impl Ingest {
     fn take(&mut self, socket: usize, request: &MemoryRequest, there: Time) -> Time {
         let free = &mut self.free[socket];
         let begun = there.max(*free);
-        // No rate takes no time.
+        // Without a rate, a write takes no time.
         *free = begun + self.rate.time_of(u64::from(request.byte_len()));
         begun
     }
@@ -82,19 +82,19 @@ pub(super) struct MemoryController {
     /// The first address.
     base: u64,
     bytes: Memory,
-    /// Bytes of memory for each socket.
+    /// The bytes of memory of each socket.
     share: u64,
     /// Time at which each socket's memory can start the next line.
     free: [Time; MOST_SOCKETS],
-    /// Time that all lines of each socket's memory take, those that are reserved included.
+    /// The total time of all lines of each socket's memory, including reserved lines.
     taken: [Span; MOST_SOCKETS],
-    /// Time at which each socket's memory has served the last line of a walk.
+    /// The time at which each socket's memory has served the last line of a page-table walk.
     walked: [Time; MOST_SOCKETS],
     ingest: Option<Box<Ingest>>,
-    /// Time of a line, and the number of address bits within a line.
+    /// The time of a line, and the number of address bits within a line.
     line: Span,
     line_bits: u32,
-    /// Additional time of a write for each line that it writes partly.
+    /// The additional time for each line that a write covers only partly.
     partial_line: Span,
     read_latency: Span,
     /// Largest additional delay of a read.
@@ -103,9 +103,9 @@ pub(super) struct MemoryController {
     /// Largest payload of a completion, and the addresses at which a read may be divided (Read Completion Boundary).
     largest_completion: u32,
     completion_boundary: u32,
-    /// Outstanding reads, and the ports whose buffers hold them.
+    /// The outstanding reads, and the ports whose buffers they occupy.
     pub(super) reads: Agenda<(PacketId, Port)>,
-    /// The number of reads, next to be answered, whose bytes go bad.
+    /// The number of reads to be answered next whose bytes will be poisoned.
     bad_reads: u32,
 }
 
@@ -134,7 +134,7 @@ impl MemoryController {
         }
     }
 
-    /// The time at which a write that comes to the memory system at `there` is taken.
+    /// The time at which a write that arrives at the memory system at `there` is accepted.
     #[inline]
     pub(super) fn ingest(&mut self, request: &MemoryRequest, there: Time) -> Time {
         if self.ingest.is_none() {
@@ -145,7 +145,7 @@ impl MemoryController {
         ingest.map_or(there, |ingest| ingest.take(socket, request, there))
     }
 
-    /// The time at which a write that has passed its port at `taken`, and is in memory at `done`, leaves its receive buffer.
+    /// The time at which a write leaves its receive buffer. It has passed its port at `taken`, and is in memory at `done`.
     #[inline]
     pub(super) fn buffer(&mut self, request: &MemoryRequest, taken: Time, done: Time) -> Time {
         if self.ingest.is_none() {
@@ -156,7 +156,7 @@ impl MemoryController {
         ingest.map_or(done, |ingest| ingest.buffer(socket, taken, done))
     }
 
-    /// Whether the memory of any of these sockets has more work at `now` than a request for `bytes` that comes to it at `there`.
+    /// Whether the memory of any of these sockets is busy for longer than a request for `bytes` that arrives at `there` needs.
     pub(super) fn is_late(
         &self,
         sockets: Range<usize>,
@@ -179,7 +179,7 @@ impl MemoryController {
         self.base
     }
 
-    /// The memory as the CPU reads it.
+    /// The memory, for reads by the CPU.
     pub(super) fn ram(&self) -> Ram<'_> {
         Ram {
             base: self.base,
@@ -195,7 +195,7 @@ impl MemoryController {
         &mut self.bytes
     }
 
-    /// Whether a request is for bytes of this memory; a translation request is not.
+    /// Whether a request accesses bytes of this memory. Translation requests do not.
     #[inline]
     pub(super) fn holds(&self, request: &MemoryRequest) -> bool {
         if request.translations() > 0 {
@@ -205,10 +205,10 @@ impl MemoryController {
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
-    /// The socket of the memory that a request accesses; the request must be for this memory.
+    /// The socket of the memory that a request accesses. The request must be for this memory.
     pub(super) fn socket_of(&self, request: &MemoryRequest) -> usize {
         let offset = request.first_byte() - self.base;
-        // The comparison avoids a slower division where there is one socket.
+        // With one socket, the comparison avoids a slower division.
         if offset < self.share {
             0
         } else {
@@ -216,12 +216,12 @@ impl MemoryController {
         }
     }
 
-    /// Time at which something that arrives at `there` is after all earlier writes, in every socket.
+    /// The earliest time, from `there` on, at which all earlier writes are complete in every socket.
     pub(super) fn after_writes(&self, there: Time) -> Time {
         self.free.into_iter().fold(there, Time::max)
     }
 
-    /// Reserves the next lines for a write that arrives at `there`; returns the time at which the write is complete.
+    /// Reserves the next lines for a write that arrives at `there`. Returns the time at which the write is complete.
     #[inline]
     pub(super) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);
@@ -245,7 +245,7 @@ impl MemoryController {
         self.free[socket]
     }
 
-    /// Reserves the next lines for a request that arrives at `there`; returns the time at which they are complete.
+    /// Reserves the next lines for a request that arrives at `there`. Returns the time at which the lines are complete.
     #[inline]
     fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let first = request.first_byte();
@@ -254,7 +254,7 @@ impl MemoryController {
         self.reserve(self.socket_of(request), self.line * lines, there)
     }
 
-    /// Reserves the memory of a socket for a time, from `there` on or from when it is free; returns the end.
+    /// Reserves the memory of a socket for the duration `time`, from `there` on or as soon as it is free. Returns the end.
     #[inline]
     fn reserve(&mut self, socket: usize, time: Span, there: Time) -> Time {
         self.taken[socket] += time;
@@ -263,22 +263,23 @@ impl MemoryController {
         *free
     }
 
-    /// The time in which the memory of a socket was busy until `now`. What is reserved for later is taken to be without a gap.
+    /// The time during which the memory of a socket was busy until `now`. Reservations beyond `now` are assumed to have no gaps between
+    /// them.
     pub(super) fn busy(&self, socket: usize, now: Time) -> Span {
         let ahead = Span::from_fs(self.free[socket].as_fs().saturating_sub(now.as_fs()));
         self.taken[socket].saturating_sub(ahead)
     }
 
-    /// Reads the line at `address` for a request that arrives at `there`; returns the time of the data.
+    /// Reads the line at `address` for a request that arrives at `there`. Returns the time of the data.
     pub(super) fn fetch(&mut self, address: u64, there: Time) -> Time {
         let late = self.late();
         let socket = ((address - self.base) / self.share) as usize;
         self.reserve(socket, self.line, there) + self.read_latency + late
     }
 
-    /// Reads the line at `address` for a walk whose request is at the memory at `there`; returns the time of the data. Lines are
-    /// reserved when requests come to their root ports, for a time that is later by `lead`: the walk goes before those that arrive at
-    /// the memory after it.
+    /// Reads the line at `address` for a page-table walk whose request is at the memory at `there`. Returns the time of the data. Other
+    /// requests reserve their lines when they arrive at their root ports, which is `lead` before they arrive at the memory. The walk is
+    /// therefore served before requests that arrive at the memory after it, although they have reserved lines already.
     pub(super) fn fetch_descriptor(&mut self, address: u64, there: Time, lead: Span) -> Time {
         let late = self.late();
         let socket = ((address - self.base) / self.share) as usize;
@@ -299,8 +300,8 @@ impl MemoryController {
         }
     }
 
-    /// Stores the bytes of a write; returns what to report of its flow. They are visible at once: an outstanding read that began earlier
-    /// may return them, as in a memory with several banks.
+    /// Stores the bytes of a write. Returns the observation of its flow. The bytes are visible at once: an outstanding read that began
+    /// earlier may return them, as in a memory with several banks.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
@@ -311,7 +312,7 @@ impl MemoryController {
         deliver(packet, request, &mut self.bytes, self.base, patterns)
     }
 
-    /// Stores the bytes of a poisoned write and marks them; returns what to report of its flow.
+    /// Stores the bytes of a poisoned write and marks them as poisoned. Returns the observation of its flow.
     pub(super) fn write_poisoned(
         &mut self,
         packet: &Packet,
@@ -326,13 +327,13 @@ impl MemoryController {
         self.bytes.prefetch(place, request.byte_len());
     }
 
-    /// Performs a store of the CPU. Later loads of the CPU read its bytes at once, from the caches, wherever the memory is.
+    /// Performs a store of the CPU. Later loads of the CPU return its bytes at once from the caches, in whatever socket the memory is.
     pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest) {
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));
     }
 
-    /// Begins a read that arrives at `there`; returns the time of its answer.
+    /// Begins a read that arrives at `there`. Returns the time of its answer.
     pub(super) fn begin_read(
         &mut self,
         packet: PacketId,
@@ -346,17 +347,17 @@ impl MemoryController {
         due
     }
 
-    /// Lets the bytes go bad that the next `count` reads ask for.
+    /// Poisons the bytes that the next `count` reads request.
     pub(super) fn poison_next_reads(&mut self, count: u32) {
         self.bad_reads += count;
     }
 
-    /// Whether the bytes of the next read go bad.
+    /// Whether the bytes of the next read will be poisoned.
     pub(super) fn has_bad_reads(&self) -> bool {
         self.bad_reads > 0
     }
 
-    /// Whether a request is for poisoned bytes; it must be for this memory.
+    /// Whether a request accesses poisoned bytes. The request must be for this memory.
     pub(super) fn is_poisoned(&self, request: &MemoryRequest) -> bool {
         let offset = request.first_byte() - self.base;
         self.bytes.is_poisoned(offset, request.byte_len().into())
@@ -400,7 +401,7 @@ impl MemoryController {
         }
     }
 
-    /// Executes an atomic operation with these operands; returns the previous value.
+    /// Executes an atomic operation with these operands. Returns the previous value.
     pub(super) fn execute(&mut self, request: &AtomicRequest, operands: &[u8]) -> u128 {
         let atomic = request.on_line(operands);
         let offset = request.address() - self.base;
@@ -413,7 +414,7 @@ impl MemoryController {
     }
 }
 
-/// The line at `offset` of a memory. A word of which any byte is poisoned is poisoned.
+/// The line at `offset` of a memory. If any byte of a word is poisoned, the whole word is poisoned.
 pub(super) fn line(memory: &Memory, offset: u64) -> LineData {
     let mut bytes = [0; LINE_BYTES];
     memory.read(offset, &mut bytes);
@@ -428,7 +429,7 @@ pub(super) fn line(memory: &Memory, offset: u64) -> LineData {
     data
 }
 
-/// Writes the line at `offset` of a memory, and poisons its poisoned words.
+/// Writes the line at `offset` of a memory, and poisons the words that are poisoned in `data`.
 pub(super) fn set_line(memory: &mut Memory, offset: u64, data: &LineData) {
     memory.write(offset, &data.bytes);
     if data.poison != 0 {
@@ -440,7 +441,7 @@ pub(super) fn set_line(memory: &mut Memory, offset: u64, data: &LineData) {
     }
 }
 
-/// The completion by `completer` of an executed atomic operation with the previous value `old`.
+/// The completion by `completer` of an executed atomic operation. It contains the previous value `old`.
 pub(super) fn atomic_completion(
     packet: PacketId,
     request: &AtomicRequest,
@@ -465,7 +466,7 @@ mod tests {
     const PART: Span = Span::from_ns(50);
     const LINE: Span = Span::from_ns(4);
 
-    /// The time that a write of `len` bytes at `address` takes, where a line takes `LINE` and one that is written partly also `PART`.
+    /// The time of a write of `len` bytes at `address`. A line takes `LINE`, and a line that is written partly takes `PART` in addition.
     fn time_of_write(address: u64, len: u32) -> Span {
         let parameters = RootComplexParameters {
             memory_line: Bytes(64),
@@ -495,7 +496,7 @@ mod tests {
 
     #[test]
     fn each_end_of_a_write_within_a_line_takes_the_time_of_a_partial_line() {
-        // One line: its beginning, its end, its middle.
+        // Writes of a part of one line: its beginning, its end, and its middle.
         for (address, len) in [(0, 32), (0, 63), (32, 32), (63, 1), (16, 32)] {
             assert_eq!(
                 time_of_write(address, len),
@@ -503,7 +504,7 @@ mod tests {
                 "{len} at {address}"
             );
         }
-        // The last line, the first line, both.
+        // Partly written are the last line, then the first line, then both.
         assert_eq!(time_of_write(0, 96), LINE * 2 + PART);
         assert_eq!(time_of_write(32, 96), LINE * 2 + PART);
         assert_eq!(time_of_write(32, 64), LINE * 2 + PART * 2);
@@ -522,7 +523,7 @@ mod tests {
         let (base, lead) = (memory.base(), Span::from_ns(50));
         let at = |ns| Time::ZERO + Span::from_ns(ns);
         let write = MemoryRequest::new(FunctionId(0), Tag(0), base, 256).expect("a legal write");
-        // It comes to its root port at 100 ns.
+        // The write arrives at its root port at 100 ns.
         assert_eq!(memory.take_write(&write, at(150)), at(166));
         let read = |memory: &mut MemoryController, ns| memory.fetch_descriptor(base, at(ns), lead);
         assert_eq!(read(&mut memory, 120), at(120 + 4 + 80));
@@ -531,7 +532,7 @@ mod tests {
             at(124 + 4 + 80),
             "one after the other"
         );
-        // The lines of the walks are taken from the writes, and a queue that is longer is waited for.
+        // The lines of the walks delay the writes. A walk waits for a longer queue of lines.
         assert_eq!(memory.take_write(&write, at(150)), at(190));
         for _ in 0..9 {
             memory.take_write(&write, at(150));

@@ -83,8 +83,8 @@ pub struct RootComplexConfig<C> {
 
 /// A root complex.
 ///
-/// The parts own their state, and return decisions and effects. The stages in `path` connect them for packets from below, and `cpu`
-/// does for the CPU's own requests.
+/// The parts own their state, and return decisions and effects. The stages in `path` connect the parts for packets from below. `cpu`
+/// connects them for the CPU's own requests.
 #[derive(Debug)]
 pub struct RootComplex<C> {
     parameters: RootComplexParameters,
@@ -92,14 +92,14 @@ pub struct RootComplex<C> {
     routes: Routes,
     ports: RootPorts,
     peers: PeerPath,
-    /// Boxed, because few hosts have a translation agent.
+    /// The translation agent. Boxed, because few hosts have one.
     translation: Option<Box<TranslationAgent>>,
-    /// None where there is one socket.
+    /// The connections between sockets. None if there is only one socket.
     sockets: Option<Box<Sockets>>,
-    /// Boxed, because few hosts have coherent memory.
+    /// The coherent part. Boxed, because few hosts have coherent memory.
     coherent: Option<Box<Coherent>>,
     memory: MemoryController,
-    /// None where writes need no ownership of their lines.
+    /// The ownership of lines. None if writes need no ownership of their lines.
     ownership: Option<Box<Ownership>>,
     patterns: Arc<[Pattern]>,
     cpu: C,
@@ -184,7 +184,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// A root complex in its initial state.
     pub fn new(config: RootComplexConfig<C>) -> Self {
-        // A home agent uses its memory at once.
+        // In a coherent host, lines are reserved when the home agent accesses the memory, so that there is no lead time.
         let (parameters, lead) = if config.coherence.is_some() {
             (config.parameters, Span::ZERO)
         } else {
@@ -242,7 +242,7 @@ impl<C: Cpu> RootComplex<C> {
         self.memory.bytes_mut()
     }
 
-    /// Poisons the bytes of memory that the next `count` reads from below ask for.
+    /// Poisons the bytes of memory that the next `count` reads from below request.
     pub fn poison_next_reads(&mut self, count: u32) {
         self.memory.poison_next_reads(count);
     }
@@ -252,7 +252,7 @@ impl<C: Cpu> RootComplex<C> {
         &self.cpu
     }
 
-    /// The host's software, mutable, to be given more work.
+    /// The host's software, mutable, so that more work can be added.
     pub fn cpu_mut(&mut self) -> &mut C {
         &mut self.cpu
     }
@@ -262,14 +262,14 @@ impl<C: Cpu> RootComplex<C> {
         self.translation.as_ref().map(|agent| agent.counters())
     }
 
-    /// The counters at `now` of each connection from one socket to another; none where there is only one socket. Packets are counted
-    /// when they are taken for it.
+    /// The counters at `now` of each connection from one socket to another. Empty if there is only one socket. A packet is counted when the
+    /// connection accepts it.
     pub fn socket_links(&self, now: Time) -> impl Iterator<Item = ((usize, usize), Counters)> {
         let sockets = self.sockets.iter();
         sockets.flat_map(move |sockets| sockets.counters(now))
     }
 
-    /// The time until `now` in which the memory of each socket was busy with lines, without their latency.
+    /// The time until `now` during which the memory of each socket was busy with lines. The latency of the memory is not included.
     pub fn memories(&self, now: Time) -> impl Iterator<Item = Span> {
         (0..self.parameters.sockets as usize).map(move |socket| self.memory.busy(socket, now))
     }
@@ -299,8 +299,8 @@ impl<C: Cpu> RootComplex<C> {
         coherent.is_some_and(|coherent| coherent.home.is_busy(line))
     }
 
-    /// Applies the registers. Packets of the CPU may have the largest max payload size of the root ports; a port with a smaller one gets
-    /// them in parts.
+    /// Applies the registers. Packets of the CPU may have the largest max payload size among the root ports. A root port with a smaller size
+    /// receives them in parts.
     fn apply_registers(&mut self) {
         self.routes = Routes::of_root(&self.functions);
         self.ports.apply_registers(&self.functions);
@@ -314,8 +314,8 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// The completion timeout of the processors' requests: the longest of the timeouts that software selects for the root ports, because
-    /// these requests may leave by any of them.
+    /// The completion timeout of the processors' requests: the longest timeout that software selects for any root port, because these
+    /// requests may leave by any root port.
     fn longest_completion_timeout(&self) -> Option<CompletionTimeout> {
         let own = self.parameters.completion_timeout.as_fs();
         let ports = (0..self.functions.ports().len()).map(FunctionPlace::Port);
@@ -324,9 +324,9 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// Packets from below.
+/// Methods for packets from below.
 impl<C: Cpu> RootComplex<C> {
-    /// Handles a frame that is not just the next packet.
+    /// Handles a frame other than the next packet in sequence.
     fn receive_any(
         &mut self,
         port: Port,
@@ -338,13 +338,13 @@ impl<C: Cpu> RootComplex<C> {
         packet
     }
 
-    /// Records what the links of root ports have detected, and reports it.
+    /// Records and reports the errors and the changes of state of the root ports' links.
     fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
         self.ports.record_links(&mut self.functions, fx);
         self.report_errors(fx);
     }
 
-    /// Lets the end of the link at `port` act, and the host send more if a packet of it was sent as a result.
+    /// Calls `act` for the link end at `port`. If this completes the transmission of a packet of the host, the host may send more.
     fn on_link(
         &mut self,
         port: Port,
@@ -355,7 +355,7 @@ impl<C: Cpu> RootComplex<C> {
         self.settle(sent, fx);
     }
 
-    /// Lets the host send more if a root port has sent a packet of it.
+    /// Permits the host to send more if a root port has completed the transmission of a packet of the host.
     #[inline(always)]
     fn settle(&mut self, sent: Option<Sent>, fx: &mut Effects<'_, Self>) {
         if let Some(sent) = sent {
@@ -363,7 +363,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Lets the host send more after a root port has sent a packet of it.
+    /// Permits the host to send more, after a root port has completed the transmission of a packet of the host.
     fn go_on_after(&mut self, Sent { port, charge }: Sent, fx: &mut Effects<'_, Self>) {
         if charge.traffic_class == TrafficClass::COHERENCE
             && charge.class == Class::Posted

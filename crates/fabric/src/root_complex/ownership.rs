@@ -1,6 +1,7 @@
 //! Ownership of memory lines by the root ports. A write becomes visible once its root port owns each of its lines, and after the earlier
-//! writes of its port that it must not pass; ownership of other lines is requested in the meantime. After a number of writes a line is given back, and the
-//! next write to it needs it again: short writes to one line follow one another slowly, and writes of whole lines do not wait.
+//! writes of its port that it must not pass. Until then, ownership of other lines is requested. A line is given back after a number of
+//! writes, and the next write to it must acquire ownership again. Therefore, short writes to one line follow one another slowly, and writes
+//! of whole lines do not wait.
 
 use std::collections::VecDeque;
 
@@ -10,21 +11,21 @@ use protocol::{Header, MemoryRequest};
 use super::RootComplexParameters;
 use super::posted_order::PostedOrder;
 
-/// The lines that the root ports own or have just given back, and the writes of each port.
+/// The lines that the root ports own or have just given back, and the times of the writes of each port.
 #[derive(Debug)]
 pub(super) struct Ownership {
-    /// Number of writes that one ownership of a line serves.
+    /// The number of writes that one ownership of a line permits.
     writes: u32,
-    /// Time from the last write under one ownership to the first under the next.
+    /// The time from the last write under one ownership until the first write under the next ownership.
     time: Span,
     line_bits: u32,
-    /// Lines that a write may still have to wait for, the longest unused first.
+    /// The lines for which a write may still have to wait. The line that has been unused for the longest time is first.
     lines: VecDeque<OwnedLine>,
-    /// For each root port the times at which its writes are visible.
+    /// For each root port, the times at which its writes are visible.
     written: PostedOrder,
 }
 
-/// A line, the time at which its last write is visible, and the number of writes under the ownership that this write had.
+/// A line, the time at which its last write is visible, and the number of writes under the current ownership up to this write.
 #[derive(Clone, Copy, Debug)]
 struct OwnedLine {
     number: u64,
@@ -33,7 +34,7 @@ struct OwnedLine {
 }
 
 impl Ownership {
-    /// No lines, where writes need ownership; none where they do not.
+    /// The initial state without lines, or none if writes need no ownership.
     pub(super) fn new(parameters: &RootComplexParameters) -> Option<Self> {
         (parameters.writes_per_ownership > 0).then(|| Ownership {
             writes: parameters.writes_per_ownership,
@@ -44,7 +45,7 @@ impl Ownership {
         })
     }
 
-    /// Takes a write by `port` at `now`, whose lines are written at `done`; returns the time at which it is visible.
+    /// Handles a write by `port` at `now` whose lines are written at `done`. Returns the time at which the write is visible.
     pub(super) fn take(
         &mut self,
         port: Port,
@@ -76,7 +77,8 @@ impl Ownership {
         self.written.until_all(port.index())
     }
 
-    /// Owns a line for a write whose bytes are there at `done`. The entry of the line is removed; the caller adds it again.
+    /// Acquires ownership of a line for a write whose bytes have arrived at `done`. The entry of the line is removed, and the caller adds it
+    /// again.
     fn own(&mut self, number: u64, done: Time) -> OwnedLine {
         let place = self.lines.iter().rposition(|line| line.number == number);
         let Some(earlier) = place.and_then(|place| self.lines.remove(place)) else {
@@ -86,7 +88,7 @@ impl Ownership {
                 writes: 1,
             };
         };
-        // A write that waits when the line is written gets the line before it is given back.
+        // A write that already waits when the line is written can use the line before it is given back.
         if done <= earlier.visible && earlier.writes < self.writes {
             return OwnedLine {
                 writes: earlier.writes + 1,
@@ -100,7 +102,7 @@ impl Ownership {
         }
     }
 
-    /// Forgets the lines that no write at `now` or later waits for.
+    /// Removes the lines for which no write at `now` or later has to wait.
     fn forget(&mut self, now: Time) {
         let time = self.time;
         while self
@@ -140,7 +142,7 @@ mod tests {
         (Kind::MemoryWrite(request).into(), request)
     }
 
-    /// Takes a write.
+    /// Calls [`Ownership::take`] for a write.
     fn take(
         ownership: &mut Ownership,
         port: Port,
@@ -151,7 +153,7 @@ mod tests {
         ownership.take(port, (&header, &request), now, done)
     }
 
-    /// The times at which writes of `len` bytes each, one behind the other and 10 ns apart, are visible.
+    /// The times at which consecutive writes of `len` bytes each, 10 ns apart, are visible.
     fn visible(writes: u32, len: u32, count: u64) -> Vec<u64> {
         let mut ownership = ownership(writes);
         let take = |number| {
@@ -176,14 +178,14 @@ mod tests {
 
     #[test]
     fn a_write_to_the_line_of_an_earlier_one_waits_until_it_can_be_owned_again() {
-        // The third is to another line, which is owned by then.
+        // The third write is to another line, which is owned by then.
         assert_eq!(visible(1, 32, 5), [50, 150, 150, 250, 250]);
         assert_eq!(visible(1, 16, 5), [50, 150, 250, 350, 350]);
     }
 
     #[test]
     fn a_write_that_waits_for_the_line_may_share_the_ownership() {
-        // The first has the line for itself: the second comes only when the first is visible.
+        // The first write uses its ownership alone, because the bytes of the second write arrive after the first write is visible.
         assert_eq!(
             visible(2, 8, 9),
             [50, 150, 150, 250, 250, 350, 350, 450, 450]
@@ -219,15 +221,15 @@ mod tests {
             };
             let visible = take(&mut ownership, Port(0), (header, request), at(0), at(60));
             assert_eq!(visible, at(expected));
-            // What is not relaxed stays behind all of them.
+            // A write without relaxed ordering stays behind all of them.
             let next = take(&mut ownership, Port(0), write(128, 8), at(0), at(60));
             assert_eq!(next, at(250));
         }
     }
 
     proptest! {
-        /// Writes of a port become visible in order and not before their bytes are there. Of one line no more writes than one
-        /// ownership serves become visible within the time that it takes to be owned again.
+        /// The writes of a port become visible in order, and not before their bytes have arrived. Within the time that it takes to acquire a
+        /// line again, no more writes of the line become visible than one ownership permits.
         #[test]
         fn writes_are_in_order_and_a_line_serves_no_more_than_its_writes(
             per in 1_u32..4,
@@ -255,7 +257,7 @@ mod tests {
                     prop_assert!(group[per as usize].since(group[0]) >= AGAIN);
                 }
             }
-            // What is kept does not grow with the writes.
+            // The number of stored lines does not grow with the number of writes.
             ownership.forget(now + Span::from_us(100));
             prop_assert!(ownership.lines.is_empty());
         }

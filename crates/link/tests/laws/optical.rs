@@ -33,14 +33,14 @@ struct Glass {
     happenings: Vec<Option<What>>,
     now: Time,
     flight: Span,
-    /// The number of frames and control blocks lost, of 1000.
+    /// The number of frames and control blocks that are lost, of 1000.
     loses: u64,
     random: Stream,
     /// Frames sent: side, frame, time of arrival.
     sent: Vec<(usize, Frame, Time)>,
     /// The numbers of the packets received at each side, in order.
     given: [Vec<u64>; 2],
-    /// The cycles in each buffer, by side and channel.
+    /// The number of cycles in each buffer, by side and channel.
     held: [Vec<u32>; 2],
     /// The time for which packets stay in the buffer.
     stay: Span,
@@ -119,7 +119,7 @@ impl Glass {
                 near_pipeline: pipeline,
                 far_pipeline: pipeline,
                 phase: Span::from_ns(1234),
-                // At this rate no bit error ever occurs. The test loses frames itself.
+                // At this rate no bit error ever occurs. The test itself loses frames.
                 errors: Some(BitErrors::new(1e-18, Stream::named(seed, name))),
             })
         };
@@ -241,7 +241,7 @@ impl Glass {
                     *sent += 1;
                 }
             }
-            // The sender tries often, and not only after events.
+            // The sender also tries to send between events.
             let next = self.now + Span::from_ns(7);
             while self.step(next) {}
             self.now = next.max(self.now);
@@ -277,7 +277,7 @@ fn a_count_of_sent_cycles_is_heard_behind_the_frames_that_it_counts() {
             ..parameters()
         };
         let mut glass = Glass::new(&parameters, Span::from_ns(400), 0, 1);
-        // Counts are sent again after ten microseconds.
+        // The counts are sent again after ten microseconds.
         let soon = Time::ZERO + Span::from_ns(9_999);
         while glass.step(soon) {}
         glass.now = soon;
@@ -302,10 +302,11 @@ fn a_count_of_sent_cycles_is_heard_behind_the_frames_that_it_counts() {
 fn numbers_are_told_ever_more_seldom_while_nothing_changes() {
     let mut glass = Glass::new(&parameters(), Span::ZERO, 0, 1);
     while glass.step(Time::ZERO + Span::from_us(10_000)) {}
-    // Counts are sent after ten microseconds, and then each time after twice as long: two counts for each channel of each side.
+    // The counts are sent after ten microseconds, and the interval doubles each time. Each round has two counts for each channel of each
+    // side.
     let told = glass.sent.len() as u32 / (2 * 2 * CHANNELS);
     assert!((8..20).contains(&told), "{told}");
-    // After a frame is sent, counts are soon sent again.
+    // Soon after a frame is sent, the counts are sent again.
     assert!(glass.send(0, 0, 0, 8));
     let before = glass.sent.len();
     while glass.step(glass.now + Span::from_us(11)) {

@@ -8,7 +8,7 @@ use protocol::{Attributes, Class, FunctionId, Header, Passing, Tag};
 use crate::cases::cases;
 use crate::pair::*;
 
-/// A far end with buffer space for these numbers of packets of each class. It keeps all packets.
+/// A pair whose far end has buffer space for these numbers of packets of each class, and keeps all packets.
 fn narrow(posted: u32, nonposted: u32, completions: u32) -> Pair {
     let parameters = PortParameters {
         posted_headers: Some(posted),
@@ -103,7 +103,7 @@ fn relaxed(header: Header) -> Header {
     }
 }
 
-/// A far end with space for many packets and for 160 bytes of posted data. It keeps all packets.
+/// A pair whose far end has space for many packets but only for 160 bytes of posted data, and keeps all packets.
 fn little_data() -> Pair {
     let mut pair = Pair::ready(&Setup {
         parameters: PortParameters {
@@ -278,7 +278,7 @@ fn a_packet_does_not_leave_before_it_is_ready() {
     assert_eq!(start, ready.round_up(pair.symbol()));
 }
 
-/// A random packet of one of three functions, with random attributes; with ID-based ordering if `ids`.
+/// A random packet of one of three functions, with random attributes. ID-based ordering is possible only if `ids`.
 fn any_header(random: &mut Stream, ids: bool) -> Header {
     let function = FunctionId(random.below(3) as u16 + 1);
     let len = [4, 64, 128][random.below(3) as usize];

@@ -15,14 +15,14 @@ use protocol::{Dllp, FunctionId, Generation, Header, Kind, Tag};
 use crate::between::{Context, Happening, Shared};
 pub use crate::between::{Fate, Left, Passed, Right, Side, What};
 
-/// How an end treats a packet that has arrived.
+/// The way in which an end treats a packet that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appetite {
-    /// It frees the packet after this time.
+    /// The end frees the packet after this time.
     After(Span),
-    /// It announces at once that it will free the packet after this time.
+    /// The end announces at once that it will free the packet after this time.
     Foreseen(Span),
-    /// It keeps the packet until the test frees it.
+    /// The end keeps the packet until the test frees it.
     Never,
 }
 
@@ -58,7 +58,7 @@ impl Default for Setup {
             weights: Vec::new(),
             delay: Span::from_ns(1),
             parameters: PortParameters {
-                // Refreshes have tests of their own.
+                // Other tests check the refreshes.
                 update_fc_refresh: Span::from_us(1_000_000),
                 ..PortParameters::default()
             },
@@ -88,7 +88,7 @@ pub struct Given {
     pub at: Time,
     pub complete: Time,
     pub corrupt: bool,
-    /// Whether every byte is as it was sent.
+    /// Whether every byte has the value that was sent.
     pub intact: bool,
     pub charge: Charge,
 }
@@ -98,7 +98,7 @@ pub struct Pair {
     ends: [LinkEnd; 2],
     world: Shared,
     pub given: [Vec<Given>; 2],
-    /// The packets whose end each end has reported to its sender.
+    /// The packets whose transmission each end has reported as finished.
     pub finished: [Vec<Finished>; 2],
     pub appetite: [Appetite; 2],
     held: [VecDeque<Charge>; 2],
@@ -106,7 +106,7 @@ pub struct Pair {
     sent: Vec<(u16, Charge)>,
     /// The changes of the link that each end has reported, with their times.
     pub changes: [Vec<(Time, LinkChange)>; 2],
-    /// Whether the ends accept packets by the short way where they can.
+    /// Whether the ends accept packets by the fast path where possible.
     pub accepts: bool,
 }
 
@@ -147,7 +147,7 @@ impl Pair {
         Self::with_wire(setup, |_, _| Fate::Pass)
     }
 
-    /// Creates a pair whose wire treats each frame as `wish` says, and starts it.
+    /// Creates a pair whose wire treats each frame according to `wish`, and starts it.
     pub fn with_wire(setup: &Setup, wish: impl FnMut(Side, &Frame) -> Fate + 'static) -> Self {
         Self::with_ends(setup, [&setup.parameters; 2], wish)
     }
@@ -204,7 +204,7 @@ impl Pair {
         pair
     }
 
-    /// Makes the wire treat each later frame as `wish` says.
+    /// Makes the wire treat each later frame according to `wish`.
     pub fn wish(&mut self, wish: impl FnMut(Side, &Frame) -> Fate + 'static) {
         self.world.wish = Box::new(wish);
     }
@@ -254,7 +254,7 @@ impl Pair {
         self.send_at(side, 0, header, now)
     }
 
-    /// Sends a packet of one of several sources, not before `ready`, and returns its number.
+    /// Sends a packet of the given source, not before `ready`, and returns its number.
     pub fn send_at(&mut self, side: Side, source: u16, header: Header, ready: Time) -> u64 {
         let (number, waiting) = self.waiting_packet(source, header, ready);
         self.at(side, |end, cx| ((), end.enqueue(source, waiting, cx)));
@@ -269,7 +269,7 @@ impl Pair {
         self.at(side, |end, cx| ((), end.enqueue(0, waiting, cx)));
     }
 
-    /// Sends a packet that is still arriving, until `complete`, at the port that it came in by.
+    /// Sends a packet whose last bit arrives at its ingress port only at `complete`.
     pub fn send_arriving(&mut self, side: Side, header: Header, complete: Time) {
         let now = self.now();
         let (_, mut waiting) = self.waiting_packet(0, header, now);
@@ -302,7 +302,7 @@ impl Pair {
         self.arrive(side, Frame::Dllp(dllp.emit()));
     }
 
-    /// Commands the end at `side`.
+    /// Enables L0s at the end at `side`.
     pub fn enable_l0s(&mut self, side: Side) {
         self.ends[side as usize].enable_l0s(true);
     }
@@ -398,7 +398,7 @@ impl Pair {
         let charge = Charge::of(content.header());
         let mut bytes = content.payload().iter().enumerate();
         let intact = bytes.all(|(at, byte)| *byte == byte_of(number, at));
-        // A link end that refuses L1 sends a message of its own, which no test has numbered.
+        // A link end that refuses L1 sends its own message, which has no number of a test.
         let is_own = matches!(content.header().kind, Kind::Message(_));
         self.world.packets.release(packet);
         if !is_own {

@@ -1,4 +1,5 @@
-//! Policies of Acks and UpdateFCs: how many DLLPs go to packets that arrive, on an idle wire and beside packets of this end.
+//! Policies of Acks and UpdateFCs: the number of DLLPs for packets that arrive, on an idle wire and on a wire that also carries packets of
+//! this end.
 
 use kernel::{Bytes, Span, Time};
 use link::DllpPolicy;
@@ -7,10 +8,11 @@ use protocol::{Class, Dllp};
 
 use crate::pair::*;
 
-/// The packets that the left end sends.
+/// The number of packets that the left end sends.
 const COUNT: usize = 60;
 
-/// A link whose ends have `policy` for both DLLPs; a share is half of the limit, and a tenth of the buffer.
+/// A link whose ends have `policy` for both DLLPs. With the policy share, an Ack is due after half of the limit, and an UpdateFC after a
+/// tenth of the buffer.
 fn setup(policy: DllpPolicy) -> Setup {
     let mut setup = Setup {
         max_payload: 4096,
@@ -25,7 +27,7 @@ fn setup(policy: DllpPolicy) -> Setup {
     setup
 }
 
-/// The Acks and the UpdateFCs for posted packets that the right end has sent.
+/// The numbers of Acks and of UpdateFCs for posted packets that the right end has sent.
 fn counts(pair: &Pair) -> (usize, usize) {
     let dllps = pair.dllps(Right);
     let is_update =
@@ -34,7 +36,7 @@ fn counts(pair: &Pair) -> (usize, usize) {
     (pair.acks(Right).len(), updates)
 }
 
-/// A pair in which the left end has sent [`COUNT`] small writes, and the right end `large` large ones.
+/// A pair in which the left end has sent [`COUNT`] small writes, and the right end has sent `large` large writes.
 fn after(setup: &Setup, large: usize) -> Pair {
     let mut pair = Pair::ready(setup);
     for _ in 0..large {
@@ -61,7 +63,7 @@ fn on_an_idle_wire_each_packet_has_its_dllps_unless_they_wait_for_a_share_or_the
     }
     let share = after(&setup(DllpPolicy::Share), 0);
     let limit = after(&setup(DllpPolicy::Limit), 0);
-    // Packets of 152 bytes, and a limit of (4096 + 28) * 2 / 4 + 70 symbol times at 5 GT/s x4.
+    // A packet has 152 bytes, and the limit is (4096 + 28) * 2 / 4 + 70 symbol times at 5 GT/s x4.
     let all = share.length(152) * COUNT as u64;
     let limits = all.as_fs() / (share.symbol() * (4124 * 2 / 4 + 70)).as_fs();
     let (acks, updates) = counts(&limit);
@@ -78,13 +80,13 @@ fn on_an_idle_wire_each_packet_has_its_dllps_unless_they_wait_for_a_share_or_the
         (2 * limits..=2 * limits + 2).contains(&(acks as u64)),
         "{acks}"
     );
-    // 64 headers and 1024 data credits: a tenth of the headers are 7 packets.
+    // There are 64 headers and 1024 data credits. A tenth of the headers is 7 packets.
     assert!((COUNT / 7..=COUNT / 7 + 1).contains(&updates), "{updates}");
 }
 
 #[test]
 fn beside_large_packets_merged_dllps_are_one_for_each_and_others_one_for_each_small_packet() {
-    // A packet of 4120 bytes takes the time of 27 small ones.
+    // A packet of 4120 bytes takes as long as 27 small packets.
     let at_once = after(&setup(DllpPolicy::AtOnce), 4);
     assert_eq!(counts(&at_once), (COUNT, COUNT));
     let (acks, updates) = counts(&after(&setup(DllpPolicy::Merged), 4));
@@ -102,7 +104,7 @@ fn an_ack_for_each_packet_names_each_packet() {
 }
 
 proptest! {
-    /// A more eager policy takes no less of the wire from the packets of its own end.
+    /// A policy that sends DLLPs earlier leaves no more of the wire to the packets of its own end.
     #[test]
     fn a_more_eager_policy_never_makes_the_other_direction_faster(large in 1_usize..12, payload in 1_u32..32) {
         let end = |policy| {
@@ -136,7 +138,7 @@ proptest! {
             pair.send(Left, write(512));
             pair.send(Right, write(256));
         }
-        // An end with bit errors sends its limits again for ever.
+        // An end with bit errors never stops sending its limits again.
         pair.run_for(Span::from_us(1000));
         for side in [Left, Right] {
             prop_assert_eq!(pair.numbers(side).len(), COUNT);

@@ -64,7 +64,7 @@ fn a_limit_that_was_raised_lately_is_not_sent_again() {
     assert_eq!(updates(&pair, Right, Class::Posted).len(), 100);
 }
 
-/// Writes and reads raise two of the three limits at times of their own.
+/// A write and a read make two of the three limits be sent at different times.
 #[test]
 fn limits_of_unequal_age_are_each_sent_again_after_30_us() {
     let mut setup = setup();
@@ -85,7 +85,7 @@ fn limits_of_unequal_age_are_each_sent_again_after_30_us() {
     }
 }
 
-/// The packets of the far end end its initialisation, too.
+/// The end receives no InitFC2, but a packet of the far end also completes the initialisation.
 #[test]
 fn an_end_that_got_no_initfc2_sends_its_limits_again() {
     let second = |frame: &Frame| matches!(frame, Frame::Dllp(bytes) if matches!(Dllp::parse(bytes), Ok(Dllp::InitFc2(_))));
@@ -144,8 +144,8 @@ fn after_a_number_of_packets_credit_is_told_and_an_ack_is_sent() {
 }
 
 proptest! {
-    /// Without a probe a dormant end sends no refreshes. Its counters are as if it did; a packet finds the wire as busy, and later refreshes
-    /// come when they would.
+    /// Without a probe, a dormant end sends no refreshes. Its counters are the same as if it sent them, a packet waits for the wire just as
+    /// long, and later refreshes are sent at the same times.
     #[test]
     fn a_packet_after_a_long_idle_time_is_no_earlier_without_probes(
         generation in select(vec![Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4]),
@@ -162,7 +162,7 @@ proptest! {
             while watched.dllps(Left).len() == count {
                 watched.step();
             }
-            // No multiple of a symbol time: the order of events of the same time is not that of a simulation here.
+            // The time is no multiple of a symbol time, because this test does not order events of the same time as a simulation does.
             watched.run_for(Span::from_fs(after * 10 + 3));
             let now = watched.now();
             dormant.run_for(now.since(dormant.now()));

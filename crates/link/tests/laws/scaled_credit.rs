@@ -6,7 +6,7 @@ use protocol::{Class, Credit, Dllp, Generation, Scale};
 
 use crate::pair::*;
 
-/// Ends at 16 GT/s and more with 500 headers and 64 KiB of data for posted requests.
+/// A pair at 32 GT/s with buffers for 500 headers and 64 KiB of data of posted requests.
 fn large() -> Setup {
     let mut setup = Setup {
         generation: Generation::Gen5,
@@ -18,7 +18,7 @@ fn large() -> Setup {
     setup
 }
 
-/// The posted limits that `side` announced at first.
+/// The first limits for posted requests that `side` announced.
 fn granted(pair: &Pair, side: Side) -> Credit {
     let dllps = pair.dllps(side).into_iter();
     let mut posted = dllps.filter_map(|(_, dllp)| match dllp {
@@ -63,7 +63,7 @@ fn below_16_gt_nothing_is_scaled_and_no_features_are_told() {
     assert_eq!(features(&pair, Left), []);
 }
 
-/// Each end of the pair has parameters of its own here.
+/// In this test the two ends have different parameters.
 #[test]
 fn where_one_end_does_not_scale_neither_does() {
     for side in [Left, Right] {

@@ -10,7 +10,7 @@ use crate::pair::{Appetite, Fate, Left, Pair, READY, Right, Setup, Side, write};
 
 const BOTH: [Side; 2] = [Left, Right];
 
-/// A time in which an idle link surely trains.
+/// A time after which an idle link has certainly trained.
 const TRAINED: Span = Span::from_us(200);
 
 fn changes(pair: &Pair, side: Side) -> Vec<LinkChange> {
@@ -82,7 +82,7 @@ fn training_takes_its_time_from_when_both_ends_send_ts1() {
         let (up, change) = *pair.changes[side as usize].last().expect("it came up");
         assert_eq!(change, LinkChange::Up);
         let took = up.since(begun).as_ns();
-        // Training, and the initialisation of flow control after it.
+        // The time includes training and the initialisation of flow control after it.
         assert!((300_000.0..305_000.0).contains(&took), "{took}");
     }
 }
@@ -132,7 +132,7 @@ fn a_port_announces_its_buffers_anew_when_the_packets_of_before_have_left_them()
     assert!(!BOTH.iter().any(|side| pair.is_down(*side)));
 }
 
-/// A run in which the link goes down and up: times between steps in nanoseconds, and what happens.
+/// A step of a run: a packet is sent, an end is commanded, or a number of nanoseconds passes.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send(Side, u32),
@@ -161,8 +161,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// Whatever goes down when, no packet is delivered twice or out of order, and a link that both ends want to be up is up in
-    /// the end and carries every packet.
+    /// No packet is delivered twice or out of order, whatever commands take the link down. A link that both ends train is up in the end and
+    /// carries every packet.
     #[test]
     fn a_link_comes_up_whatever_went_down_before(
         steps in steps(),
@@ -172,7 +172,7 @@ proptest! {
         (l0s, l1) in any::<(bool, bool)>(),
         seed in 0_u64..1000,
     ) {
-        // At 16 GT/s a wrong bit between packets stops the data stream, too: with one in a thousand bits none would last.
+        // At 16 GT/s a wrong bit between packets also stops the data stream. With one wrong bit in a thousand, no data stream would last.
         let errors = if generation.has_tokens() { errors / 10.0 } else { errors };
         let mut setup = Setup {
             generation,
@@ -182,7 +182,7 @@ proptest! {
             ..Setup::default()
         };
         setup.parameters.training_time = Some(Span::from_us(1));
-        // Bit errors may hit the last InitFC2; an UpdateFC then ends initialisation at the far end.
+        // Bit errors may damage the last InitFC2. Then an UpdateFC completes the initialisation at the far end.
         setup.parameters.update_fc_refresh = Span::from_us(30);
         setup.parameters.l0s_exit_latency = l0s.then_some(Span::from_ns(300));
         setup.parameters.l0s_entry_time = Span::from_ns(200);
@@ -208,7 +208,7 @@ proptest! {
             pair.command(side, LinkCommand::Train);
         }
         pair.run_for(Span::from_us(3000));
-        // A framing error may have sent the link to Recovery just now, or an idle link be in L1.
+        // At this time, the link may be in Recovery because of a framing error, or an idle link may be in L1.
         let may_recover = errors > 0.0 || l1;
         let is_up = |state| match state {
             LinkState::L0 => true,
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// The times of a test begin when flow control is initialised.
+/// The times of a test count from the end of flow-control initialisation.
 #[test]
 fn a_run_begins_with_a_link_in_l0() {
     let mut pair = Pair::new(&Setup::default());
@@ -264,7 +264,7 @@ fn the_fourth_replay_without_progress_waits_for_recovery() {
     assert!(pair.tlps(Left)[4].2 >= recovered && pair.tlps(Left)[3].2 < recovered);
 }
 
-/// PCIe Base 3.6.2.1: the replay timer holds in Recovery, and an Ack that is on its way then stops it.
+/// PCIe Base 3.6.2.1: the replay timer holds in Recovery, and an Ack that arrives during Recovery stops it.
 #[test]
 fn an_ack_that_arrives_in_recovery_stops_the_replay_timer() {
     let setup = Setup {
@@ -283,7 +283,7 @@ fn an_ack_that_arrives_in_recovery_stops_the_replay_timer() {
     assert_eq!((pair.tlps(Left).len(), pair.repaired(Left)), (1, 0));
 }
 
-/// PCIe Base 3.4.1: a link that has come up begins with InitFC DLLPs, whatever was freed while it was down.
+/// PCIe Base 3.4.1: a link that has come up begins with InitFC DLLPs, even if credit was freed while it was down.
 #[test]
 fn a_port_announces_no_credit_of_the_time_before_its_link_was_down() {
     let mut setup = Setup {

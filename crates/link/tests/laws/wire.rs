@@ -1,4 +1,4 @@
-//! The use of the wire, and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
+//! The use of the wire and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
 
 use kernel::{Span, Time};
 use link::Clocks;
@@ -52,7 +52,7 @@ fn a_failed_link_sends_nothing() {
         pair.send(Left, write(128));
         pair.run_for(Span::from_us(50));
         let at_failure = pair.counters(Left);
-        // These are dropped.
+        // These packets are dropped.
         for _ in 0..sent_later {
             pair.run_for(Span::from_us(50));
             pair.send(Left, write(128));
@@ -74,7 +74,7 @@ fn any_wire() -> impl Strategy<Value = Wire> {
     (generation, lanes, any_clocks(), 0.0..=1.0_f64)
 }
 
-/// The bytes of each write, and the symbol times until the next one.
+/// The size of each write in bytes, and the number of symbol times until the next write.
 fn writes() -> impl Strategy<Value = Vec<(u32, u64)>> {
     let longest_pause = prop::sample::select(vec![0_u64, 400, 8000]);
     longest_pause.prop_flat_map(|longest| {
@@ -153,7 +153,7 @@ fn data_link_packets_take_eight_bytes_of_the_wire_from_the_packets() {
         setup.parameters.update_fc_share = share;
         setup.parameters.ack_limit_fraction = share;
         let mut pair = Pair::ready(&setup);
-        // Packets to the left make the right end send UpdateFCs and Acks among its own packets.
+        // Packets to the left cause UpdateFCs and Acks of the right end, which are sent between its own packets.
         for _ in 0..500 {
             pair.send(Left, write(128));
             pair.send(Right, write(128));
@@ -171,7 +171,7 @@ fn data_link_packets_take_eight_bytes_of_the_wire_from_the_packets() {
     assert!(many > 2 * few, "{many} {few}");
     let difference = eager.saturating_sub(lazy).as_ns();
     let expected = (many - few) as f64 / 2.0;
-    // A few more skip ordered sets are sent in the longer time.
+    // The longer time includes a few more skip ordered sets.
     assert!(
         (difference / expected - 1.0).abs() < 0.05,
         "{difference} ns for {expected} ns of DLLPs"

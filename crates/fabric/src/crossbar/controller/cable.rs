@@ -1,4 +1,4 @@
-//! The ports of a controller with a cable to another controller: PCI Express links with TLPs as packets.
+//! The ports of a controller with a cable to another controller: PCI Express links that carry TLPs.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,20 @@ use protocol::Kind;
 use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 use crate::crossbar::Entry;
 
-/// A link end, with the packets between it and the crossbars.
+/// A link end, and the packets between it and the crossbars.
 #[derive(Clone, Debug)]
 pub(super) struct CableEnd {
     pub(super) link: LinkEnd,
     send_latency: Span,
     receive_latency: Span,
-    /// Packets between a crossbar and the wire: the time at which each reaches the wire, its plane and its charge.
+    /// Packets on their way from a crossbar to the wire: the time at which each packet reaches the wire, its plane and its charge.
     leaving: VecDeque<(Time, Plane, Charge)>,
     /// Received packets, with the time at which each reaches the crossbar.
     arrived: VecDeque<(Time, PacketId)>,
 }
 
-/// Most packets of a plane, class and channel that wait for the wire of a cable: one behind the packet in transmission.
+/// The maximum number of packets of a plane, class and channel that wait for the wire of a cable: one more besides the packet in
+/// transmission.
 const AHEAD: usize = 2;
 
 impl CableEnd {
@@ -36,7 +37,7 @@ impl CableEnd {
         }
     }
 
-    /// Whether a crossbar may send a packet towards the wire: only few packets wait there, so a packet without credit does not
+    /// Whether a crossbar may send a packet towards the wire. Only few packets may wait there, so that a packet without credit does not
     /// block packets of other classes.
     pub(super) fn takes(&self, plane: Plane, entry: &Entry, now: Time) -> bool {
         let charge = &entry.charge;
@@ -47,7 +48,7 @@ impl CableEnd {
         self.link.waiting_like(plane as u16, charge) < AHEAD + coming.count()
     }
 
-    /// Handles a frame from the wire. Returns a packet that the link has sent.
+    /// Handles a frame from the wire. Returns the packet whose transmission the link has finished, if there is one.
     pub(super) fn receive(
         &mut self,
         port: Port,
@@ -79,7 +80,7 @@ impl CableEnd {
         })
     }
 
-    /// Sends a packet of a crossbar. Returns a packet that the link has sent.
+    /// Sends a packet of a crossbar. Returns the packet whose transmission the link has finished, if there is one.
     pub(super) fn send(
         &mut self,
         port: Port,

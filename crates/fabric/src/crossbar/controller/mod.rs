@@ -1,10 +1,10 @@
-//! The middle of a controller: crossbars between the network interface controllers on its chip, and PCI Express links to other
+//! The inner part of a controller: crossbars between the network interface controllers on its chip, and PCI Express links to other
 //! controllers.
 //!
-//! One crossbar transfers the packets of messages, another one the loads and stores of the global address space. Packets wait at
-//! their input port, in the queue of their virtual channel. They pass to their output cut-through, one at a time from each input
-//! and to each output, and only when the buffer behind the output has space for the whole packet. An output serves the queues with
-//! a first packet for it in turn (round robin), and never waits for a better match.
+//! One crossbar transfers the packets of messages, the other one transfers the loads and stores of the global address space. Packets wait at
+//! their input port, in the queue of their virtual channel. They pass to their output cut-through, one at a time from each input and to each
+//! output, and only when the buffer behind the output has space for the whole packet. An output serves in turn (round robin) the queues
+//! whose first packet is for it. It never waits for a better match of inputs and outputs.
 
 mod cable;
 
@@ -47,13 +47,13 @@ kernel::parameters! {
 /// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// Its parameters.
+    /// The parameters of the controller.
     pub parameters: ControllerParameters,
     /// The port towards each processor; none for a processor that does not exist.
     pub routes: Arc<[Option<u8>]>,
     /// Size of the buffers behind each port without a cable, in words of 16 bytes, for each virtual channel.
     pub buffer_words: Vec<u32>,
-    /// The link ends at the ports with cables, which follow the other ports.
+    /// The link ends at the ports with cables. The numbers of these ports follow the numbers of the other ports.
     pub cables: Vec<LinkEnd>,
 }
 
@@ -67,29 +67,29 @@ pub struct Controller {
     latency: Span,
     /// The crossbars, by [`Plane`].
     crossbars: [Crossbar; 2],
-    /// The cables; their ports follow the others, of which there are `own`.
+    /// The cables. The numbers of their ports follow the numbers of the other ports, which are `own`.
     cables: Vec<CableEnd>,
     own: usize,
 }
 
-/// The two planes, each with its crossbar.
+/// The two planes of traffic. Each plane has its own crossbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// The plane of messages.
+    /// The packets of messages.
     Messages,
-    /// The plane of loads and stores.
+    /// Loads and stores of the global address space.
     Io,
 }
 
 impl Plane {
-    /// Both planes; each sends by the wires of cables as a source of its own.
+    /// Both planes. On the wire of a cable, each plane is a separate source.
     pub const ALL: [Plane; 2] = [Plane::Messages, Plane::Io];
 }
 
 /// A timer of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerTimer {
-    /// An output of a crossbar may continue.
+    /// An output of a crossbar may be able to send.
     Output(Plane, u8),
     /// A packet has arrived by the cable at this port.
     Arrival(u8),
@@ -97,7 +97,7 @@ pub enum ControllerTimer {
     Link(Port, LinkTimer),
 }
 
-/// Number of timers of each port: one for each of its outputs, one for arrivals, and the timers of its link.
+/// The number of timers of each port: one for each of its two outputs, one for arrivals, and the timers of its link.
 const TIMERS: u32 = 3 + LinkTimer::COUNT;
 
 impl Label for ControllerTimer {
@@ -183,7 +183,7 @@ impl Component for Controller {
 }
 
 impl ControllerParameters {
-    /// Number of virtual channels of a port, with that of GETs.
+    /// The number of virtual channels of a port, including the channel of GETs.
     pub fn channels(&self) -> u32 {
         self.virtual_channels + u32::from(self.get_channel)
     }
@@ -231,7 +231,8 @@ impl Controller {
         &mut self.cables[port.index() - self.own]
     }
 
-    /// Logs that the cable at `port` has failed, if it has now. A controller has no registers and reports to nobody: only the log has it.
+    /// Records in the log that the cable at `port` has failed, if it fails now. A controller has no registers, so that the failure is not
+    /// reported in another way.
     fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         if self.cable(port).link.fails_at() == fx.now() {
             fx.observe(Observation::Incident {
@@ -257,8 +258,8 @@ impl Controller {
         }
     }
 
-    /// Handles a packet: messages and answers to loads are routed by their target, loads and stores by their address. A packet from
-    /// a cable occupies the buffer of the cable until it passes.
+    /// Handles a packet. Messages and answers to loads are routed by their target, loads and stores by their address. A packet from a cable
+    /// occupies the receive buffer of the cable until it passes the crossbar.
     fn take(&mut self, input: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[frame.packet];
         let (header, charge) = (content.header(), content.charge());
@@ -296,7 +297,7 @@ impl Controller {
         }
     }
 
-    /// Serves an output of a crossbar, as far as possible now.
+    /// Serves an output of a crossbar, as far as it can send now.
     fn serve(&mut self, plane: Plane, output: usize, fx: &mut Effects<'_, Self>) {
         let crossbar = &mut self.crossbars[plane as usize];
         let cable = output
@@ -310,7 +311,7 @@ impl Controller {
         }
     }
 
-    /// Passes the first packet of a queue.
+    /// Sends the first packet of a queue through the crossbar.
     fn pass(&mut self, plane: Plane, queue: usize, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let (input, entry, length) = self.crossbars[plane as usize].pass(queue, now);
@@ -348,7 +349,7 @@ impl Controller {
         self.wake_others(plane, input, free_at, fx);
     }
 
-    /// Wakes the outputs of an input's other packets when the input is free.
+    /// Schedules a wake-up of the outputs for which the input has other packets, at the time when the input is free.
     fn wake_others(
         &mut self,
         plane: Plane,

@@ -1,4 +1,4 @@
-//! The caches of a host's cores, and the accesses of programs to their lines.
+//! The caches of a host's cores, and the accesses of programs to cache lines.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use protocol::coherence::{
 
 use super::{CoherenceParameters, CoreAtomics};
 
-/// An access of a program to a part of a line.
+/// An access of a program to a part of a cache line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreAccess {
-    /// Number under which the end of the access is reported.
+    /// The number under which the completion of the access is reported.
     pub ticket: u32,
     /// The core.
     pub core: usize,
@@ -26,7 +26,7 @@ pub struct CoreAccess {
 /// An operation on a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoreOperation {
-    /// Reads so many bytes.
+    /// Reads this number of bytes.
     Load(usize),
     /// Writes these bytes.
     Store(Vec<u8>),
@@ -34,17 +34,17 @@ pub enum CoreOperation {
     Atomic(LineAtomic),
 }
 
-/// The end of a core's access: its time, its ticket, and the bytes that were read; none if they are poisoned.
+/// The completion of a core's access: its time, its ticket, and the bytes that were read, or none if they are poisoned.
 pub(super) type Done = (Time, u32, Option<Vec<u8>>);
 
 /// A core with its cache.
 #[derive(Debug)]
 pub(super) struct Core {
     agent: Agent<LineData>,
-    /// The first-level cache; it contains only lines that the core's cache has.
+    /// The first-level cache. It contains only lines that are also in the core's cache.
     first: SetAssociative<()>,
     outstanding: Vec<(TransactionId, CoreAccess)>,
-    /// Accesses that could not send a request yet.
+    /// Accesses that have not been able to send a request yet.
     waiting: VecDeque<CoreAccess>,
     atomics: CoreAtomics,
     latency: Latency,
@@ -83,12 +83,12 @@ impl Core {
         &self.agent
     }
 
-    /// Time from an access that misses to its request.
+    /// The time from an access that misses until its request is sent.
     pub(super) fn lookup(&self) -> Span {
         self.latency.second
     }
 
-    /// Begins an access; returns its end if it hits.
+    /// Begins an access. If it hits, returns its completion.
     pub(super) fn begin(
         &mut self,
         access: CoreAccess,
@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// Handles a message; returns the accesses that are complete.
+    /// Handles a message. Returns the accesses that are complete.
     pub(super) fn receive(
         &mut self,
         message: Message<LineData>,

@@ -13,19 +13,19 @@ use transaction::written;
 
 use crate::root_complex::memory::MemoryController;
 
-/// Waiting packets from below, in order of arrival. A packet that needs no snoops passes them if the ordering table permits it, by
-/// relaxed or ID-based ordering.
+/// The packets from below that wait, in order of arrival. A packet that needs no snoops passes them if it has relaxed or ID-based ordering
+/// and the ordering table permits it.
 #[derive(Debug, Default)]
 pub(super) struct Io {
     waiting: VecDeque<(Port, PacketId)>,
-    /// The lines that were requested from the home agent for the first packet; `done` counts the completed ones.
+    /// The lines that were requested from the home agent for the first packet. `done` is the number of completed requests.
     requested: Option<Vec<Line>>,
     done: usize,
-    /// The value that an atomic operation found.
+    /// The previous value that an atomic operation returned.
     old: Option<OldValue>,
 }
 
-/// A packet that has waited for caches and waits no longer.
+/// A packet whose wait for caches has ended.
 #[derive(Debug)]
 pub(in crate::root_complex) struct Released {
     pub(in crate::root_complex) port: Port,
@@ -36,7 +36,7 @@ pub(in crate::root_complex) struct Released {
     pub(in crate::root_complex) old: Option<OldValue>,
 }
 
-/// The value that an atomic operation of a device found at the home agent.
+/// The previous value that an atomic operation of a device returned at the home agent.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::root_complex) enum OldValue {
     /// The operation was executed.
@@ -56,7 +56,7 @@ impl Io {
         self.waiting.is_empty()
     }
 
-    /// Whether a packet may pass all that wait. By default it stays behind them, from whatever port they came.
+    /// Whether a packet may pass all waiting packets. By default it stays behind them, even if they arrived at other ports.
     pub(super) fn may_be_passed_by(&self, header: &Header, packets: &Packets) -> bool {
         let attributes = header.attributes;
         let mut waiting = self.waiting.iter();
@@ -68,7 +68,7 @@ impl Io {
         self.waiting.push_back((port, packet));
     }
 
-    /// The first packet, if its requests were not sent yet.
+    /// The first packet, if its requests have not been sent to the home agent yet.
     pub(super) fn unasked(&self) -> Option<PacketId> {
         let (_, packet) = self.waiting.front()?;
         self.requested.is_none().then_some(*packet)
@@ -89,7 +89,7 @@ impl Io {
         })
     }
 
-    /// Takes a completion of the home agent for the first packet.
+    /// Handles a completion of the home agent for the first packet.
     pub(super) fn complete(&mut self, message: &Message<LineData>) {
         self.done += 1;
         if let Content::CompAtomic(_, old) = message.content {
@@ -126,7 +126,7 @@ pub(super) fn requests(
             let held = lines(request).filter(|line| home.is_held(*line));
             held.map(|line| (line, Request::ReadOnce)).collect()
         }
-        // Either all lines or none: a line that is free now may be held when the others are complete.
+        // If any line is held, all lines are requested, because a line that is not held may be held when the other requests are complete.
         Kind::MemoryWrite(request)
             if memory.holds(request) && lines(request).any(|line| home.is_held(line)) =>
         {

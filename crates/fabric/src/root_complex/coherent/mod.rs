@@ -27,7 +27,7 @@ pub use unsnooped::UnsnoopedLine;
 /// The configuration of a host's coherent part.
 #[derive(Clone, Debug)]
 pub struct CoherenceConfig {
-    /// Its parameters, with valid cache geometries.
+    /// The parameters of coherence. The cache geometries in them are valid.
     pub parameters: CoherenceParameters,
     /// Number of cores with a cache.
     pub cores: usize,
@@ -35,7 +35,7 @@ pub struct CoherenceConfig {
     pub agents: Vec<bool>,
     /// The time at which each link below a root port fails, or [`Time::NEVER`].
     pub fails_at: Vec<Time>,
-    /// The addresses whose lines the system cache has at the beginning, or as many of the last ones as it keeps.
+    /// The addresses whose lines are in the system cache at the beginning. If they do not fit, the last ones remain.
     pub cached: Vec<Range<u64>>,
 }
 
@@ -46,7 +46,7 @@ impl CoherenceConfig {
     }
 }
 
-/// The home agent and the agents that share its memory.
+/// The home agent, and the agents that share its memory.
 #[derive(Debug)]
 pub(super) struct Coherent {
     pub(super) home: Home<LineData>,
@@ -65,10 +65,10 @@ pub(super) struct Coherent {
     under_way: Agenda<Event>,
     /// The time of the next wake-up.
     wake: WakeUp,
-    /// An empty list with its memory, for messages of the home agent.
+    /// An empty list whose allocated memory is reused for messages of the home agent.
     sent: Vec<Sent<LineData>>,
     io: Io,
-    /// Lines that agents below root ports may have written before they were lost, with the port's number.
+    /// The lines that agents below root ports may have written before the agents were lost, with the number of the root port.
     lost: Vec<(usize, Line)>,
     unsnooped: Unsnooped,
 }
@@ -77,7 +77,7 @@ pub(super) struct Coherent {
 #[derive(Debug)]
 struct Below {
     outbox: Outbox,
-    /// Packets that wait for the wire or are in transmission.
+    /// The number of packets that wait for the wire or are in transmission.
     ahead: usize,
 }
 
@@ -90,16 +90,16 @@ enum Event {
     Io(Message<LineData>),
     /// A message arrives at a core.
     Core(usize, Message<LineData>),
-    /// An access of a program is complete; the bytes that it read, or none if they are poisoned.
+    /// An access of a program is complete, with the bytes that it read, or none if they are poisoned.
     Done(u32, Option<Vec<u8>>),
-    /// The agent below a root port is lost; all its earlier messages have arrived.
+    /// The agent below a root port is lost. All its earlier messages have arrived.
     Lost(usize),
 }
 
 /// An effect of the coherent part on the rest of the root complex.
 #[derive(Debug)]
 pub(super) enum CoherentEffect {
-    /// The access of a program with this ticket is complete; the bytes that it read, or none if they are poisoned.
+    /// The access of a program with this ticket is complete, with the bytes that it read, or none if they are poisoned.
     Accessed(u32, Option<Vec<u8>>),
     /// The home agent has completed a request of the first waiting packet, which may be released.
     Io,
@@ -190,7 +190,7 @@ impl Coherent {
         self.send_out(sent, memory, now);
     }
 
-    /// Removes the agent below a root port, whose link has failed.
+    /// Removes the agent below a root port from the directory, because the link of the port has failed.
     fn lose(&mut self, port: usize, memory: &mut MemoryController, now: Time) {
         let agent = CoherenceConfig::agent_below(self.cores.len(), port);
         let mut sent = Vec::new();
@@ -253,7 +253,7 @@ impl Coherent {
         self.rise(now + answered, out);
     }
 
-    /// Time of the next event after `now`. Messages that wait for a wire need no timer.
+    /// The time of the next event after `now`. Messages that wait for a wire need no timer.
     fn next_time(&self, now: Time) -> Option<Time> {
         let below = self.addressed_ports().filter_map(|port| {
             let below = self.below[port.index()].as_ref()?;
@@ -277,8 +277,8 @@ impl Coherent {
         self.unsnooped.lines()
     }
 
-    /// The lines that agents below root ports may have written, with the port's number, if the links of the ports `failed` have
-    /// failed. For a link whose loss the home agent has not seen yet, its directory is used.
+    /// The lines that agents below root ports may have written, with the port's number, if the links of the ports `failed` have failed. If
+    /// the home agent has not handled the loss of an agent yet, the lines are taken from its directory.
     pub(super) fn lost_lines(&self, failed: impl Iterator<Item = usize>) -> Vec<(usize, Line)> {
         let mut lost = self.lost.clone();
         for port in failed {
@@ -291,7 +291,7 @@ impl Coherent {
         lost
     }
 
-    /// Takes the messages of a packet from below a root port; returns the time at which they reach the home agent.
+    /// Accepts the messages of a packet from below a root port. Returns the time at which they reach the home agent.
     pub(super) fn receive(&mut self, payload: &[u8], now: Time) -> Time {
         let due = now + self.port_distance;
         for message in messages(payload) {
@@ -312,7 +312,7 @@ impl Coherent {
         self.rise(at, out);
     }
 
-    /// Handles the events that are due until one has an effect outside.
+    /// Handles the due events, until an event has an effect outside the coherent part.
     pub(super) fn advance(
         &mut self,
         memory: &mut MemoryController,
@@ -333,7 +333,7 @@ impl Coherent {
         None
     }
 
-    /// Lets a packet pass that came in at `port`; false if it must wait for caches or for earlier packets.
+    /// Returns whether a packet that arrived at `port` may pass. If not, the packet waits for caches or for earlier packets.
     pub(super) fn admit(
         &mut self,
         port: Port,
@@ -355,7 +355,7 @@ impl Coherent {
     /// Whether a request for memory needs the home agent.
     fn needs_snoops(&self, header: &Header, memory: &MemoryController) -> bool {
         match &header.kind {
-            // PCIe Base 2.2.6.5: the requester asks for no snoops.
+            // PCIe Base 2.2.6.5: the requester states that no snoops are needed.
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) if header.attributes.no_snoop => false,
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 memory.holds(request) && io::lines(request).any(|line| self.home.is_held(line))
@@ -365,8 +365,8 @@ impl Coherent {
         }
     }
 
-    /// The next packet that waited, if the caches need not be waited for any longer. Sends the requests of the first packet to the
-    /// home agent.
+    /// The first waiting packet, if it no longer has to wait for the caches. If its requests have not been sent to the home agent yet, they
+    /// are sent.
     pub(super) fn release(
         &mut self,
         routes: &Routes,
@@ -424,12 +424,12 @@ impl Coherent {
     }
 }
 
-/// A system cache after accesses to the lines of `addresses`, in order.
+/// The content of a system cache after accesses to the lines of `addresses`, in order.
 fn filled(geometry: Geometry, addresses: &[Range<u64>]) -> SetAssociative<()> {
     let mut cache = SetAssociative::new(geometry);
     let capacity = (geometry.sets() * geometry.ways() * LINE_BYTES) as u64;
     for range in addresses {
-        // Lines that follow each other are in all sets alike: no more of them stay than the cache has.
+        // Consecutive lines use all sets equally, so that only as many of them stay as the cache has lines.
         let first = range.start.max(range.end.saturating_sub(capacity));
         for address in (first..range.end).step_by(LINE_BYTES) {
             cache.admit(Line::of(address), ());
@@ -438,5 +438,6 @@ fn filled(geometry: Geometry, addresses: &[Range<u64>]) -> SetAssociative<()> {
     cache
 }
 
-/// Most packets of coherence messages that wait for a wire or are in transmission: one, so that later messages share a packet.
+/// The maximum number of packets of coherence messages that wait for a wire or are in transmission: one, so that later messages share a
+/// packet.
 const AHEAD: usize = 1;

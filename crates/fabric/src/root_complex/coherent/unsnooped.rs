@@ -1,7 +1,7 @@
 //! Lines of a coherent host that were accessed with No Snoop while a cache held them (PCIe Base 2.2.6.5).
 //!
-//! Such a read returns the bytes of memory, which are stale where a cache has written the line. Such a write changes memory alone: caches
-//! keep the old bytes, and a cache that has written the line overwrites it when it writes the line back.
+//! A read with No Snoop returns the bytes of memory, which are stale if a cache has written the line. A write with No Snoop changes only
+//! memory: caches keep the old bytes, and a cache that has written the line overwrites the new bytes when it writes the line back.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use protocol::{Header, Kind};
 use super::io::lines;
 use crate::root_complex::memory::MemoryController;
 
-/// The lines, with the numbers of their reads and writes.
+/// The lines, with the numbers of reads and writes of each.
 #[derive(Debug, Default)]
 pub(super) struct Unsnooped(BTreeMap<Line, (u64, u64)>);
 

@@ -1,4 +1,4 @@
-//! The CPU's accesses to configuration spaces: one at a time, sent as packets below the root ports.
+//! The CPU's accesses to configuration spaces. Accesses below root ports are sent as packets, one at a time.
 
 use kernel::{Effects, Port, Span, Time};
 use link::{At, LinkCommand};
@@ -12,12 +12,12 @@ use super::Cpu;
 use crate::root_complex::RootComplex;
 use crate::root_complex::timer::RootTimer;
 
-/// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
-/// the request, so these tags are separate from the tags of the CPU's memory requests.
+/// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends the
+/// request, so that these tags are separate from the tags of the CPU's memory requests.
 #[derive(Clone, Debug)]
 pub(in crate::root_complex) struct Configuration {
     progress: Progress,
-    /// The ticket of the program that makes the access; none for an access from outside the simulation.
+    /// The ticket of the program that makes the access. None for an access from outside the simulation.
     program: Option<u32>,
     /// The outstanding requests, with the root port of each.
     requests: Outstanding<usize>,
@@ -28,23 +28,23 @@ pub(in crate::root_complex) struct Configuration {
 enum Progress {
     /// There is no access.
     Idle,
-    /// The access has begun, and the place of its function is not known yet. The effect of the access at a root port may run programs, and
-    /// their accesses follow this one.
+    /// The access has begun, and the location of its function is not determined yet. If the access has an effect at a root port, programs
+    /// may run and start further accesses, which wait for this one.
     Begun,
     /// A request below this root port waits for a tag.
     Waiting(usize, ConfigRequest, Action),
-    /// A request was sent below a root port; this is the requester.
+    /// A request was sent below a root port. The value is its requester.
     Sent(FunctionId),
     /// The access is complete, with the value, or none if it failed.
     Answered(Option<u32>),
 }
 
-/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and tags of requests that timed out are in
-/// quarantine.
+/// The number of tags of a function without extended tags (PCIe Base 2.2.6.2). An access needs one tag, and the tags of requests that timed
+/// out are in quarantine.
 const TAGS: u16 = 32;
 
 impl Configuration {
-    /// No access yet; each request will have the completion timeout `completion_timeout`, and its tag this quarantine.
+    /// A state without an access. Each request will have this completion timeout, and its tag will have this quarantine.
     pub(in crate::root_complex) fn new(completion_timeout: Span, tag_quarantine: Span) -> Self {
         Configuration {
             progress: Progress::Idle,
@@ -58,18 +58,18 @@ impl Configuration {
         }
     }
 
-    /// Begins an access of the program with this ticket, or, without a ticket, from outside the simulation.
+    /// Begins an access of the program with this ticket, or an access from outside the simulation if there is no ticket.
     pub(super) fn start(&mut self, program: Option<u32>) {
         self.program = program;
         self.progress = Progress::Begun;
     }
 
-    /// Whether the access is one of a program.
+    /// Whether a program makes the access.
     pub(super) fn is_of_program(&self) -> bool {
         self.program.is_some()
     }
 
-    /// Takes the result of a complete access of a program, with the program's ticket.
+    /// Returns and removes the result of a complete access of a program, with the program's ticket.
     pub(super) fn take_result_of_program(&mut self) -> Option<(u32, Option<u32>)> {
         if !self.is_complete() {
             return None;
@@ -78,12 +78,12 @@ impl Configuration {
         Some((ticket, self.take_result()))
     }
 
-    /// Whether an access has begun and its result was not taken yet.
+    /// Whether an access has begun and its result has not been read yet.
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.progress, Progress::Idle)
     }
 
-    /// Ends the access at once with this result: the value, or none if no function serves it.
+    /// Ends the access at once with this result: the value, or none if no function answers.
     pub(super) fn answer(&mut self, result: Option<u32>) {
         self.progress = Progress::Answered(result);
     }
@@ -99,7 +99,7 @@ impl Configuration {
         self.progress = Progress::Waiting(port, request, action);
     }
 
-    /// The request of the access and its root port, if it waits to be sent and a tag is free.
+    /// The request of the access and its root port, if the request waits to be sent and a tag is free.
     pub(super) fn next_request(
         &mut self,
         now: Time,
@@ -138,7 +138,7 @@ impl Configuration {
         matches!(self.progress, Progress::Answered(_))
     }
 
-    /// Takes the result of a complete access: the value, or none if no function served it.
+    /// Returns and removes the result of a complete access: the value, or none if no function answered.
     pub(super) fn take_result(&mut self) -> Option<u32> {
         match std::mem::replace(&mut self.progress, Progress::Idle) {
             Progress::Answered(result) => result,
@@ -146,7 +146,7 @@ impl Configuration {
         }
     }
 
-    /// Takes a completion. False when no request waits for it.
+    /// Handles a completion. Returns false if no request waits for it.
     pub(super) fn take(&mut self, completion: &Completion, payload: &[u8]) -> bool {
         if !matches!(self.progress, Progress::Sent(id) if id == completion.requester) {
             return false;
@@ -172,17 +172,18 @@ impl Configuration {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Whether an access of the CPU to a configuration space has begun and its result was not taken yet.
+    /// Whether an access of the CPU to a configuration space has begun and its result has not been read yet.
     pub fn is_configuring(&self) -> bool {
         self.configuration.is_busy()
     }
 
-    /// Begins an access of the CPU to a configuration space; the previous one must be complete.
+    /// Begins an access of the CPU to a configuration space. The previous access must be complete.
     pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
         self.begin_configuration(None, access, fx);
     }
 
-    /// Begins a configuration access of the program with the ticket `program`, or, without a ticket, from outside the simulation.
+    /// Begins a configuration access of the program with the ticket `program`, or an access from outside the simulation if there is no
+    /// ticket.
     fn begin_configuration(
         &mut self,
         program: Option<u32>,
@@ -226,20 +227,20 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives the end of the link at `port` a command from outside the fabric.
+    /// Passes a command from outside the fabric to the link end at `port`.
     pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
         let link = self.ports.link(port);
         link.command_later(command, &mut At::new(fx, port));
     }
 
-    /// Takes the result of the access to a configuration space that was begun from outside: the value, or none if no function served
-    /// it. `None` while that access is outstanding.
+    /// Returns and removes the result of the access to a configuration space that was begun from outside: the value, or none if no function
+    /// answered. `None` while the access is outstanding.
     pub fn configured(&mut self) -> Option<Option<u32>> {
         let is_complete = self.configuration.is_complete() && !self.configuration.is_of_program();
         is_complete.then(|| self.configuration.take_result())
     }
 
-    /// Begins the accesses of programs to configuration spaces, one after the other.
+    /// Begins the configuration accesses of programs, one after the other.
     pub(super) fn begin_configurations(&mut self, fx: &mut Effects<'_, Self>) {
         while !self.configuration.is_busy()
             && let Some((ticket, access)) = self.cpu.next_configuration()
@@ -249,7 +250,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives the result of a complete access of a program to it.
+    /// Passes the result of a complete access to the program that made it.
     pub(super) fn end_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some((ticket, result)) = self.configuration.take_result_of_program() {
             self.cpu.configured(ticket, result, fx.now());
@@ -257,7 +258,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Ends the access if its request has timed out, or sends its request once a tag is free.
+    /// If the request of the access has timed out, ends the access. If the request waits and a tag is free, sends the request.
     pub(in crate::root_complex) fn advance_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
             self.functions.record_timeout(FunctionPlace::Port(port), fx);

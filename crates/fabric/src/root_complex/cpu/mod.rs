@@ -17,30 +17,31 @@ pub(super) use configuration::Configuration;
 
 /// The software of a host, which sends requests from the top of the tree.
 pub trait Cpu: Debug {
-    /// The next action of the software. Asked again after each event that may change the answer.
+    /// The next action of the software. This function is called again after each event that may change the result.
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
-    /// The next action of programs alone, while the window of requests is full. They run on: of their requests, only the first store waits
-    /// with its caller.
+    /// The next action of programs only, while the window of requests is full. The programs continue to run. Of their requests, the caller
+    /// holds back the first store.
     fn next_of_programs(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
-    /// Takes a completion with its payload; `None` when no request waits for it.
+    /// Handles a completion with its payload. Returns `None` if no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
-    /// Takes a completion of a program's load. False when no load waits for it.
+    /// Handles a completion of a program's load. Returns false if no load waits for it.
     fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool;
-    /// Ends a load of a program whose completion timeout has passed; returns its address, and the number of bytes that have not come.
+    /// Ends a load of a program whose completion timeout has expired. Returns the load's address, and the number of bytes that have not
+    /// arrived.
     fn give_up_load(&mut self, now: Time) -> Option<(u64, u32)>;
-    /// Takes the end of a round trip of `flow`. False when no round trip of this flow is outstanding.
+    /// Handles the end of a round trip of `flow`. Returns false if no round trip of this flow is outstanding.
     fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool;
-    /// Limits the payload of its packets to `max_payload` bytes from now on.
+    /// Limits the payload of the CPU's packets to `max_payload` bytes from now on.
     fn set_max_payload(&mut self, max_payload: u32);
-    /// Selects the completion timeout of its requests from now on.
+    /// Selects the completion timeout of the CPU's requests from now on.
     fn time_out_after(&mut self, timeout: CompletionTimeout);
-    /// The first address of `flow`.
+    /// The first address that `flow` accesses.
     fn address_of(&self, flow: FlowId) -> Option<u64>;
-    /// Takes a message signalled interrupt: the 32 bits that its function wrote.
+    /// Handles a message signalled interrupt: the 32 bits that the function wrote.
     fn interrupt(&mut self, message: u32);
-    /// The next access to a line in the cache of a core, where memory is coherent.
+    /// The next access to a line in the cache of a core, if memory is coherent.
     fn next_access(&mut self) -> Option<CoreAccess>;
-    /// Reports the end of an access, with the bytes that it read; none if they are poisoned.
+    /// Reports the completion of an access, with the bytes that it read, or none if they are poisoned.
     fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time);
     /// The next change of the page tables of devices with virtual addresses.
     fn next_order(&mut self) -> Option<TranslationOrder>;
@@ -48,9 +49,9 @@ pub trait Cpu: Debug {
     fn ordered(&mut self, ticket: u32, now: Time);
     /// The next access of a program to a configuration space, with the ticket of the program.
     fn next_configuration(&mut self) -> Option<(u32, ConfigAccess)>;
-    /// Reports the result of an access to a configuration space: the value, or none if no function served it.
+    /// Reports the result of an access to a configuration space: the value, or none if no function answered.
     fn configured(&mut self, ticket: u32, result: Option<u32>, now: Time);
-    /// Whether the software wants to know when a device writes any of these `len` bytes of memory.
+    /// Whether the software needs a notification when a device writes any of these `len` bytes of memory.
     fn watches(&self, address: u64, len: u32) -> bool;
     /// Reports that a device has written these `len` bytes.
     fn written(&mut self, address: u64, len: u32);
@@ -61,10 +62,10 @@ pub trait Cpu: Debug {
 pub(super) enum Notice {
     /// An interrupt with this message.
     Interrupt(u32),
-    /// A write of so many bytes to an address.
+    /// A write to an address, with its number of bytes.
     Written(u64, u32),
-    /// A request of the CPU that ends at this function: at a root port whose link is down, or at the host bridge, because nobody has
-    /// its address.
+    /// A request of the CPU that ends at this function: at a root port whose link is down, or at the host bridge, because no function has
+    /// the address.
     Undeliverable(FunctionPlace, PacketId),
 }
 
@@ -73,7 +74,7 @@ pub(super) enum Notice {
 pub(super) struct RequestWindow {
     count: u32,
     most: u32,
-    /// A store of a program that waits for its place in the window.
+    /// A store of a program that waits until the window has space.
     pub(super) waiting: Option<PacketId>,
 }
 

@@ -1,4 +1,4 @@
-//! Changes that software makes to page tables, and the invalidations that devices confirm before such a change ends.
+//! Changes of page tables by software, and the invalidations that devices must confirm before a change is complete.
 
 use kernel::Effects;
 use packet::Stamp;
@@ -49,7 +49,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
+    /// Handles an Invalidate Completion of a device. Returns false if there is no translation agent.
     pub(in crate::root_complex) fn handle_invalidate_completion(
         &mut self,
         who: FunctionId,

@@ -12,7 +12,7 @@ use crate::root_complex::sockets::Crossing;
 use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
+    /// Runs the CPU: it may send packets, access lines in its cores' caches, change page tables, and access configuration spaces.
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         self.send_all(fx);
         self.begin_accesses(fx);
@@ -51,8 +51,8 @@ impl<C: Cpu> RootComplex<C> {
         self.run_programs(fx);
     }
 
-    /// Runs programs while the window of requests is full. These requests may wait for ever, if the far end of a link receives nothing;
-    /// software must still access configuration spaces, to reset the link.
+    /// Runs programs while the window of requests is full. The requests in the window may wait for ever if the far end of a link receives
+    /// nothing. Software must still be able to access configuration spaces, to reset the link.
     fn run_programs(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while self.requests.waiting.is_none() {
@@ -76,7 +76,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns ends at the host bridge.
+    /// Sends a request of the CPU to a root port or to memory. A request whose address belongs to no completer ends at the host bridge.
     pub(in crate::root_complex) fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         match (self.routes.of(&header), &header.kind) {
@@ -97,7 +97,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Lets a store of the CPU arrive at the memory of its socket.
+    /// Completes a store of the CPU at the memory of its socket.
     pub(in crate::root_complex) fn end_store(
         &mut self,
         packet: PacketId,
@@ -128,7 +128,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends a request of the CPU down a root port that may have it whole.
+    /// Sends a request of the CPU to a root port whose max payload size is large enough for it.
     fn send_whole_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.requests.enter();
         if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
@@ -148,7 +148,7 @@ impl<C: Cpu> RootComplex<C> {
         self.enqueue_down(port, packet, fx);
     }
 
-    /// Refuses a request of the CPU at the function at `place`, after the latency of the root complex.
+    /// Refuses a request of the CPU at the function at `place`. The refusal arrives after the latency of the root complex.
     fn refuse_request(
         &mut self,
         place: FunctionPlace,
@@ -159,8 +159,8 @@ impl<C: Cpu> RootComplex<C> {
         self.notify(due, Notice::Undeliverable(place, packet), fx);
     }
 
-    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for requests
-    /// of devices (PCIe Base 2.9.1).
+    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down also reports posted requests, as it does for
+    /// requests of devices (PCIe Base 2.9.1).
     fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
         let answer = self.functions.refuse_below(place, packet, fx);
@@ -184,7 +184,7 @@ impl<C: Cpu> RootComplex<C> {
         self.settle(sent, fx);
     }
 
-    /// Records a completion timeout of a read of the CPU at this address in the root port that sent it.
+    /// Records a completion timeout of a read of the CPU at this address. The root port that sent the read records it.
     fn record_timeout(&mut self, address: u64, fx: &mut Effects<'_, Self>) {
         if let Route::Down(port) = self.routes.of_address(address) {
             self.functions
@@ -193,7 +193,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
+    /// Passes a completion to the outstanding request of the CPU. Returns false if no request waits for it.
     pub(in crate::root_complex) fn take_answer(
         &mut self,
         answer: PacketId,
@@ -220,7 +220,7 @@ impl<C: Cpu> RootComplex<C> {
         is_taken
     }
 
-    /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
+    /// Notifies the CPU at `due` of a write of `len` bytes to the address `first`, if software watches these bytes.
     pub(in crate::root_complex) fn notify_write(
         &mut self,
         due: Time,
@@ -257,5 +257,6 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// The least time until a request of the CPU is refused. Software that does not notice would otherwise ask for ever at one time.
+/// The minimum time until a request of the CPU is refused. Without it, software that does not react to the refusal would send requests for
+/// ever at the same time.
 const LEAST_REFUSAL: Span = Span::from_ns(1);
