@@ -7,15 +7,16 @@ use transaction::{FunctionPlace, Functions};
 /// The route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To this downstream port.
+    /// The packet is routed to this downstream port.
     Down(Port),
-    /// To this downstream port, for packets from below only: the address is outside the upstream port's windows.
+    /// Only packets from below are routed to this downstream port, because the address is outside the upstream port's windows.
     Across(Port),
-    /// Upstream, or to this component itself.
+    /// The packet is routed upstream, or is for this component itself.
     Elsewhere,
-    /// To no port: the address is in no port's windows although it is in the upstream port's, or the packet cannot be routed.
+    /// The packet is routed to no port. Its address is in the upstream port's windows but in no downstream port's windows, or the packet
+    /// cannot be routed.
     Nowhere,
-    /// As a configuration request, by the functions on its way.
+    /// The packet is a configuration request, which the functions on its way route.
     Configuration,
 }
 
@@ -45,8 +46,8 @@ impl Routes {
         }
     }
 
-    /// The routing tables of a switch. Its upstream port forwards down only what is in its own windows and buses, and forwards up
-    /// only what is outside them (PCIe Base 7.5.1.3).
+    /// The routing tables of a switch. Its upstream port forwards down only addresses and IDs in its own windows and buses, and forwards up
+    /// only addresses and IDs outside them (PCIe Base 7.5.1.3).
     pub fn of_switch(functions: &Functions) -> Self {
         let table = |below: Below| {
             let own = below(functions.space(FunctionPlace::Own));
@@ -76,7 +77,7 @@ impl Routes {
         self.of_other(header)
     }
 
-    /// The route of a packet that is no memory request.
+    /// The route of a packet that is not a memory request.
     fn of_other(&self, header: &Header) -> Route {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
@@ -84,7 +85,7 @@ impl Routes {
             }
             Kind::Atomic(request) => self.of_address(request.address()),
             Kind::Completion(completion) => self.of_id(completion.requester),
-            // Each bridge decides whether an error message goes on.
+            // Each bridge decides whether it forwards an error message.
             Kind::Message(request) if matches!(request.message, Message::Error(_)) => {
                 Route::Nowhere
             }
@@ -94,7 +95,7 @@ impl Routes {
                 MessageRouting::Local => Route::Nowhere,
             },
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
-            // Coherence messages end at the other end of their link.
+            // Coherence messages end at the link partner.
             Kind::Coherence(_) => Route::Elsewhere,
             // Only controllers route these packets.
             Kind::Network(_) => Route::Nowhere,
@@ -126,7 +127,7 @@ fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>,
         .collect()
 }
 
-/// The address windows of a bridge; with Memory Space Enable clear it forwards no addresses (PCIe Base 7.5.1.1.3).
+/// The address windows of a bridge. If Memory Space Enable is clear, the bridge forwards no addresses (PCIe Base 7.5.1.1.3).
 fn windows(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     if bridge.memory_enable() {
         vec![bridge.memory_window(), bridge.prefetchable_window()]
@@ -144,12 +145,12 @@ fn overlap(one: Interval<u64>, other: Interval<u64>) -> Interval<u64> {
     (one.0.max(other.0), one.1.min(other.1))
 }
 
-/// Disjoint intervals in order; a number outside all intervals has the route `Elsewhere`.
+/// Disjoint intervals in ascending order. A number outside all intervals has the route `Elsewhere`.
 #[derive(Clone, Debug, Default)]
 struct Table(Vec<(u64, u64, Route)>);
 
 impl Table {
-    /// A table of `claims`; where claims overlap, the first one applies.
+    /// A table of `claims`. If claims overlap, the first one applies.
     fn of(claims: &[Claim]) -> Self {
         let claims = claims.iter().filter(|((first, last), _)| first <= last);
         let claims: Vec<Claim> = claims.copied().collect();

@@ -130,7 +130,7 @@ kernel::choices! {
 }
 
 impl PeerToPeer {
-    /// Whether a packet of this class is forwarded. A completion follows a request that was.
+    /// Whether a packet of this class is forwarded. Completions are always forwarded, because their request was forwarded.
     pub(super) fn allows(self, class: Class) -> bool {
         match class {
             Class::Posted => self != Self::None,
@@ -140,10 +140,10 @@ impl PeerToPeer {
     }
 }
 
-/// The most sockets that an x86 server connects without further hardware.
+/// The maximum number of sockets that an x86 server can connect without additional hardware.
 pub(crate) const MOST_SOCKETS: usize = 8;
 
-/// A wire of a root port has packets of the host itself and of all root ports: 128 sources, as many as an arbiter serves.
+/// The wire of a root port is shared by the host itself and all root ports: 128 sources, which is the maximum of an arbiter.
 const MOST_ROOT_PORTS: u32 = 127;
 
 impl RootComplexParameters {
@@ -154,13 +154,13 @@ impl RootComplexParameters {
             .unwrap_or_else(|| half(self.latency.min(self.peer_latency)))
     }
 
-    /// Time from one ownership of a line to the next.
+    /// The time from one ownership of a line to the next ownership of it.
     pub(crate) fn ownership_time(&self) -> Span {
         let way = self.latency.saturating_sub(self.port_latency());
         self.ownership_time.unwrap_or(way * 2)
     }
 
-    /// The parameters with latencies that begin and end at the receive buffers instead of the pins.
+    /// The same parameters, with latencies that begin and end at the receive buffers instead of the pins.
     #[must_use]
     pub fn behind_ports(self) -> Self {
         let port = self.port_latency();
@@ -172,8 +172,9 @@ impl RootComplexParameters {
         }
     }
 
-    /// The time that a packet of `bytes` of each class is in the receive buffer of a root port if nothing delays it: until it is in memory,
-    /// or a read is answered, or another root port has sent it, where it takes the time `frame`. The latencies begin at the buffer.
+    /// The time that a packet of `bytes` of each class is in the receive buffer of a root port if nothing delays it. The packet leaves the
+    /// buffer when a write is in memory, when a read is answered, or when another root port has sent the packet, which takes the time
+    /// `frame`. The latencies begin at the receive buffer.
     pub fn held(&self, frame: Span, bytes: u64) -> PerClass<Span> {
         let datapath = self.datapath().time_of(bytes);
         let across = match self.sockets {
@@ -209,14 +210,15 @@ impl RootComplexParameters {
         }
     }
 
-    /// Bytes of memory of each socket; the last socket has the rest. Shares are whole pages, so no request crosses the end of a
+    /// The bytes of memory of each socket. The last socket has the rest. Shares are whole pages, so that no request crosses the end of a
     /// share (PCIe Base 2.2.7).
     pub fn memory_share(&self) -> u64 {
         let share = self.memory.0.div_ceil(self.sockets.into());
         share.next_multiple_of(PAGE)
     }
 
-    /// The limits of the CPU's requests. The root complex replaces the max payload size, which is that after reset, by what its root ports have.
+    /// The limits of the CPU's requests. The max payload size is the value after reset. The root complex replaces it by the value that its
+    /// root ports have.
     pub fn limits(&self) -> RequesterLimits {
         RequesterLimits {
             max_payload: 128,

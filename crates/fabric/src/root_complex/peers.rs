@@ -1,5 +1,5 @@
-//! The path of packets from root port to root port: its latency, its rate for each pair of ports in each direction, and the size at which
-//! it splits packets.
+//! The path of packets from one root port to another: its latency, its rate for each pair of ports in each direction, and the payload size
+//! at which it splits packets.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use super::RootComplexParameters;
 #[derive(Debug)]
 pub(super) struct PeerPath {
     latency: Span,
-    /// None for no limit.
+    /// The rate of the path. None if it is unlimited.
     rate: Option<Bandwidth>,
-    /// The time at which the next packet from one port to another may begin, if there is a rate.
+    /// If there is a rate: the earliest time at which the next packet of each pair of ports may begin.
     free: BTreeMap<(Port, Port), Time>,
-    /// The sizes at which a packet is split, if the max payload size of the egress port is not smaller.
+    /// The sizes at which a packet is split. A smaller max payload size of the egress port replaces them.
     split: Split,
 }
 
-/// The rules by which the path splits packets (PCIe Base 1.3.1). The parts obey the rules for packets of a root complex.
+/// The rules by which the path splits packets (PCIe Base 1.3.1). The parts follow the rules for packets of a root complex.
 #[derive(Clone, Copy, Debug)]
 struct Split {
-    /// The largest payload that passes whole.
+    /// The largest payload that is not split.
     largest: usize,
-    /// Read Completion Boundary.
+    /// The Read Completion Boundary.
     boundary: usize,
 }
 
@@ -43,7 +43,7 @@ impl PeerPath {
         }
     }
 
-    /// Passes a packet of `bytes` that goes this `way` and may begin at `ready`; returns the time at which the other root port may send it.
+    /// Transfers a packet of `bytes` on this `way`, from `ready` on. Returns the time at which the other root port may send the packet.
     pub(super) fn pass(&mut self, way: (Port, Port), ready: Time, bytes: usize) -> Time {
         let Some(rate) = self.rate else {
             return ready + self.latency;
@@ -54,7 +54,7 @@ impl PeerPath {
         begun + self.latency
     }
 
-    /// Whether the path has more work at `now` than a packet of `bytes` that goes this `way`.
+    /// Whether the path on this `way` is busy at `now` for longer than a packet of `bytes` needs.
     pub(super) fn is_late(&self, way: (Port, Port), bytes: u64, now: Time) -> bool {
         let limit = self.rate.as_ref().zip(self.free.get(&way));
         limit.is_some_and(|(rate, free)| *free > now + rate.time_of(bytes))
@@ -66,8 +66,8 @@ impl PeerPath {
         header.payload_len() > split.largest && split.applies_to(header)
     }
 
-    /// Replaces a packet that is split by its parts, and passes these one after the other. Returns each part with the time at which
-    /// the other root port may send it.
+    /// Splits a packet, and transfers its parts one after the other. Returns each part with the time at which the other root port may send
+    /// it.
     pub(super) fn pass_parts(
         &mut self,
         way: (Port, Port),
@@ -82,7 +82,7 @@ impl PeerPath {
         parts.into_iter().map(pass).collect()
     }
 
-    /// Replaces a write of the CPU by its parts for a port with this max payload size.
+    /// Splits a write of the CPU for a port with this max payload size, and returns the parts.
     pub(super) fn cut(
         &self,
         whole: PacketId,
@@ -109,8 +109,8 @@ impl PeerPath {
 }
 
 impl Split {
-    /// Whether a packet with `header` and a large payload is split: a memory write, or a completion that is larger than the Read
-    /// Completion Boundary. Every other packet with data has a meaning as a whole.
+    /// Whether a packet with `header` and a large payload may be split: a memory write, or a completion that is larger than the Read
+    /// Completion Boundary. Other packets with data must not be divided.
     fn applies_to(&self, header: &Header) -> bool {
         match header.kind {
             Kind::MemoryWrite(_) => true,
@@ -119,7 +119,7 @@ impl Split {
         }
     }
 
-    /// The packets that carry the bytes of `whole` in order.
+    /// The parts of `whole`, in order of their bytes.
     fn parts(&self, whole: PacketId, packets: &mut Packets) -> Vec<PacketId> {
         let (header, stamp) = (*packets[whole].header(), packets[whole].stamp);
         let digest_error = packets[whole].digest_error();
@@ -149,10 +149,11 @@ impl Split {
         headers.into_iter().enumerate().map(&mut part).collect()
     }
 
-    /// The header of each part, and the offset of its first byte among the bytes of the whole packet.
+    /// The header of each part, and the offset of the part's first byte in the whole packet.
     ///
-    /// All parts but the last of a write end at multiples of the largest payload, parts of a completion at the Read Completion
-    /// Boundary. The size of a part is counted in whole dwords, from the dword with its first byte.
+    /// Each part of a write, except the last one, ends at a multiple of the largest payload. Each part of a completion, except the last one,
+    /// ends at a multiple of the Read Completion Boundary. The size of a part is counted in whole dwords, from the dword that contains its
+    /// first byte.
     fn headers(&self, whole: &Header) -> Vec<(Header, u32)> {
         let largest = self.largest as u64;
         let (first, len, size, boundary) = match &whole.kind {
@@ -189,7 +190,7 @@ impl Split {
     }
 }
 
-/// The header of `whole` for `len` of its bytes, from `offset` on. Attributes, traffic class and poison stay.
+/// The header of a part of `whole` with `len` bytes, from `offset` on. Attributes, traffic class and poison do not change.
 fn part(whole: &Header, offset: u32, len: u32) -> Header {
     let kind = match whole.kind {
         Kind::MemoryWrite(request) => {
@@ -255,7 +256,7 @@ mod tests {
         );
     }
 
-    /// The root complex makes the parts, and the digest of each part covers the part's own header.
+    /// The root complex creates the parts, so that the digest of each part covers the header of the part.
     #[test]
     fn each_part_has_a_digest_that_is_as_right_as_that_of_the_whole() {
         for (has_digest, is_damaged) in [(false, false), (true, false), (true, true)] {
@@ -290,7 +291,7 @@ mod tests {
         let answer = |len| {
             Header::completion_with_data(&read, FunctionId(8), 0, len).expect("a legal completion")
         };
-        // A part that is not the last one must end at the boundary of 128 bytes.
+        // Each part except the last one must end at the boundary of 128 bytes.
         assert!(!path.splits(&answer(128), 4096));
         assert!(path.splits(&answer(132), 4096));
     }
@@ -326,7 +327,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parts of a write name its bytes in order, carry the bytes of its payload, and keep the rest of its header.
+        /// The parts of a write address its bytes in order, carry its payload, and keep the other fields of its header.
         #[test]
         fn parts_of_a_write_are_the_whole(
             page_offset in 0_u64..4096, len in 1_u32..4096, size in 0_u32..6, poisoned: bool, last: bool, translated: bool,
@@ -365,7 +366,8 @@ mod tests {
             prop_assert_eq!(carried, payload);
         }
 
-        /// The parts of a completion count down its bytes, end at the Read Completion Boundary, and carry its payload.
+        /// The byte counts of the parts of a completion decrease, the parts end at multiples of the Read Completion Boundary, and they carry
+        /// the completion's payload.
         #[test]
         fn parts_of_a_completion_are_the_whole(
             page_offset in 0_u64..4096, len in 1_u32..4096, share in 1_u32..=4096, size in 0_u32..6, rcb in 0_u32..2, poisoned: bool,

@@ -1,4 +1,4 @@
-//! The root ports: the ends of their links, and what their registers let in from below.
+//! The root ports: the ends of their links, and the rules of their registers for packets from below.
 
 use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, Waiting};
@@ -13,36 +13,36 @@ use crate::access_control::{PeerRoute, is_violation, peer_route};
 
 /// The root ports of a root complex, by number.
 ///
-/// A packet that goes from one root port to another occupies the receive buffer of the first until the second has sent it; the root
-/// ports settle that among themselves. They report only packets that the host itself has sent.
+/// A packet from one root port to another occupies the receive buffer of the first port until the second port has sent it. The root ports
+/// free this buffer themselves. They report only the packets that the host itself has sent.
 #[derive(Debug)]
 pub(super) struct RootPorts {
     ports: Vec<RootPort>,
-    /// The receive buffers of packets between root ports, where these may be split. None where each packet leaves whole, and so frees
-    /// its own buffer.
+    /// The receive buffers of packets between root ports, if these packets may be split. None if each packet leaves whole and frees its own
+    /// buffer.
     held: Option<Box<HeldBuffers>>,
-    /// The number of packets from root port to root port that have not left yet.
+    /// The number of packets between root ports that have not left yet.
     peers: usize,
 }
 
 #[derive(Clone, Debug)]
 struct RootPort {
     link: LinkEnd,
-    /// The datapaths from the receive buffer and to the link.
+    /// The datapath from the receive buffer, and the datapath to the link.
     incoming: Datapath,
     outgoing: Datapath,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
-    /// traffic class maps to no channel or the ECRC of packets is checked.
+    /// The payload size in bytes from which a packet must be checked. It is above the max payload size, or 0 if a traffic class maps to no
+    /// channel or the ECRC of packets is checked.
     checked_from: u32,
-    /// Whether packets that arrive here may be blocked.
+    /// Whether the port may block packets that arrive at it.
     restricts: bool,
-    /// Whether packets that go to root ports may be blocked.
+    /// Whether the port may block packets to other root ports.
     restricts_peers: bool,
-    /// Marks the packets of the host itself, as the port's registers allow.
+    /// Marks the packets of the host itself with the attributes that the port's registers permit.
     marking: Marking,
-    /// Whether the host's packets get an ECRC.
+    /// Whether packets of the host itself are sent with an ECRC.
     generates_ecrc: bool,
     /// Whether the ECRC of packets from below is checked.
     checks_ecrc: bool,
@@ -51,8 +51,8 @@ struct RootPort {
 }
 
 impl RootPort {
-    /// Whether the payload is above the max payload size, the traffic class maps to no channel (PCIe Base 2.5.3), there is a prefix that the
-    /// port does not support (2.2.10.2), or the ECRC is wrong.
+    /// The reason to refuse a packet: its payload is above the max payload size, its traffic class maps to no channel (PCIe Base 2.5.3), it
+    /// has a prefix that the port does not support (2.2.10.2), or its ECRC is wrong.
     fn finds_wrong(&self, packet: &Packet) -> Option<Refusal> {
         let header = packet.header();
         if header.payload_len() as u32 > self.max_payload
@@ -117,7 +117,7 @@ impl RootPorts {
         self.ports.iter().map(|port| &port.link)
     }
 
-    /// Begins to load what a packet needs that arrives at `port`.
+    /// Begins to load the data that is needed when a packet arrives at `port`.
     #[inline]
     pub(super) fn prefetch(&self, port: Port) {
         if let Some(port) = self.ports.get(port.index()) {
@@ -151,8 +151,8 @@ impl RootPorts {
                 port.max_payload + 1
             };
         }
-        // Counting may begin only while no packet is on its way, because an uncounted packet frees no buffer. Software changes the sizes
-        // only then (PCIe Base 7.5.3.4).
+        // Counting may begin only while there is no packet between root ports, because an uncounted packet frees no buffer. Software may
+        // change the sizes only under the same condition (PCIe Base 7.5.3.4).
         if self.held.is_none() && self.peers == 0 && self.are_unequal() {
             self.held = Some(Box::default());
         }
@@ -171,7 +171,7 @@ impl RootPorts {
         self.held.is_some()
     }
 
-    /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
+    /// The time at which a packet of `bytes` that arrives at `port` now has passed the datapath.
     #[inline]
     pub(super) fn pass_in(&mut self, port: Port, bytes: usize, now: Time) -> Time {
         let incoming = &mut self.ports[port.index()].incoming;
@@ -182,13 +182,13 @@ impl RootPorts {
         }
     }
 
-    /// Whether the datapath of packets that come in at `port` has more work at `now` than one of `bytes`.
+    /// Whether the datapath from the receive buffer of `port` is busy at `now` for longer than a packet of `bytes` needs.
     pub(super) fn is_late_in(&self, port: Port, bytes: u64, now: Time) -> bool {
         let incoming = &self.ports[port.index()].incoming;
         incoming.opens() > now + incoming.time_of(bytes)
     }
 
-    /// Whether the datapath of packets that go out at `port` has more work at `now` than one of `bytes`.
+    /// Whether the datapath to the link of `port` is busy at `now` for longer than a packet of `bytes` needs.
     pub(super) fn is_late_out(&self, port: Port, bytes: u64, now: Time) -> bool {
         let outgoing = &self.ports[port.index()].outgoing;
         outgoing.opens() > now + outgoing.time_of(bytes)
@@ -207,7 +207,7 @@ impl RootPorts {
         self.ports.iter().map(|port| port.max_payload).max()
     }
 
-    /// Records what the links have detected, and what has become of them.
+    /// Records the errors and the changes of state of the links.
     pub(super) fn record_links<K: RootComponent>(
         &mut self,
         functions: &mut Functions,
@@ -226,7 +226,7 @@ impl RootPorts {
         }
     }
 
-    /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
+    /// The reason to refuse a packet that arrived at `port`, if the registers of the port forbid it.
     #[inline]
     pub(super) fn refusal(
         &self,
@@ -247,8 +247,8 @@ impl RootPorts {
         }
     }
 
-    /// The reason to refuse a packet that came in at `from` and is routed to `to`, if Access Control Services do not let it pass. A
-    /// redirected request passes: what comes before is the validation of redirected requests (PCIe Base 6.12.1.1).
+    /// The reason to refuse a packet that arrived at `from` and is routed to `to`, if Access Control Services forbid it. A redirected
+    /// request passes, because the earlier stages are the validation of redirected requests (PCIe Base 6.12.1.1).
     pub(super) fn peer_refusal(
         &self,
         (from, to): (Port, Port),
@@ -262,7 +262,7 @@ impl RootPorts {
         }
     }
 
-    /// The packet of a frame from the wire that is only [accepted](LinkEnd::accept_next).
+    /// Receives a frame by the fast path. Returns its packet if the frame needs no more than to be [accepted](LinkEnd::accept_next).
     #[inline(always)]
     pub(super) fn accept_next<K: RootComponent>(
         &mut self,
@@ -274,7 +274,7 @@ impl RootPorts {
         Some(next.packet)
     }
 
-    /// Handles a frame from the wire; returns the packet that has arrived, if any.
+    /// Handles a frame from the wire. Returns the packet that has arrived, if there is one.
     pub(super) fn receive<K: RootComponent>(
         &mut self,
         port: Port,
@@ -289,7 +289,7 @@ impl RootPorts {
         }
     }
 
-    /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
+    /// Frees the receive buffer of a packet that arrived at `port`, at the time `due`.
     #[inline(always)]
     pub(super) fn free_later<K: RootComponent>(
         &mut self,
@@ -322,7 +322,7 @@ impl RootPorts {
         self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 
-    /// Sends a packet that came in at root port `from` with `charge` by `to`: its parts, each not before its time.
+    /// Sends a packet with `charge` that arrived at root port `from` by root port `to`. Each of its parts is sent no earlier than its time.
     pub(super) fn forward<K: RootComponent>(
         &mut self,
         (from, to): (Port, Port),
@@ -359,7 +359,8 @@ impl RootPorts {
         self.on_link(port, fx, |link, at| link.enqueue(source, waiting, at))
     }
 
-    /// Lets the end of the link at `port` act. Returns the packet of the host itself that was sent as a result, if any.
+    /// Calls `act` for the link end at `port`. Returns the packet of the host itself whose transmission has ended as a result, if there is
+    /// one.
     pub(super) fn on_link<K: RootComponent>(
         &mut self,
         port: Port,
@@ -374,7 +375,7 @@ impl RootPorts {
         &mut self.ports[port.index()].link
     }
 
-    /// Handles the end of a transmission, if there is one.
+    /// Handles the end of a transmission, if a transmission has ended.
     #[inline(always)]
     fn settle<K: RootComponent>(
         &mut self,
@@ -385,8 +386,8 @@ impl RootPorts {
         finished.and_then(|finished| self.end_transmission(port, finished, fx))
     }
 
-    /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
-    /// which may end another transmission.
+    /// Handles the end of a transmission. A packet from another root port, or the last of its parts, frees its receive buffer at that port.
+    /// This may end another transmission.
     fn end_transmission<K: RootComponent>(
         &mut self,
         mut port: Port,
@@ -415,8 +416,8 @@ impl RootPorts {
     }
 }
 
-/// The reason why the root port with the registers `space` refuses a packet from below with `header`, if it does. An ACS Violation comes
-/// before an unsupported request (PCIe Base 6.2.3.2.3).
+/// The reason why the root port with the registers `space` refuses a packet from below with `header`, if there is one. An ACS Violation has
+/// priority over an unsupported request (PCIe Base 6.2.3.2.3).
 fn restriction(space: &ConfigSpace, header: &Header) -> Option<Refusal> {
     if is_violation(space, header) {
         Some(Refusal::AcsViolation)
@@ -444,5 +445,5 @@ fn peer_restriction(
     }
 }
 
-/// A packet has no larger payload (PCIe Base 2.2.2).
+/// The largest payload of a packet (PCIe Base 2.2.2).
 const LARGEST_PAYLOAD: Bytes = Bytes(4096);

@@ -1,16 +1,16 @@
-//! The posted requests of each source that are under way, and the time until which a later packet has to stay behind them
-//! (PCIe Base 2.4.1).
+//! The posted requests of each source that are not complete, and the time until which a later packet has to stay behind them (PCIe Base
+//! 2.4.1).
 
 use kernel::Time;
 use protocol::{Class, FunctionId, Header, Kind, Passing, Row, TrafficClass};
 
-/// The last posted requests of each source, such as a root port.
+/// The last posted requests of each source. A source is for example a root port.
 #[derive(Debug, Default)]
 pub(super) struct PostedOrder {
     sources: Vec<Vec<UnderWay>>,
 }
 
-/// The posted requests of one requester and traffic class, and the time at which the last of them is done.
+/// The posted requests of one requester and traffic class, and the time at which the last of them is complete.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     requester: FunctionId,
@@ -26,13 +26,13 @@ impl PostedOrder {
         stays.fold(Time::ZERO, |until, earlier| until.max(earlier.until))
     }
 
-    /// The time until which any posted request of `source` is under way.
+    /// The time at which the last posted request of `source` is complete.
     pub(super) fn until_all(&self, source: usize) -> Time {
         let under_way = self.sources.get(source).into_iter().flatten();
         under_way.fold(Time::ZERO, |until, earlier| until.max(earlier.until))
     }
 
-    /// Records that a packet of `source` is done at `until`, if it is a posted request.
+    /// Records that a packet of `source` is complete at `until`, if it is a posted request.
     pub(super) fn record(&mut self, source: usize, header: &Header, until: Time, now: Time) {
         if header.class() != Class::Posted {
             return;
@@ -58,7 +58,7 @@ impl PostedOrder {
 }
 
 impl UnderWay {
-    /// Whether a later packet may pass these requests. Nothing that the table permits or demands keeps it behind them.
+    /// Whether a later packet may pass these requests. It may pass if the ordering table permits or requires it.
     fn is_passed_by(&self, later: &Header) -> bool {
         let attributes = later.attributes;
         if later.traffic_class != self.traffic_class {
@@ -67,7 +67,7 @@ impl UnderWay {
         if !attributes.relaxed_ordering && !attributes.id_ordering {
             return false;
         }
-        // D2b compares the Completer ID with the Requester ID of the posted request.
+        // D2b compares the Completer ID of the completion with the Requester ID of the posted request.
         let own = match &later.kind {
             Kind::Completion(completion) => completion.completer,
             _ => later.requester(),

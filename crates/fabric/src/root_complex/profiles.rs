@@ -1,6 +1,6 @@
-//! Built-in profiles of hosts: parameters of their root ports and of the root complex that documents state.
+//! Built-in profiles of hosts: the parameters of root ports and of the root complex that are stated in documents.
 //!
-//! A document that says how a host behaves as a whole, such as a measured latency, makes no profile: its figures are results.
+//! A document that describes a host only as a whole, for example by a measured latency, gives no profile, because its figures are results.
 
 use link::Profile;
 

@@ -1,6 +1,6 @@
-//! The sockets of a host and the connections between them: packets to another socket wait for the connection and arrive later.
+//! The sockets of a host and the connections between them. A packet to another socket waits for the connection and arrives later.
 //!
-//! Such a packet is handled when it arrives at its socket, so packets that stay in their socket do not wait for it.
+//! The packet is handled when it arrives at its socket, so that packets that stay in their socket do not wait for it.
 
 use std::ops::Range;
 
@@ -19,28 +19,29 @@ pub(super) struct Sockets {
     count: usize,
     latency: Span,
     bandwidth: Bandwidth,
-    /// Time at which the connection from one socket to another is free: first the connections from socket 0, then from socket 1.
+    /// The time at which the connection from one socket to another is free: first all connections from socket 0, then all connections from
+    /// socket 1, and so on.
     free: Vec<Time>,
-    /// The counters of these connections, with all packets that were taken for them.
+    /// The counters of these connections. They include all packets that the connection has accepted.
     counters: Vec<Counters>,
-    /// For each port, and then the CPU, the times at which posted requests arrive at their sockets.
+    /// For each port, and then for the CPU, the times at which posted requests arrive at their sockets.
     behind: PostedOrder,
-    /// Time at which the last write from each port leaves its buffer.
+    /// The time at which the last write from each port leaves its receive buffer.
     left: Vec<Time>,
     /// Packets between sockets, by their arrival times.
     pub(super) under_way: Agenda<(Crossing, PacketId)>,
 }
 
-/// The origin of a packet that may go to another socket, which also determines what happens to it there.
+/// The origin of a packet that may be transferred to another socket. It also determines what happens to the packet there.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Crossing {
-    /// The packet came in by a root port.
+    /// The packet arrived at a root port.
     In(Port),
     /// The CPU sends the packet down a root port.
     Down(Port),
     /// The CPU writes to memory.
     Store,
-    /// The memory of socket `from` answers a read that came in by root port `to`.
+    /// The memory of socket `from` answers a read that arrived at root port `to`.
     Answer { from: usize, to: Port },
 }
 
@@ -48,7 +49,7 @@ pub(super) enum Crossing {
 pub(super) const CPU: usize = 0;
 
 impl Sockets {
-    /// The sockets of a host, with the socket of each root port; none where there is only one socket.
+    /// The sockets of a host. `of_ports` has the socket of each root port. None if there is only one socket.
     pub(super) fn new(parameters: &RootComplexParameters, of_ports: &[u32]) -> Option<Box<Self>> {
         let count = parameters.sockets as usize;
         (count > 1).then(|| {
@@ -66,10 +67,10 @@ impl Sockets {
         })
     }
 
-    /// Takes a packet for socket `to`; returns its arrival time, or none if it need not wait.
+    /// Accepts a packet for socket `to`. Returns its arrival time, or none if the packet does not have to wait.
     ///
-    /// Packets from one port, or from the CPU, stay behind the earlier posted requests that they must not pass, even if those went to
-    /// another socket (PCIe Base 2.4.1): software that sees the last write may rely on the earlier ones.
+    /// Packets from one port, or from the CPU, stay behind earlier posted requests that they must not pass, even if these went to another
+    /// socket (PCIe Base 2.4.1). Software that observes the last write may then rely on the earlier writes.
     pub(super) fn begin(
         &mut self,
         crossing: Crossing,
@@ -85,7 +86,7 @@ impl Sockets {
         };
         let header = content.header();
         let earlier = source.map_or(Time::ZERO, |source| self.behind.until(source, header));
-        // A packet that arrives at this very time may not be handled yet.
+        // An earlier packet that arrives at exactly this time may not have been handled yet.
         if from == to && (earlier < now || source.is_none()) {
             return None;
         }
@@ -112,8 +113,9 @@ impl Sockets {
         Some(due)
     }
 
-    /// The counters at `now` of the connection from one socket to each other one. Its packets follow each other without gaps, so that
-    /// the time until it is free is that of packets that have not set out.
+    /// The counters at `now` of the connection from each socket to each other socket. The packets of a connection follow each other without
+    /// gaps. Therefore, the time from `now` until the connection is free belongs to packets that have not been transferred yet, and is
+    /// subtracted.
     pub(super) fn counters(&self, now: Time) -> impl Iterator<Item = ((usize, usize), Counters)> {
         let pairs = (0..self.count).flat_map(|from| (0..self.count).map(move |to| (from, to)));
         let pairs = pairs.filter(|(from, to)| from != to);
@@ -127,8 +129,8 @@ impl Sockets {
         })
     }
 
-    /// The connection from one of these sockets to one of the others that has the most work at `now`, if that is more than a packet of
-    /// `bytes`.
+    /// The busiest connection at `now` from any socket of `from` to any other socket of `to`. None if no connection is busy for longer than
+    /// a packet of `bytes` needs.
     pub(super) fn busiest(
         &self,
         from: Range<usize>,
@@ -148,8 +150,8 @@ impl Sockets {
         self.of_ports[port.index()]
     }
 
-    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer: not before earlier writes, which
-    /// may have gone to a slower memory.
+    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer. It leaves no earlier than earlier writes,
+    /// which may go to a slower memory.
     pub(super) fn leaves(&mut self, port: Port, done: Time) -> Time {
         let left = &mut self.left[port.index()];
         *left = (*left).max(done);

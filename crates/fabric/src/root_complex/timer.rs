@@ -15,17 +15,17 @@ pub enum RootTimer {
     Cpu,
     /// A configuration request of the CPU times out.
     Configuration,
-    /// A notice to the CPU is due.
+    /// A notification to the CPU is due.
     Notice,
     /// A packet arrives at another socket.
     Across,
-    /// A coherence message arrives, within the host.
+    /// A coherence message arrives within the host.
     Coherence,
-    /// Work of the translation agent is due.
+    /// An event of the translation agent is due.
     Translation,
 }
 
-/// Number of timers of a root complex without the timers of its links.
+/// The number of timers of a root complex, without the timers of its links.
 const OWN_TIMERS: u32 = 7;
 
 impl Label for RootTimer {
@@ -70,7 +70,7 @@ impl From<(Port, LinkTimer)> for RootTimer {
     }
 }
 
-/// A root complex as its parts see it: with any CPU.
+/// A root complex with any type of CPU, for the parts of the root complex that do not depend on this type.
 pub(super) trait RootComponent:
     Component<Traffic = Pcie, Port = Port, Timer = RootTimer>
 {

@@ -8,7 +8,7 @@ use packet::Why;
 use super::sockets::CPU;
 use super::{Cpu, RootComplex};
 
-/// An end of the way of packets through a root complex.
+/// An end of the path of packets through a root complex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootEnd {
     /// A root port.
@@ -28,18 +28,18 @@ impl RootEnd {
     }
 }
 
-/// The way of packets through a root complex.
+/// The path of packets through a root complex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootWay {
-    /// The end where they come in.
+    /// The end at which the packets enter.
     pub from: RootEnd,
-    /// The end where they go out, or stay.
+    /// The end at which the packets leave or stay.
     pub to: RootEnd,
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Returns the reason, besides links, why packets of `bytes` that go this `way`, or the requests that they answer, wait at `now`;
-    /// `None` if no part of it has more work than that of one packet.
+    /// Returns the reason why packets of `bytes` on this `way`, or the requests that they answer, wait at `now`. Links are not considered.
+    /// `None` if no part of the way is busy for longer than one packet needs.
     pub fn why(&self, way: RootWay, bytes: u64, now: Time) -> Option<Why> {
         let (entry, exit) = (way.from.port(), way.to.port());
         let is_late_in = entry.is_some_and(|port| self.ports.is_late_in(port, bytes, now));
@@ -68,7 +68,7 @@ impl<C: Cpu> RootComplex<C> {
         memories.find_map(|end| self.why_at_memory((end, entry), bytes, now))
     }
 
-    /// Returns the reason why the CPU sends no request, while none of its packets waits for a wire.
+    /// Returns the reason why the CPU sends no request although none of its packets waits for a wire.
     pub fn why_no_request(&self) -> Why {
         if self.requests.is_open() {
             Why::Software
@@ -77,8 +77,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The reason why a request for `bytes` that comes in by the port `entry` at `now` waits at the memory `end`, if that has more work than
-    /// this request, or a write from that port waits for the ownership of a line.
+    /// The reason why a request for `bytes` that arrives at the port `entry` at `now` waits at the memory `end`. There is a reason if the
+    /// memory is busy for longer than this request needs, or if a write from this port waits for the ownership of a line.
     fn why_at_memory(
         &self,
         (end, entry): (RootEnd, Option<Port>),

@@ -1,4 +1,4 @@
-//! The ports of a switch: their registers, what becomes of their links, and what software and incidents do with them.
+//! The ports of a switch: their registers, the state of their links, and the actions of software and incidents on them.
 
 use kernel::{Effects, Port, Time};
 use link::{At, DownCause, LinkChange, LinkCommand, LinkEnd};
@@ -9,8 +9,8 @@ use super::{Switch, SwitchPort, UPSTREAM, place};
 use crate::{Routes, held_links};
 
 impl Switch {
-    /// The functions of the switch's ports at `now`, with what their links have recorded. The failure of its upstream link resets a
-    /// switch (PCIe Base 2.9.1).
+    /// The functions of the switch's ports at `now`, including the events that their links have recorded. If the upstream link has failed,
+    /// the switch is reset (PCIe Base 2.9.1).
     pub fn functions(&self, now: Time) -> Functions {
         let mut functions = self.functions.clone();
         for (index, port) in self.ports.iter().enumerate() {
@@ -26,7 +26,7 @@ impl Switch {
         functions
     }
 
-    /// Resets the registers of all ports; with the sticky ones if the switch has no power.
+    /// Resets the registers of all ports. Sticky registers are reset only if the switch has no power.
     fn reset(&mut self, is_powered: bool, fx: &mut Effects<'_, Self>) {
         if is_powered {
             self.functions.hot_reset();
@@ -40,13 +40,13 @@ impl Switch {
         self.apply_registers();
     }
 
-    /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
+    /// Whether the link of a downstream port has failed by `now` for a reason other than a reset of the switch.
     fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
         let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
         port.link.fails_at() <= now && port.link.fails_at() < reset_at
     }
 
-    /// Records what the links of the ports have detected, and what has become of them.
+    /// Records the errors and the changes of state of the ports' links.
     pub(super) fn record_links(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         for index in 0..self.ports.len() {
@@ -66,15 +66,15 @@ impl Switch {
         }
     }
 
-    /// Records what the links of the ports have detected, and reports it.
+    /// Records and reports the errors and the changes of state of the ports' links.
     pub(super) fn report_links(&mut self, fx: &mut Effects<'_, Self>) {
         self.record_links(fx);
         self.report_errors(fx);
         self.follow_links_below(fx);
     }
 
-    /// Resets the switch when its upstream link has gone down, and what is below it (PCIe Base 2.9.1, 6.6.1). A switch that was taken
-    /// out, and not reset from above, has no power. The links below train when the upstream link is up again.
+    /// Resets the switch and everything below it when its upstream link has gone down (PCIe Base 2.9.1, 6.6.1). If the switch itself was
+    /// commanded down, it has no power. The links below train when the upstream link is up again.
     fn follow_upstream_link(&mut self, change: LinkChange, fx: &mut Effects<'_, Self>) {
         let command = match change {
             LinkChange::Down(cause) => {
@@ -97,8 +97,8 @@ impl Switch {
         }
     }
 
-    /// Lets the upstream link be in L1 while every link below is there, or down, and have it leave L1 as soon as one of them does (PCIe
-    /// Base 5.4.1.2.1, 5.4.1.2.2).
+    /// Permits L1 on the upstream link while every link below is in L1 or down. The upstream link leaves L1 as soon as a link below leaves
+    /// L1 (PCIe Base 5.4.1.2.1, 5.4.1.2.2).
     pub(super) fn follow_links_below(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let rests = |link: &LinkEnd| link.is_in_l1(now) || link.has_failed(now);
@@ -137,12 +137,12 @@ impl Switch {
         }
     }
 
-    /// Retrains the link below a downstream port, whose Retrain Link has been written.
+    /// Retrains the link below a downstream port, because software has written its Retrain Link bit.
     pub(super) fn retrain(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         self.on_link(port, fx, |link, at| link.retrain_for_software(at));
     }
 
-    /// Does what registers of downstream ports ask to be done with their links.
+    /// Executes the actions on links that registers of downstream ports request.
     pub(super) fn act_on_ports(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((index, action)) = self.functions.take_port_action() {
             self.act_on_port(Port(index as u16 + 1), action, fx);
@@ -169,13 +169,13 @@ impl Switch {
         self.act_on_ports(fx);
     }
 
-    /// Gives the end of the link at `port` a command from outside the fabric.
+    /// Passes a command from outside the fabric to the link end at `port`.
     pub fn command_link(&mut self, port: Port, command: LinkCommand, fx: &mut Effects<'_, Self>) {
         self.link(port)
             .command_later(command, &mut At::new(fx, port));
     }
 
-    /// Expects that an incident takes the signal from the end of the link at `port` at `time`.
+    /// Announces that an incident will interrupt the reception of packets at the link end at `port` at `time`.
     pub fn expect_cut(&mut self, port: Port, time: Time) {
         self.link(port).expect_cut(time);
     }

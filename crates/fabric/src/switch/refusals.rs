@@ -1,4 +1,4 @@
-//! Packets that end at a switch because it refuses or discards them, and the errors that are reported for it.
+//! Packets that a switch refuses or discards, and the errors that it reports for them.
 
 use kernel::{Effects, Port, Time};
 use link::{Delivery, Waiting};
@@ -9,9 +9,9 @@ use transaction::FunctionPlace;
 use super::{Switch, UPSTREAM, place};
 
 impl Switch {
-    /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
-    /// Request, and reports a posted request as that; completions are discarded. An upstream port whose link is down has reset the
-    /// switch, which discards everything.
+    /// Ends a packet whose egress link is down (PCIe Base 2.9.1). A downstream port answers a non-posted request with Unsupported Request,
+    /// and also reports a posted request as Unsupported Request. Completions are discarded. If the upstream link is down, the switch has
+    /// been reset and discards everything.
     pub(super) fn end_at_failed_link(
         &mut self,
         (from, to): (Port, Port),
@@ -32,7 +32,7 @@ impl Switch {
         self.discard(from, delivery, fx);
     }
 
-    /// Discards a packet, and frees its buffer.
+    /// Discards a packet, and frees its receive buffer.
     pub(super) fn discard(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
@@ -40,7 +40,7 @@ impl Switch {
         self.free_later(from, charge, complete, fx);
     }
 
-    /// Records that a poisoned packet passes: the switch is not its destination (PCIe Base 6.2.3.2.4.3).
+    /// Records a poisoned packet that the switch forwards, because the switch is not its destination (PCIe Base 6.2.3.2.4.3).
     pub(super) fn record_poison(
         &mut self,
         from: Port,
@@ -62,8 +62,8 @@ impl Switch {
         self.refuse_at(place(from), from, delivery, why, fx);
     }
 
-    /// Refuses a packet from `from` at the function at `place`: frees its buffer, reports it, and answers it if it is a non-posted
-    /// request.
+    /// Refuses a packet from `from` at the function at `place`: frees its receive buffer, reports the refusal, and answers the packet if it
+    /// is a non-posted request.
     pub(super) fn refuse_at(
         &mut self,
         place: FunctionPlace,
@@ -78,7 +78,7 @@ impl Switch {
         self.finish_refusal((from, charge), complete, answer, fx);
     }
 
-    /// Frees the buffer of a packet from `from` that was refused, reports it, and answers it.
+    /// Completes the refusal of a packet from `from`: reports it, frees the packet's receive buffer, and sends the answer, if there is one.
     fn finish_refusal(
         &mut self,
         (from, charge): (Port, Charge),
@@ -93,7 +93,8 @@ impl Switch {
         }
     }
 
-    /// Passes on an error message from below, if the downstream port that received it and the upstream port do (PCIe Base 6.2.6).
+    /// Forwards an error message from below, if both the downstream port that received it and the upstream port forward it (PCIe Base
+    /// 6.2.6).
     pub(super) fn forward_error(
         &mut self,
         from: Port,
@@ -112,7 +113,7 @@ impl Switch {
         self.discard(from, delivery, fx);
     }
 
-    /// Sends the messages for errors that functions of the switch report. The upstream port passes on messages of the downstream ports.
+    /// Sends the messages for errors that functions of the switch report. The upstream port forwards messages of the downstream ports.
     pub(super) fn report_errors(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(report) = self.functions.take_report() {
             let is_own = report.place == place(UPSTREAM);

@@ -12,7 +12,8 @@ use crate::root_complex::cpu::Cpu;
 use crate::root_complex::interrupt::is_interrupt;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Lets a packet in if its root port does. A packet of coherence messages ends here.
+    /// Checks a packet by the rules of its root port, and refuses it if the rules forbid it. A packet of coherence messages ends in this
+    /// stage.
     #[inline(always)]
     pub(super) fn admit(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         let Inbound { port, header, .. } = inbound;
@@ -35,8 +36,9 @@ impl<C: Cpu> RootComplex<C> {
         Step::Kept
     }
 
-    /// The reason to refuse a poisoned packet, if it must not pass (PCIe Base 2.7.2): memory keeps the data of writes and marks it,
-    /// completions tell the CPU that their data is lost, and other requests are not carried out. A packet that passes is recorded.
+    /// The reason to refuse a poisoned packet, if it must not pass (PCIe Base 2.7.2). Writes pass, because memory keeps their data and marks
+    /// it as poisoned. Completions pass, because they notify the CPU that their data is lost. Other requests are not executed. A poisoned
+    /// packet that passes is recorded.
     fn check_poison(
         &mut self,
         inbound: Inbound<'_>,

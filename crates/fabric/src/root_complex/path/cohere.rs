@@ -1,4 +1,4 @@
-//! Accesses of cores and coherence messages on their way through the caches of a coherent host.
+//! Accesses of cores and coherence messages in a coherent host, and packets from below that must wait for caches.
 
 use kernel::{Effects, Port};
 use packet::Observation;
@@ -76,7 +76,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Keeps a packet that must wait for caches.
+    /// Keeps a packet if it must wait for caches.
     pub(super) fn cohere(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         let Some(coherent) = &mut self.coherent else {
             return Step::Pass;
@@ -90,7 +90,7 @@ impl<C: Cpu> RootComplex<C> {
         Step::Kept
     }
 
-    /// Delivers the packets that need not wait for caches any longer.
+    /// Delivers the packets that no longer have to wait for caches.
     fn release_from_caches(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some(coherent) = &mut self.coherent
@@ -114,7 +114,8 @@ impl<C: Cpu> RootComplex<C> {
                     self.enqueue_down(port, completion, fx);
                 }
                 (Kind::MemoryWrite(_), _) => {
-                    // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
+                    // The home agent has already written these lines, and another agent may have written them afterwards. Therefore, the
+                    // bytes of the lines are kept.
                     let kept = self.memory.lines(&lines);
                     self.go_on(Stage::Deliver, inbound, fx);
                     self.memory.restore(&kept);
@@ -124,7 +125,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends coherence messages that are ready to the wire below a root port, as far as it accepts them.
+    /// Sends coherence messages that are due to the wire below a root port, as many as the wire accepts.
     fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some(coherent) = &mut self.coherent
@@ -156,5 +157,5 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// A core loads a poisoned part of a line, and gets nothing. A processor would take a machine check.
+/// A core loads a poisoned part of a line, and receives no data. A real processor would raise a machine check.
 const POISON_LOADED: Observation = Observation::event("a core loads poisoned data");

@@ -1,4 +1,4 @@
-//! Packets on their way from one socket to another.
+//! Packets that must be transferred from one socket to another.
 
 use kernel::{Effects, Port, Time};
 use packet::PacketId;
@@ -11,7 +11,7 @@ use crate::root_complex::sockets::{CPU, Crossing};
 use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Keeps a packet until it arrives at the socket of its target.
+    /// Keeps a packet until it arrives at the socket of its target, if this is another socket.
     pub(super) fn cross(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         match self.socket_ahead(inbound.header) {
             Some(to) if self.crosses(Crossing::In(inbound.port), to, inbound.packet, fx) => {
@@ -26,7 +26,7 @@ impl<C: Cpu> RootComplex<C> {
         sockets.map_or(CPU, |sockets| sockets.of_port(port))
     }
 
-    /// The socket of a packet's target, where there are several sockets; none for a packet that the root complex itself serves or refuses.
+    /// The socket of a packet's target. None if there is only one socket, or if the root complex itself handles or refuses the packet.
     pub(super) fn socket_ahead(&self, header: &Header) -> Option<usize> {
         let sockets = self.sockets.as_ref()?;
         match self.target(header) {
@@ -37,7 +37,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Whether a packet for socket `to` is kept until it arrives there.
+    /// Transfers a packet to socket `to`. Returns true if the packet is kept until it arrives there.
     pub(in crate::root_complex) fn crosses(
         &mut self,
         crossing: Crossing,
@@ -56,7 +56,7 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    /// Moves on the packets that have arrived at their sockets.
+    /// Continues the path of packets that have arrived at their sockets.
     pub(in crate::root_complex) fn release_from_connections(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((crossing, packet)) =

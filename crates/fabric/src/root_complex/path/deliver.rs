@@ -13,7 +13,7 @@ use crate::root_complex::sockets::Crossing;
 use crate::root_complex::timer::RootTimer;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Delivers a packet that is in the socket of its target and needs no action of caches.
+    /// Delivers a packet that has arrived at the socket of its target and does not have to wait for caches.
     #[inline(always)]
     pub(super) fn deliver(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         match (self.target(inbound.header), &inbound.header.kind) {
@@ -32,7 +32,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends a packet by the root port `to`, in parts if it is too large for that port.
+    /// Sends a packet by the root port `to`, in parts if the packet is too large for this port.
     fn forward(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
         let Inbound {
             port,
@@ -65,8 +65,9 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1): the port answers a non-posted request
-    /// with Unsupported Request, and reports a posted request as that, which is optional at a root port. Completions are discarded.
+    /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1). The port answers a non-posted request with
+    /// Unsupported Request. It also reports a posted request as Unsupported Request, which is optional at a root port. Completions are
+    /// discarded.
     fn end_at_failed_link(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
@@ -77,7 +78,7 @@ impl<C: Cpu> RootComplex<C> {
         self.finish_refusal(inbound, answer, fx);
     }
 
-    /// Handles a message from a device; a message that the root complex does not serve is refused.
+    /// Handles a message from a device. A message that the root complex does not support is refused.
     fn handle_message(
         &mut self,
         inbound: Inbound<'_>,
@@ -105,7 +106,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives a completion to the outstanding request of the CPU, which makes a status of poison.
+    /// Passes a completion to the outstanding request of the CPU. If the completion is poisoned, its status is changed to poisoned.
     fn complete(&mut self, mut inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         if inbound.header.poisoned {
             inbound.packet = fx.store().as_poisoned(inbound.packet);
@@ -139,7 +140,7 @@ impl<C: Cpu> RootComplex<C> {
         self.notify(due, Notice::Interrupt(message), fx);
     }
 
-    /// Writes to memory; the memory marks poisoned data.
+    /// Writes to memory. If the data is poisoned, the memory marks it.
     #[inline(always)]
     fn write(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
         let there = inbound.passed + self.parameters.latency;
@@ -148,7 +149,8 @@ impl<C: Cpu> RootComplex<C> {
         let done = self.visible_at(&inbound, request, fx.now(), done);
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
-        // Each observation is reported where it is made: one that is made in two ways is copied, which costs 3 % of a write.
+        // Each observation is reported in the branch in which it is created. An observation from two branches would be copied, which costs 3
+        // % of the time of a write.
         if inbound.header.poisoned {
             if let Some(failed) = self.memory.write_poisoned(content, request) {
                 fx.foresee(done, failed);
@@ -166,7 +168,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The time at which a write with lines that are written at `done` is visible.
+    /// The time at which a write is visible. Its lines are written at `done`.
     fn visible_at(
         &mut self,
         inbound: &Inbound<'_>,
@@ -181,7 +183,7 @@ impl<C: Cpu> RootComplex<C> {
         })
     }
 
-    /// The time at which a packet that is at the memory controller at `there` is after all writes that it must not pass.
+    /// The time at which a packet that is at the memory controller at `there` may access the memory, after all writes that it must not pass.
     fn after_writes(&self, inbound: &Inbound<'_>, there: Time) -> Time {
         let ownership = self.ownership.as_ref();
         ownership.map_or(there, |ownership| {
@@ -233,7 +235,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The completion of an executed atomic operation with the previous value `old`; the CPU is notified of the write.
+    /// The completion of an executed atomic operation. It contains the previous value `old`. The CPU is notified of the write.
     pub(super) fn complete_atomic(
         &mut self,
         packet: PacketId,
@@ -245,7 +247,7 @@ impl<C: Cpu> RootComplex<C> {
         atomic_completion(packet, request, old, self.functions.id(), fx.store())
     }
 
-    /// Answers an atomic operation on poisoned bytes, which is not executed: the bytes stay as they are.
+    /// Answers an atomic operation on poisoned bytes. The operation is not executed, and the bytes do not change.
     pub(super) fn answer_poisoned_atomic(
         &mut self,
         (packet, port): (PacketId, Port),

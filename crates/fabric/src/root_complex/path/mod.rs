@@ -1,5 +1,5 @@
-//! The path of packets from below through the root complex, in stages, each in a file of its own: a stage passes a packet to the next one, or
-//! keeps it. A packet that was kept goes on later from the next stage.
+//! The path of packets from below through the root complex. It consists of stages, each in its own file. A stage passes a packet to the next
+//! stage, or keeps it. A packet that was kept continues later with the next stage.
 
 mod admit;
 mod cohere;
@@ -17,13 +17,13 @@ use super::cpu::Cpu;
 use super::interrupt::is_interrupt;
 use crate::Route;
 
-/// A packet that came in by a root port.
+/// A packet that arrived at a root port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inbound<'h> {
     port: Port,
     packet: PacketId,
     header: &'h Header,
-    /// The time at which it has passed the datapath of the port.
+    /// The time at which the packet has passed the datapath of the port.
     passed: Time,
 }
 
@@ -38,27 +38,27 @@ impl<'h> Inbound<'h> {
     }
 }
 
-/// The stages, in order.
+/// The stages of the path, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// The rules of the root port that has received the packet.
+    /// The rules of the root port that received the packet.
     Admit,
-    /// The translation of its address, and of the addresses of earlier packets.
+    /// The translation of the packet's address. The packet also waits for the translations of earlier packets.
     Translate,
-    /// The connection to the socket of its target.
+    /// The transfer to the socket of the packet's target.
     Cross,
-    /// The snoops of caches.
+    /// The wait for snoops of caches.
     Cohere,
-    /// Its target.
+    /// The delivery to the target.
     Deliver,
 }
 
-/// The answer of a stage to a packet.
+/// The result of a stage for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The packet goes on to the next stage.
+    /// The packet continues with the next stage.
     Pass,
-    /// The stage has the packet: it keeps it until it may go on, or has ended it.
+    /// The packet does not continue now: the stage keeps it for later, or has ended it.
     Kept,
 }
 
@@ -69,9 +69,9 @@ enum Target {
     Peer(Port),
     /// The memory.
     Memory,
-    /// The CPU: it takes interrupts and completions.
+    /// The CPU, which receives interrupts and completions.
     Cpu,
-    /// The root complex itself: it serves translation requests and messages.
+    /// The root complex itself, which handles translation requests and messages.
     RootComplex,
     /// No target: the packet is refused.
     Nobody,
@@ -89,7 +89,7 @@ impl<C: Cpu> RootComplex<C> {
         );
     }
 
-    /// Moves a packet through the stages from `first` on, until one of them keeps it.
+    /// Moves a packet through the stages from `first` on, until a stage keeps it.
     fn go_on(&mut self, first: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         let is_kept = first <= Stage::Admit && self.admit(inbound, fx) == Step::Kept
             || first <= Stage::Translate && self.translate(inbound, fx) == Step::Kept
@@ -123,14 +123,15 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Refuses a packet at the root port that received it: frees its buffer, reports it, and answers it if it is a non-posted request.
+    /// Refuses a packet at the root port that received it: frees its receive buffer, reports the refusal, and answers the packet if it is a
+    /// non-posted request.
     fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
         let place = FunctionPlace::Port(inbound.port.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
         self.finish_refusal(inbound, answer, fx);
     }
 
-    /// Frees the receive buffer of a packet that was refused, reports it, and answers it.
+    /// Completes a refusal: reports it, frees the receive buffer of the packet, and sends the answer, if there is one.
     fn finish_refusal(
         &mut self,
         inbound: Inbound<'_>,
@@ -157,7 +158,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// The bytes that a request accesses; none for other packets.
+/// The bytes that a request accesses. None for other packets.
 fn accessed(header: &Header) -> Option<MemoryRequest> {
     match &header.kind {
         Kind::MemoryRead(request) | Kind::MemoryWrite(request) => Some(*request),

@@ -1,4 +1,4 @@
-//! Each stage alone: whether it passes a packet or keeps it, and where a packet arrives that was kept.
+//! Tests of each stage alone: whether it passes a packet or keeps it, and where a kept packet arrives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::{
     RootComplexConfig, RootComplexParameters, RootTimer, TranslationOrder,
 };
 
-/// Software that does what a test requests, and records what it receives.
+/// Software that executes the requests of a test, and records everything that it receives.
 #[derive(Debug, Default)]
 struct Software {
     accesses: VecDeque<CoreAccess>,
@@ -72,17 +72,17 @@ impl Cpu for Software {
 }
 
 const ROOT: ComponentId = ComponentId(0);
-/// The root port by which packets come in, and another one.
+/// The root port at which packets arrive, and another root port.
 const PORT: Port = Port(0);
 const PEER: Port = Port(1);
 const DEVICE: FunctionId = FunctionId::new(4, 0, 0);
 /// The addresses below the other root port.
 const PEER_WINDOW: u64 = 0xc010_0000;
 const NOWHERE: u64 = 0xe000_0000;
-/// Half of the memory, which the second of two sockets has.
+/// Half of the memory. With two sockets, the second socket has the memory from this offset on.
 const FAR_MEMORY: u64 = 512 << 20;
 
-/// A root complex with two root ports whose links never come up, so that packets for them stay there.
+/// A root complex with two root ports whose links never come up, so that packets for the links stay in the ports.
 struct Bench {
     root: RootComplex<Software>,
     world: World<Pcie>,
@@ -134,7 +134,7 @@ fn link() -> LinkEnd {
         report_finished: true,
         ..LinkConfig::default()
     };
-    // Buffers without a limit, because no packet of a test came over the link.
+    // The receive buffers are unlimited, because no packet of these tests arrives over the link.
     LinkEnd::new(
         config,
         &PortParameters {
@@ -186,7 +186,7 @@ impl Bench {
         }
     }
 
-    /// The step of one stage for a packet with this header and payload that has come in.
+    /// The result of one stage for a packet with this header and payload.
     fn step(
         &mut self,
         header: Header,
@@ -198,7 +198,7 @@ impl Bench {
         stage(&mut self.root, inbound, &mut self.world.effects(ROOT))
     }
 
-    /// Delivers a packet, whatever the stages before would do.
+    /// Delivers a packet without the stages before the delivery.
     fn deliver(&mut self, header: Header, payload: &[u8]) {
         let step = self.step(header, payload, |root, inbound, fx| {
             root.deliver(inbound, fx);
@@ -208,7 +208,7 @@ impl Bench {
         self.run();
     }
 
-    /// Handles all events of a millisecond.
+    /// Handles all events of the next millisecond.
     fn run(&mut self) {
         let end = self.world.now() + Span::from_us(1000);
         while let Some(event) = self.world.advance(end) {
@@ -225,7 +225,7 @@ impl Bench {
         bytes
     }
 
-    /// Whether a packet waits to leave by this root port.
+    /// Whether a packet waits at this root port to be sent.
     fn waits_at(&self, port: Port) -> bool {
         let link = self.root.links().nth(port.index());
         let why = link.and_then(|link| link.why(Concern::Any, self.world.now(), &self.world.store));
@@ -250,7 +250,7 @@ fn poisoned(header: Header) -> Header {
     }
 }
 
-/// A translation agent that knows the pages of these addresses.
+/// A translation agent that has mappings for the pages of these addresses.
 fn translation(pages: &[u64]) -> TranslationConfig {
     let page = |address: &u64| (*address..*address + 4096, PageSize::Kib4);
     TranslationConfig {
@@ -464,7 +464,7 @@ fn a_stage_that_keeps_a_packet_leaves_the_stages_behind_it_out() {
         bench
             .root
             .take(PORT, packet, &mut bench.world.effects(ROOT));
-        // A packet that its port has refused is not given to the translation agent.
+        // A packet that its port has refused does not reach the translation agent.
         assert_eq!(bench.waits_at(PORT), !is_admitted);
         bench.run();
         let translations = bench.root.translations().expect("there is an agent");

@@ -1,4 +1,4 @@
-//! Packets from below that wait for the translation of an address, and the requests for translations and pages that devices send.
+//! Packets from below that wait for the translation of an address, and requests of devices for translations and pages.
 
 use kernel::{Effects, Port};
 use packet::{Observation, PacketId, Refusal, Stamp};
@@ -14,7 +14,7 @@ use crate::root_complex::translation::{
 };
 
 impl<C: Cpu> RootComplex<C> {
-    /// Keeps a packet that must wait for a translation.
+    /// Keeps a packet if it must wait for a translation.
     pub(super) fn translate(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
         let Some(agent) = &mut self.translation else {
             return Step::Pass;
@@ -41,7 +41,7 @@ impl<C: Cpu> RootComplex<C> {
         self.advance_translation(fx);
     }
 
-    /// Handles a page request that came in at `port`. False if there is no translation agent.
+    /// Handles a page request that arrived at `port`. Returns false if there is no translation agent.
     pub(super) fn handle_page_request(
         &mut self,
         port: Port,
@@ -92,7 +92,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Completes a translation request.
+    /// Answers a translation request.
     fn answer_translation(
         &mut self,
         inbound: Inbound<'_>,
@@ -106,7 +106,7 @@ impl<C: Cpu> RootComplex<C> {
         self.enqueue_down(inbound.port, completion, fx);
     }
 
-    /// Handles the translation of a packet's address, and all packets of the port that need not wait any longer.
+    /// Records the translation of a packet's address, and continues all packets of the port that no longer have to wait.
     fn resolve(
         &mut self,
         port: Port,
@@ -142,5 +142,5 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// A walk has read a poisoned descriptor: the request has no translation.
+/// A walk has read a poisoned descriptor, so that the request has no translation.
 const POISONED_WALK: Observation = Observation::event("a walk reads a poisoned page table");

@@ -1,4 +1,4 @@
-//! A mapping of addresses to themselves, in page tables of its own.
+//! A mapping of addresses to themselves, with its own page tables.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use super::{PAGE, PageTable};
 pub struct IdentityMapping {
     /// The memory addresses of the page tables.
     pub tables: Range<u64>,
-    /// The mapped addresses, whole pages of 4 KiB, with the largest page of each range. No two ranges overlap.
+    /// The mapped addresses, in whole pages of 4 KiB, with the largest page size of each range. The ranges do not overlap.
     pub ranges: Vec<(Range<u64>, PageSize)>,
 }
 
 impl IdentityMapping {
-    /// The most bytes that the page tables of these ranges take.
+    /// The maximum number of bytes that the page tables of these ranges need.
     pub fn table_bytes(ranges: &[(Range<u64>, PageSize)]) -> u64 {
         let tables = ranges.iter();
         let tables = tables.map(|(range, largest)| PageTable::identity_tables(range, *largest));

@@ -1,7 +1,7 @@
-//! Invalidations by the host's software while devices run, as its driver for the IOMMU makes them.
+//! Invalidations by the host's software while devices run, as the driver of the IOMMU issues them.
 //!
-//! The mappings do not change: software unmaps a buffer that a device has used, and maps the next one to the same pages before the
-//! device uses them. Only the copies of the mapping in the caches go.
+//! The mappings do not change: software unmaps a buffer that a device has used, and maps the next buffer to the same pages before the device
+//! uses them. Only the cached copies of the mapping are removed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -11,50 +11,50 @@ use transaction::{AddressSpace, Mapping};
 
 use super::iommu::{InvalidationScope, Iommu, IommuParameters};
 
-/// The invalidations that software has ordered, and those that it will order.
+/// The invalidations that software has issued, and the state that determines the next ones.
 #[derive(Debug)]
 pub(super) struct Invalidations {
-    /// Bytes of a function's requests after which software invalidates.
+    /// The number of bytes of a function's requests after which software issues an invalidation.
     after: Option<u64>,
     scope: InvalidationScope,
     interval: Option<Span>,
     latency: Span,
     used: BTreeMap<AddressSpace, Used>,
     flush: Flush,
-    /// Ordered invalidations with the times of their ends, in order.
+    /// The invalidations that were issued, in order, with the time at which each is complete.
     queue: VecDeque<(Time, Invalidation)>,
     done: u64,
 }
 
-/// Translations that a function has used since the last invalidation was ordered.
+/// The translations that a function has used since software last issued an invalidation for it.
 #[derive(Debug, Default)]
 struct Used {
     bytes: u64,
     /// The first address and the last address of each page.
     pages: BTreeSet<(u64, u64)>,
-    /// Invalidations for the function that have not ended. Software waits for their end before it orders the next ones.
+    /// The number of invalidations for the function that are not complete. Software waits for them before it issues the next ones.
     outstanding: usize,
 }
 
-/// The state of the invalidation of everything.
+/// The state of the periodic invalidation of all translations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flush {
-    /// No translation was used since the last one.
+    /// No translation has been used since the last invalidation of all translations.
     Idle,
-    /// It is ordered at this time.
+    /// The invalidation of all translations is issued at this time.
     At(Time),
-    /// It has not ended.
+    /// The invalidation of all translations is not complete yet.
     Outstanding,
 }
 
 /// A command to the IOMMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Invalidation {
-    /// Pages of a function; the tables above them are unchanged.
+    /// Removes pages of a function. The tables above the pages are unchanged.
     Pages(AddressSpace, RangeInclusive<u64>),
-    /// Everything of a function.
+    /// Removes all translations and tables of a function.
     Function(AddressSpace),
-    /// Everything of all functions.
+    /// Removes all translations and tables of all functions.
     All,
 }
 
@@ -76,8 +76,8 @@ impl Invalidations {
         self.done
     }
 
-    /// Takes note of a request of `bytes` of a function that was translated by `mapping` and goes on at `now`. After enough bytes
-    /// software has no more use for the buffer, and invalidates.
+    /// Records that a request of `bytes` of a function was translated by `mapping` and continues at `now`. After enough bytes, software no
+    /// longer needs the buffer and issues an invalidation.
     pub(super) fn record(&mut self, who: AddressSpace, mapping: &Mapping, bytes: u64, now: Time) {
         if let (Some(interval), Flush::Idle) = (self.interval, self.flush) {
             self.flush = Flush::At(now + interval);
@@ -133,7 +133,7 @@ impl Invalidations {
         }
     }
 
-    /// Ends an invalidation for a function; software may order the next one.
+    /// Completes an invalidation for a function. Software may then issue the next one.
     fn end(&mut self, who: AddressSpace, now: Time) {
         if let Some(used) = self.used.get_mut(&who) {
             used.outstanding -= 1;
@@ -141,7 +141,7 @@ impl Invalidations {
         }
     }
 
-    /// Orders the invalidation of what a function has used, if that is enough.
+    /// Issues the invalidations of the translations that a function has used, if the function has requested enough bytes.
     fn order_used(&mut self, who: AddressSpace, now: Time) {
         let (Some(after), Some(used)) = (self.after, self.used.get_mut(&who)) else {
             return;
@@ -165,14 +165,14 @@ impl Invalidations {
         }
     }
 
-    /// Orders an invalidation, which the IOMMU begins after those before it.
+    /// Issues an invalidation. The IOMMU executes it after the previous invalidations.
     fn order(&mut self, invalidation: Invalidation, now: Time) {
         let begin = self.queue.back().map_or(now, |(done, _)| now.max(*done));
         self.queue.push_back((begin + self.latency, invalidation));
     }
 }
 
-/// The ranges of pages that lie next to each other.
+/// The ranges of adjacent pages.
 fn runs(pages: BTreeSet<(u64, u64)>) -> Vec<RangeInclusive<u64>> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for (first, last) in pages {

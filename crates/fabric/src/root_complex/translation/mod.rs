@@ -1,4 +1,4 @@
-//! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
+//! The translation agent in its host: the requests of devices, the reads of page tables, and the software that makes pages resident after
 //! page requests.
 
 mod identity;
@@ -31,17 +31,17 @@ pub use iommu::{
 };
 pub(super) use untranslated::Released;
 
-/// Bytes of the smallest page.
+/// The size of the smallest page, in bytes.
 const PAGE: u64 = 4096;
 
 /// The configuration of a host's translation agent.
 #[derive(Clone, Debug)]
 pub struct TranslationConfig {
-    /// Its parameters, with a valid cache geometry.
+    /// The parameters of the agent. The cache geometry in them is valid.
     pub parameters: IommuParameters,
     /// The functions with virtual addresses that send translation requests themselves (ATS).
     pub asking: Vec<FunctionId>,
-    /// The functions with virtual addresses whose requests the host translates. All functions of both lists share an address space.
+    /// The functions with virtual addresses whose requests the host translates. The functions of both lists share one address space.
     pub others: Vec<FunctionId>,
     /// The memory addresses of the page tables of these functions, if there are any.
     pub tables: Option<Range<u64>>,
@@ -49,7 +49,7 @@ pub struct TranslationConfig {
     pub present: Vec<Mapping>,
     /// The pages that become mapped by a page request.
     pub absent: Vec<Mapping>,
-    /// The mapping of the addresses of all other functions, if these are translated, too.
+    /// The mapping of the addresses of all other functions. None if these addresses are not translated.
     pub identity: Option<IdentityMapping>,
     /// The mappings of the addresses of processes.
     pub processes: Vec<(Pasid, IdentityMapping)>,
@@ -58,7 +58,7 @@ pub struct TranslationConfig {
 /// A change of the page tables by software.
 #[derive(Clone, Debug)]
 pub struct TranslationOrder {
-    /// Number under which the end of the change is reported.
+    /// The number under which the completion of the change is reported.
     pub ticket: u32,
     /// The change.
     pub what: TableChange,
@@ -67,8 +67,7 @@ pub struct TranslationOrder {
 /// A change of the page tables.
 #[derive(Clone, Debug)]
 pub enum TableChange {
-    /// Unmaps the pages of these addresses temporarily: all devices must remove their translations, and page requests for them
-    /// wait.
+    /// Unmaps the pages of these addresses temporarily. All devices must remove their translations of them, and page requests for them wait.
     Unmap(RangeInclusive<u64>),
     /// Maps these pages again.
     Map(Vec<Mapping>),
@@ -79,13 +78,14 @@ pub enum TableChange {
 pub struct TranslationCounters {
     /// Counters of the IOMMU itself.
     pub iommu: IommuCounters,
-    /// Requests from below that have waited for a translation, which may be a fault.
+    /// The number of requests from below that have waited for a translation. The result may be a fault.
     pub requests: u64,
-    /// Time of all these requests from their root ports to the memory system, for their translations and for earlier packets.
+    /// The sum of the waits of all these requests from their root ports to the memory system, for their translations and for earlier
+    /// packets.
     pub waited: Span,
-    /// The longest of these times.
+    /// The longest wait of a request.
     pub longest_wait: Span,
-    /// Invalidations by software while devices run, besides invalidations of buffers that move.
+    /// The number of invalidations by software while devices run. Invalidations for buffers that move are not included.
     pub invalidations: u64,
 }
 
@@ -95,25 +95,26 @@ pub(super) struct TranslationAgent {
     iommu: Iommu,
     /// The page table of functions with virtual addresses.
     table: Option<PageTable>,
-    /// Whether the addresses of all other functions are translated, too.
+    /// Whether the addresses of all other functions are also translated.
     translates_all: bool,
     absent: Vec<Mapping>,
-    /// Packets that wait for an answer of the IOMMU, by ticket: translation requests, and requests with untranslated addresses.
+    /// The packets that wait for an answer of the IOMMU, by ticket: translation requests, and requests with untranslated addresses.
     outstanding: Vec<Option<Outstanding>>,
     slots: Slots,
-    /// Page requests in service by software, in order.
+    /// Page requests that software is serving, in order.
     page_requests: VecDeque<(Time, Port, FunctionId, PageRequest)>,
-    /// Addresses that are unmapped temporarily; `held` has the page requests for them.
+    /// The addresses that are unmapped temporarily. `held` contains the page requests for them.
     withdrawn: Vec<RangeInclusive<u64>>,
     held: Vec<(Port, FunctionId, PageRequest)>,
     asking: Vec<FunctionId>,
     others: Vec<FunctionId>,
     untranslated: Untranslated,
-    /// The waits of requests from below.
+    /// The counters of the waits of requests from below.
     waits: TranslationCounters,
-    /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
+    /// The unmappings that are not complete, by invalidation tag: the ticket, and the functions that have not confirmed the invalidation
+    /// yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
-    /// Invalidations that are not part of unmappings.
+    /// The invalidations that are not part of temporary unmappings.
     routine: Invalidations,
     page_latency: Span,
     reads: DescriptorWay,
@@ -125,7 +126,7 @@ pub(super) struct TranslationAgent {
 struct Outstanding {
     port: Port,
     packet: PacketId,
-    /// Whether it has one of the slots for requests from below.
+    /// Whether the packet occupies a slot for requests from below.
     has_slot: bool,
 }
 
@@ -135,9 +136,9 @@ pub(super) type Outcome = Result<Mapping, TranslationFault>;
 /// The effects of events of the translation agent, in order.
 #[derive(Debug, Default)]
 pub(super) struct Advanced {
-    /// Packets whose addresses the IOMMU has looked up, with the root ports by which they came in.
+    /// The packets for which the IOMMU has an answer, with the root ports at which they arrived.
     pub(super) answers: Vec<(Port, PacketId, Outcome)>,
-    /// Responses to page requests, with the root ports to send them by.
+    /// Responses to page requests, with the root ports by which they must be sent.
     pub(super) responses: Vec<(Port, Message)>,
 }
 
@@ -151,13 +152,13 @@ pub(super) struct InvalidateRequests {
 
 #[derive(Clone, Copy, Debug)]
 struct DescriptorWay {
-    /// The time from the agent to the memory, and from the memory to the agent.
+    /// The time from the agent to the memory. The way back takes the same time.
     latency: Span,
-    /// The time for which requests from below are still on their way when the memory reserves their lines.
+    /// The time that requests from below still need to reach the memory when the memory reserves their lines.
     lead: Span,
 }
 
-/// The memory behind its way, for descriptors of page tables.
+/// The memory as the agent reads descriptors of page tables from it, with the latency between agent and memory.
 struct Descriptors<'m> {
     memory: &'m mut MemoryController,
     way: DescriptorWay,
@@ -182,14 +183,14 @@ impl DescriptorReads for Descriptors<'_> {
 }
 
 impl TranslationAgent {
-    /// Whether several packets from `port` wait for an answer of the IOMMU.
+    /// Whether at least two packets from `port` wait for an answer of the IOMMU.
     pub(super) fn is_late(&self, port: Port) -> bool {
         let waiting = self.outstanding.iter().flatten();
         waiting.filter(|one| one.port == port).nth(1).is_some()
     }
 
-    /// A translation agent with its page tables in `memory`, where requests from below arrive `lead` after they have come to their
-    /// root ports.
+    /// A translation agent with its page tables in `memory`. Requests from below arrive at the memory `lead` after they have arrived at
+    /// their root ports.
     pub(super) fn new(
         config: TranslationConfig,
         memory: &mut MemoryController,
@@ -253,8 +254,8 @@ impl TranslationAgent {
         }
     }
 
-    /// Lets a packet pass that came in at `port` and has passed its datapath at `passed`; false if it must wait for the translation of its
-    /// own address or of an earlier packet's.
+    /// Returns whether a packet may pass that arrived at `port` and has passed its datapath at `passed`. If not, the packet waits for the
+    /// translation of its own address or of an earlier packet's address.
     pub(super) fn admit(
         &mut self,
         port: Port,
@@ -297,7 +298,7 @@ impl TranslationAgent {
             || self.others.contains(&function)
     }
 
-    /// Takes a translation request that came in at `port` and reaches the agent at `due`.
+    /// Accepts a translation request that arrived at `port` and reaches the agent at `due`.
     pub(super) fn translate(
         &mut self,
         port: Port,
@@ -313,7 +314,7 @@ impl TranslationAgent {
         });
     }
 
-    /// Takes a page request that came in at `port` and reaches the agent at `due`.
+    /// Accepts a page request that arrived at `port` and reaches the agent at `due`.
     pub(super) fn request_page(
         &mut self,
         port: Port,
@@ -325,7 +326,7 @@ impl TranslationAgent {
         self.page_requests.push_back((due, port, who, request));
     }
 
-    /// Handles all events that are due; returns the answers of the IOMMU and the responses to page requests.
+    /// Handles all events that are due. Returns the answers of the IOMMU and the responses to page requests.
     pub(super) fn advance(&mut self, memory: &mut MemoryController, now: Time) -> Advanced {
         let mut advanced = Advanced::default();
         self.routine.advance(&mut self.iommu, now);
@@ -356,7 +357,7 @@ impl TranslationAgent {
         advanced
     }
 
-    /// Takes the answers of the IOMMU, and requests translations for packets that waited for one.
+    /// Handles the answers of the IOMMU. The slots that they free are used to request translations for packets that waited for a slot.
     fn take_answers(&mut self, memory: &mut MemoryController, now: Time, advanced: &mut Advanced) {
         let mut freed = Vec::new();
         let way = self.reads;
@@ -375,12 +376,12 @@ impl TranslationAgent {
         }
     }
 
-    /// Takes the answer of the IOMMU for a packet with an untranslated address.
+    /// Records the answer of the IOMMU for a packet with an untranslated address.
     pub(super) fn resolve(&mut self, port: Port, packet: PacketId, outcome: Outcome) {
         self.untranslated.answer(port, packet, outcome);
     }
 
-    /// The next packet of a port that need not wait any longer.
+    /// The next packet of a port that no longer has to wait.
     pub(super) fn release(
         &mut self,
         port: Port,
@@ -411,7 +412,7 @@ impl TranslationAgent {
         self.wake.schedule(next).then(|| next.since(now))
     }
 
-    /// Requests from the IOMMU the translation of a packet's address.
+    /// Requests the translation of a packet's address from the IOMMU.
     fn ask(&mut self, question: Question) {
         let (who, address, purpose) = question.needed;
         let free = self.outstanding.iter().position(Option::is_none);
@@ -442,8 +443,8 @@ impl TranslationAgent {
         self.iommu.next_time().min(wanted).min(routine)
     }
 
-    /// Unmaps the pages of these addresses, and invalidates the IOMMU's copies. Devices may still have copies: returns their
-    /// Invalidate Requests.
+    /// Unmaps the pages of these addresses, and invalidates their copies in the IOMMU. Devices may still have copies, so that the function
+    /// returns Invalidate Requests for them.
     pub(super) fn withdraw(
         &mut self,
         ticket: u32,
@@ -476,7 +477,7 @@ impl TranslationAgent {
         }
     }
 
-    /// Takes an Invalidate Completion of a function; returns the tickets of unmappings that are complete.
+    /// Handles an Invalidate Completion of a function. Returns the tickets of the unmappings that are complete.
     pub(super) fn confirm_invalidations(
         &mut self,
         who: FunctionId,
@@ -510,7 +511,8 @@ impl TranslationAgent {
                 .table
                 .as_mut()
                 .expect("a buffer that moves has virtual addresses");
-            // A plan reserves page tables for every page. Below a poisoned descriptor nothing can be mapped: walks find that.
+            // The plan has reserved page tables for every page. If a descriptor is poisoned, nothing can be mapped below it, and walks
+            // detect the poison.
             let _ = table.map(mapping, memory.bytes_mut());
         }
         let is_back = |range: &RangeInclusive<u64>| mappings.iter().any(|one| one.overlaps(range));
@@ -521,7 +523,7 @@ impl TranslationAgent {
         }
     }
 
-    /// Serves a page request as software does; returns the response.
+    /// Serves a page request in the role of software. Returns the response.
     fn serve_page_request(
         &mut self,
         request: &PageRequest,
@@ -541,7 +543,7 @@ impl TranslationAgent {
             (Some(mapping), _) => mapping,
             (None, Some(index)) => {
                 let mapping = self.absent[index];
-                // A plan reserves page tables for every page, but one may be poisoned.
+                // The plan has reserved page tables for every page, but a descriptor may be poisoned.
                 if table.map(&mapping, bytes).is_err() {
                     return PageResponse::Failure;
                 }
@@ -557,7 +559,7 @@ impl TranslationAgent {
     }
 }
 
-/// The completion by `completer` of a translation request: the page, or none if the function has no access.
+/// The completion by `completer` of a translation request. It contains the page, or no page if the function has no access.
 pub(super) fn translation_completion(
     packet: PacketId,
     mapping: Option<Mapping>,

@@ -7,18 +7,18 @@ use packet::PacketId;
 
 use super::untranslated::Needed;
 
-/// A question to the IOMMU for a packet that came in at a port.
+/// A request to the IOMMU for a packet that arrived at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) port: Port,
     pub(super) packet: PacketId,
     pub(super) needed: Needed,
-    /// The time from which it may be asked.
+    /// The earliest time at which the request may be sent.
     pub(super) from: Time,
 }
 
-/// Slots of the IOMMU, each for a request whose translation is outstanding, and the requests that wait for one, in order of
-/// arrival. A waiting request holds its receive buffer.
+/// The slots of the IOMMU, and the requests that wait for a slot, in order of arrival. Each outstanding translation occupies one slot. A
+/// waiting request occupies its receive buffer.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: usize,
@@ -26,7 +26,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// `most` free slots; no limit if it is 0.
+    /// A set of `most` free slots, or an unlimited number of slots if `most` is 0.
     pub(super) fn new(most: u32) -> Self {
         Slots {
             free: if most == 0 { usize::MAX } else { most as usize },
@@ -34,7 +34,7 @@ impl Slots {
         }
     }
 
-    /// Takes a slot for a question that may be asked; otherwise it waits.
+    /// Occupies a slot for a request, and returns true. If no slot is free, the request waits.
     pub(super) fn take(&mut self, question: Question) -> bool {
         let is_free = self.free > 0;
         if is_free {
@@ -45,7 +45,7 @@ impl Slots {
         is_free
     }
 
-    /// Frees a slot; returns the next question, which has it.
+    /// Frees a slot. Returns the next waiting request, which then occupies this slot.
     pub(super) fn free(&mut self) -> Option<Question> {
         let next = self.waiting.pop_front();
         self.free += usize::from(next.is_none());

@@ -1,5 +1,5 @@
-//! Requests with untranslated addresses: they wait at their root port for the translation agent. Later packets of that port pass
-//! them as far as the ordering table allows (PCIe Base 2.4.1).
+//! Requests with untranslated addresses, which wait at their root port for the translation agent. Later packets of the port pass them as far
+//! as the ordering table permits (PCIe Base 2.4.1).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,19 +36,19 @@ pub(super) enum Progress {
     Behind,
 }
 
-/// A packet that waits no longer.
+/// A packet that no longer has to wait.
 #[derive(Debug)]
 pub(in crate::root_complex) struct Released {
     /// The packet, with a physical address.
     pub(in crate::root_complex) packet: PacketId,
-    /// Whether its address has no translation, or the function has no access; the address is as it came in.
+    /// Whether the address has no translation, or the function has no access. The packet then still has its untranslated address.
     pub(in crate::root_complex) is_fault: bool,
-    /// The time from which it may go on.
+    /// The earliest time at which the packet may continue.
     pub(in crate::root_complex) passed: Time,
 }
 
 impl Untranslated {
-    /// Takes the translation agent's answer for a packet that came in at `port`.
+    /// Records the translation agent's answer for a packet that arrived at `port`.
     pub(super) fn answer(&mut self, port: Port, packet: PacketId, outcome: Outcome) {
         let waiting = self.waiting.entry(port.0).or_default();
         if let Some(one) = waiting.iter_mut().find(|one| one.packet == packet) {
@@ -56,12 +56,12 @@ impl Untranslated {
         }
     }
 
-    /// Adds a packet that came in at `port`.
+    /// Adds a packet that arrived at `port`.
     pub(super) fn push(&mut self, port: Port, waiting: Waiting) {
         self.waiting.entry(port.0).or_default().push_back(waiting);
     }
 
-    /// Takes the first packet of a port that need wait neither for its translation nor for an earlier packet.
+    /// Removes and returns the first packet of a port that has to wait neither for its translation nor for an earlier packet.
     pub(super) fn release(&mut self, port: Port, packets: &Packets) -> Option<Waiting> {
         let waiting = self.waiting.get_mut(&port.0)?;
         let is_free = |place: &usize| {
@@ -74,7 +74,7 @@ impl Untranslated {
         waiting.remove(free)
     }
 
-    /// Whether a packet that comes in at `port` may pass all packets that wait there.
+    /// Whether a packet that arrives at `port` may pass all packets that wait there.
     pub(super) fn may_pass(&self, port: Port, header: &Header, packets: &Packets) -> bool {
         let waiting = self.waiting.get(&port.0);
         waiting.is_none_or(|waiting| passes(header, waiting.iter(), packets))
@@ -82,13 +82,13 @@ impl Untranslated {
 }
 
 impl Waiting {
-    /// The packet with the physical address of its mapping.
+    /// The packet, with the physical address of its mapping if there is one.
     pub(super) fn into_released(self, packets: &mut Packets) -> Released {
         let packet = match self.progress {
             Progress::Answered(Ok(mapping))
                 if !mapping.is_identity() || packets[self.packet].header().pasid.is_some() =>
             {
-                // The packet must not be changed, because its sender may still replay it.
+                // The packet itself must not be changed, because its sender may still replay it. Therefore, a copy is made.
                 let header = translated(packets[self.packet].header(), &mapping);
                 packets.rewritten(self.packet, header)
             }
@@ -113,7 +113,7 @@ fn passes<'w>(
 /// The address space, the address and the purpose of a translation.
 pub(super) type Needed = (AddressSpace, u64, Purpose);
 
-/// The translation that a request needs. Interrupts are not memory accesses and need none.
+/// The translation that a request needs. Interrupts need none, because they are not memory accesses.
 pub(super) fn needed_translation(header: &Header) -> Option<Needed> {
     let (address, purpose) = match &header.kind {
         Kind::MemoryRead(request) | Kind::MemoryWrite(request)
@@ -140,7 +140,7 @@ pub(super) fn accessed_bytes(header: &Header) -> u64 {
     }
 }
 
-/// The header with its address translated by `mapping`. The physical address is in no address space of a process.
+/// The header with its address translated by `mapping`. The PASID is removed, because a physical address belongs to no process.
 fn translated(header: &Header, mapping: &Mapping) -> Header {
     let mut header = Header {
         pasid: None,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     impl World {
-        /// A request for the page with this number comes in.
+        /// Adds a request for the page with this number.
         fn request(&mut self, class: Class, page: u64, attributes: Attributes) -> PacketId {
             let address = page << 12;
             let header = match class {
@@ -211,7 +211,7 @@ mod tests {
         Mapping::around(0, 0, PageSize::Gib1, Rights::ReadWrite)
     }
 
-    /// Whether a later packet with a translation passes an earlier one that waits for its own.
+    /// Whether a later packet that has a translation passes an earlier packet that waits for its translation.
     fn overtakes(later: Class, earlier: Class, attributes: Attributes) -> bool {
         let mut world = World::default();
         let first = world.request(earlier, 1, Attributes::default());

@@ -1,7 +1,7 @@
 //! Translation tables and descriptors of the Armv8-A VMSA (Arm DDI 0487, D8.3): four levels of 4 KiB tables for addresses of 48
 //! bits.
 //!
-//! Page walks and changes of mappings both use this code, so they always agree.
+//! Both page walks and changes of mappings use this code, so that they always interpret the tables in the same way.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ enum Level {
     Three,
 }
 
-/// The result of a descriptor for an address.
+/// The result of reading a descriptor for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The walk continues in this table.
@@ -34,7 +34,7 @@ pub enum Step {
 }
 
 impl TranslationTable {
-    /// The root table at the physical address `base`; none unless `base` is a multiple of 4 KiB below 2^48.
+    /// The root table at the physical address `base`. None if `base` is not a multiple of 4 KiB below 2^48.
     pub const fn root(base: u64) -> Option<Self> {
         if base & !OUTPUT == 0 {
             Some(Self {
@@ -57,13 +57,13 @@ impl TranslationTable {
         self.base + index * DESCRIPTOR
     }
 
-    /// The addresses that share their descriptor in this table with `address`.
+    /// The range of addresses that use the same descriptor of this table as `address`.
     pub const fn reach(self, address: u64) -> RangeInclusive<u64> {
         let within = (1 << self.level.bits()) - 1;
         address & !within..=address | within
     }
 
-    /// Whether the two addresses, one of which this table translates, both have their descriptors in it.
+    /// Whether this table contains the descriptors of both addresses. It must contain the descriptor of one of them.
     pub(super) const fn translates_both(self, one: u64, other: u64) -> bool {
         let bits = self.level.bits() + DESCRIPTORS.trailing_zeros();
         one >> bits == other >> bits
@@ -84,10 +84,10 @@ impl TranslationTable {
             (Level::Two, false) => PageSize::Mib2,
             (Level::Three, true) if is_contiguous => PageSize::Kib64,
             (Level::Three, true) => PageSize::Kib4,
-            // Reserved encodings are invalid.
+            // Reserved encodings are treated as invalid.
             (Level::Zero | Level::Three, false) => return Step::Absent,
         };
-        // Hardware does not update the access flag, so a page with a clear flag is not accessible.
+        // Hardware does not set the access flag, so a page with a clear access flag is not accessible.
         if descriptor & ACCESSED == 0 {
             return Step::Absent;
         }
@@ -99,7 +99,7 @@ impl TranslationTable {
         Step::Leaf(Mapping::around(address, descriptor & OUTPUT, size, rights))
     }
 
-    /// Number of levels from this table down to the one with descriptors of pages of `size`.
+    /// The number of levels from this table down to the table that contains the descriptors of pages of `size`.
     pub(super) fn levels_above(self, size: PageSize) -> usize {
         leaf(size).0 as usize - self.level as usize
     }
@@ -115,7 +115,7 @@ impl TranslationTable {
         (Self { level, base }, base | TABLE_OR_PAGE | VALID)
     }
 
-    /// Physical addresses and values of a page's descriptors, which are in this table.
+    /// The physical addresses and the values of the descriptors of a page, which are in this table.
     pub(super) fn leaves(self, mapping: &Mapping) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (level, count) = leaf(mapping.size());
         debug_assert_eq!(level, self.level);
@@ -136,13 +136,13 @@ impl Step {
 }
 
 impl Level {
-    /// Position of the address bits that select a descriptor.
+    /// The position of the address bits that select a descriptor in a table of this level.
     const fn bits(self) -> u32 {
         39 - 9 * self as u32
     }
 }
 
-/// The level of pages of a size, and the number of descriptors of each page.
+/// The level of the descriptors of pages of a size, and the number of descriptors of each page.
 fn leaf(size: PageSize) -> (Level, u64) {
     match size {
         PageSize::Kib4 => (Level::Three, 1),
@@ -182,7 +182,7 @@ pub(super) const ROOT_BITS: u32 = Level::Zero.bits();
 pub(super) const ADDRESS_BITS: u32 = 48;
 
 const VALID: u64 = 1;
-/// Set for a table, and for a page at the last level; clear for a block.
+/// This bit is set for a table, and for a page at the last level. It is clear for a block.
 const TABLE_OR_PAGE: u64 = 1 << 1;
 /// AP\[1\]: devices access memory with the rights of unprivileged software.
 const UNPRIVILEGED: u64 = 1 << 6;
@@ -192,8 +192,8 @@ const READ_ONLY: u64 = 1 << 7;
 const INNER_SHAREABLE: u64 = 3 << 8;
 /// AF, the access flag.
 const ACCESSED: u64 = 1 << 10;
-/// Output address, bits 47:12. In a block some of the lower bits have other meanings; they are removed together with the offset in
-/// the page.
+/// The output address, bits 47:12. In a block, some of the lower bits have other meanings. They are removed together with the offset in the
+/// page.
 const OUTPUT: u64 = ((1 << ADDRESS_BITS) - 1) & !(TABLE - 1);
 const CONTIGUOUS: u64 = 1 << 52;
 

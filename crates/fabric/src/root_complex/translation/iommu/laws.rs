@@ -1,4 +1,4 @@
-//! Laws of a translation agent while software changes its page tables.
+//! Property tests of a translation agent while software changes its page tables.
 
 use proptest::prelude::*;
 use protocol::FunctionId;
@@ -19,7 +19,7 @@ enum Act {
     Bind(usize, usize),
 }
 
-/// Two functions, two page tables, and all correct answers of each outstanding request.
+/// Two functions, two page tables, and all answers that are correct for each outstanding request.
 struct World {
     memory: Memory,
     tables: Vec<PageTable>,
@@ -32,7 +32,7 @@ struct World {
     asked: u32,
 }
 
-/// The times at which the walkers' reads end; their latencies differ.
+/// The times at which the walkers' reads end. The reads have different latencies.
 struct Reads {
     walkers: usize,
     ends: Vec<Time>,
@@ -67,7 +67,7 @@ impl World {
             Act::IommuRequest(function, address, purpose) => self.ask(function, address, purpose),
             Act::Pass(ns) => self.pass(self.now + Span::from_ns(ns)),
             Act::Map(table, mapping) => {
-                // No invalidation is needed: nothing was mapped there, and unmapped pages are not cached.
+                // No invalidation is needed, because nothing was mapped at this address, and unmapped pages are not cached.
                 if self.tables[table].map(&mapping, &mut self.memory).is_ok() {
                     self.update_expected(|_, _| false);
                 }
@@ -125,7 +125,7 @@ impl World {
         self.update_expected(|other, _| other == function);
     }
 
-    /// Updates the correct answers after a change. Earlier ones are no longer correct for requests whose page was invalidated.
+    /// Updates the correct answers after a change. For requests whose page was invalidated, earlier answers are no longer correct.
     fn update_expected(&mut self, is_invalidated: impl Fn(usize, &IommuRequest) -> bool) {
         let mut open = std::mem::take(&mut self.open);
         for (function, ask, right) in open.values_mut() {
@@ -175,7 +175,7 @@ fn id(function: usize) -> FunctionId {
     FunctionId::new(1, 0, function as u8)
 }
 
-/// A few addresses: in one page of each size, in the next page, and beyond them.
+/// An address near page boundaries: in one page of each size, in the next page, or beyond both.
 fn any_address() -> impl Strategy<Value = u64> {
     let bits = prop::sample::select(vec![12_u32, 16, 21, 25, 30]);
     (bits, 0..3_u64, 0..1_u64 << 12).prop_map(|(bits, number, rest)| (number << bits) + rest)
@@ -217,8 +217,8 @@ fn any_parameters() -> impl Strategy<Value = IommuParameters> {
 }
 
 proptest! {
-    /// Each request is answered once. The answer agrees with the tables at some time between the last invalidation of its page, or
-    /// the request if that is later, and the answer.
+    /// Each request is answered once. The answer agrees with the page tables at some time in an interval. The interval begins with the
+    /// request or with the last invalidation of its page, whichever is later, and ends with the answer.
     #[test]
     fn no_answer_is_older_than_the_last_invalidation(
         parameters in any_parameters(), acts in prop::collection::vec(any_act(), 1..250),

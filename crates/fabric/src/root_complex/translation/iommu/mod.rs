@@ -1,7 +1,7 @@
 //! The translation agent of a host (PCIe Base 10.1), which translates addresses of functions by its cache or by page tables.
 //!
-//! Its owner provides the time and the descriptors. The memory gives the time at which each descriptor is read, and a walk reads a
-//! descriptor only after the previous one. So large pages, which end a walk at a higher level, take less time.
+//! The owner of the agent provides the time and the descriptors. The memory determines the time at which each descriptor is read, and a walk
+//! reads a descriptor only after the previous one. Therefore, large pages, which end a walk at a higher level, need less time.
 
 mod descriptor;
 mod page_table;
@@ -35,9 +35,9 @@ pub struct Iommu {
     request_latency: Span,
     pretranslates: bool,
     contexts: BTreeMap<AddressSpace, Context>,
-    /// The page table of functions that have no context of their own.
+    /// The page table of all functions that have no page table of their own.
     of_others: Option<TranslationTable>,
-    /// The page tables of processes, which are the same for every function that works for them.
+    /// The page tables of processes. A process has the same page table for every function that accesses its addresses.
     of_processes: BTreeMap<Pasid, TranslationTable>,
     iotlb: TranslationCache,
     walk_cache: WalkCache,
@@ -48,42 +48,42 @@ pub struct Iommu {
     counters: IommuCounters,
 }
 
-/// The translation of the addresses of an address space.
+/// The translation state of an address space.
 #[derive(Clone, Copy, Debug)]
 struct Context {
     root: TranslationTable,
-    /// The first address of the last page for which the next page was walked ahead.
+    /// The first address of the last page after which the agent started a walk ahead for the next page.
     ahead_of: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Lookup(IommuRequest),
-    /// A walker's descriptor has been read.
+    /// A walker has received a descriptor.
     Descriptor(usize),
 }
 
 /// Counters of a translation agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IommuCounters {
-    /// Lookups in the IOTLB.
+    /// The number of lookups in the IOTLB.
     pub lookups: u64,
-    /// Lookups that hit in the IOTLB.
+    /// The number of lookups that hit in the IOTLB.
     pub hits: u64,
-    /// Walks, with walks ahead and repeated walks.
+    /// The number of walks, including walks ahead and repeated walks.
     pub walks: u64,
-    /// Descriptors read.
+    /// The number of descriptors read.
     pub descriptor_reads: u64,
-    /// Answers without a page.
+    /// The number of faults: answers without a page.
     pub faults: u64,
-    /// Pages found by walks ahead before any request needed them.
+    /// The number of pages that walks ahead found before any request needed them.
     pub pretranslated: u64,
 }
 
-/// The memory of the descriptors, with its latency.
+/// The memory that contains the descriptors, with its latency.
 pub trait DescriptorReads {
-    /// The eight bytes at the address `physical`, a multiple of eight, and the time at which a request at `at` receives them.
-    /// Outside the memory they are zero, which maps nothing. None if they are poisoned.
+    /// Returns the eight bytes at the address `physical`, which is a multiple of eight, and the time at which a request that is sent at `at`
+    /// receives them. The bytes are none if they are poisoned. Outside the memory they are zero, which maps nothing.
     fn read(&mut self, physical: u64, at: Time) -> (Option<u64>, Time);
 }
 
@@ -113,20 +113,20 @@ impl Iommu {
         self.invalidate(who, &(0..=u64::MAX));
     }
 
-    /// Translates the addresses of all functions that were not attached by the page table with this root. Each of them has entries of
-    /// its own in the caches, as a domain of its own does.
+    /// Translates the addresses of all functions that were not attached, by the page table with this root. Each of these functions has
+    /// separate entries in the caches, as if it had its own domain.
     pub fn attach_others(&mut self, root: TranslationTable) {
         self.of_others = Some(root);
     }
 
-    /// Translates the addresses of the process `pasid`, whatever function works for it, by the page table with this root. Each function
-    /// has entries of its own in the caches.
+    /// Translates the addresses of the process `pasid` by the page table with this root, for every function that uses them. Each function
+    /// has separate entries in the caches.
     pub fn attach_process(&mut self, pasid: Pasid, root: TranslationTable) {
         self.of_processes.insert(pasid, root);
     }
 
-    /// Removes cached translations of these addresses of an address space. Walks for these addresses begin again, and no later answer
-    /// uses what they have read.
+    /// Removes the cached translations of these addresses of an address space. Walks for these addresses start again, and no later answer
+    /// uses the descriptors that they have read.
     pub fn invalidate(&mut self, who: impl Into<AddressSpace>, range: &RangeInclusive<u64>) {
         let who = who.into();
         self.iotlb.invalidate(who, range);
@@ -134,8 +134,8 @@ impl Iommu {
         self.walkers.invalidate(who, range);
     }
 
-    /// Removes cached translations of these addresses of an address space, and keeps the cached tables above them: software has changed no
-    /// table, only pages (VT-d, Invalidation Hint).
+    /// Removes the cached translations of these addresses of an address space, but keeps the cached tables above them, because software has
+    /// changed only pages and no tables (VT-d, Invalidation Hint).
     pub fn invalidate_pages(&mut self, who: impl Into<AddressSpace>, range: &RangeInclusive<u64>) {
         let who = who.into();
         self.iotlb.invalidate(who, range);
@@ -150,7 +150,7 @@ impl Iommu {
         }
     }
 
-    /// Takes a request. [`Self::advance`] returns its answer, perhaps at the same time.
+    /// Accepts a request. [`Self::advance`] returns its answer, at the same time or later.
     pub fn ask(&mut self, ask: IommuRequest, now: Time) {
         let delay = match ask.purpose {
             Purpose::Translation => self.request_latency,
@@ -165,7 +165,7 @@ impl Iommu {
         self.agenda.next_time().unwrap_or(Time::NEVER)
     }
 
-    /// Handles all events until `now`; returns the answers. Times are exact if `now` is not after [`Self::next_time`].
+    /// Handles all events until `now`, and returns the answers. The times are exact only if `now` is not after [`Self::next_time`].
     pub fn advance(
         &mut self,
         now: Time,
@@ -215,7 +215,7 @@ impl Iommu {
         }
     }
 
-    /// Begins a walk at the lowest table in the walk cache.
+    /// Begins a walk, at the lowest table that the walk cache contains for the address.
     fn walk(&mut self, walker: usize, miss: Miss, at: Time, reads: &mut impl DescriptorReads) {
         let lower = self.walk_cache.lookup(miss.who, miss.address);
         let table = lower.unwrap_or_else(|| self.contexts[&miss.who].root);
@@ -244,7 +244,7 @@ impl Iommu {
         self.walkers.begin(walker, walk);
     }
 
-    /// Handles a walker's descriptor.
+    /// Handles a descriptor that a walker has received.
     fn step(&mut self, walker: usize, at: Time, reads: &mut impl DescriptorReads) {
         let walk = self.walkers.end(walker);
         let mut miss = walk.miss;
@@ -259,7 +259,7 @@ impl Iommu {
             Some(Step::Absent) => TranslationFault::NotPresent,
             None => TranslationFault::Poisoned,
         };
-        // Requests that joined after the read may see a page that was mapped since.
+        // A page may have been mapped after the descriptor was read. Requests that joined the walk after the read need another walk.
         let later = miss.asks.split_off(walk.before);
         for ask in std::mem::replace(&mut miss.asks, later) {
             self.refuse(ask, fault);
@@ -300,8 +300,8 @@ impl Iommu {
         });
     }
 
-    /// Starts a walk for the page after a used page, as sequential accesses will need it. It is walked for only once, because it
-    /// may not be mapped.
+    /// Starts a walk for the page after a used page, because sequential accesses will need it. The walk is started only once for each used
+    /// page, because the next page may not be mapped.
     fn look_ahead(&mut self, who: AddressSpace, mapping: &Mapping) {
         let next = mapping.virtual_base() + mapping.size().bytes();
         let Some(Context { ahead_of, .. }) = self.contexts.get_mut(&who) else {

@@ -1,4 +1,4 @@
-//! A page table in the host's memory, as software maintains it: bytes that the translation agent reads.
+//! A page table in the host's memory. Software maintains it, and the translation agent reads it.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use transaction::{Mapping, Memory, PageSize, Rights};
 
 use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, ROOT_BITS, Step, TABLE, TranslationTable};
 
-/// A page table with all its tables in one region of the memory.
+/// A page table. All its tables are in one region of the memory.
 ///
-/// After `unmap`, a translation agent may still have the old page in its caches. It must be invalidated there before
-/// anything else is mapped, because tables that become empty are reused.
+/// After `unmap`, a translation agent may still have the old page in its caches. The page must be invalidated there before anything else is
+/// mapped, because tables that become empty are reused.
 #[derive(Clone, Debug)]
 pub struct PageTable {
     root: TranslationTable,
@@ -21,9 +21,9 @@ pub struct PageTable {
 
 #[derive(Clone, Debug)]
 struct TablePool {
-    /// Pages that were never used.
+    /// The pages of the region that were never used.
     fresh: Range<u64>,
-    /// Pages that were returned; the last one is used next.
+    /// The pages that were returned. The page that was returned last is used next.
     free: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl PageTable {
         Ok(table)
     }
 
-    /// The root table, where walks of a translation agent begin.
+    /// The root table, at which walks of a translation agent begin.
     pub fn root(&self) -> TranslationTable {
         self.root
     }
@@ -72,8 +72,8 @@ impl PageTable {
         Ok(())
     }
 
-    /// Maps the addresses of `range`, whole pages of 4 KiB, to themselves, by the largest pages up to `largest` that fit. Nothing
-    /// may be mapped there.
+    /// Maps the addresses of `range`, in whole pages of 4 KiB, to themselves, by the largest pages up to `largest` that fit. The range must
+    /// be unmapped.
     pub fn map_identity(
         &mut self,
         range: &Range<u64>,
@@ -103,10 +103,10 @@ impl PageTable {
         Ok(())
     }
 
-    /// The most tables, besides the root, that [`Self::map_identity`] needs.
+    /// The maximum number of tables, besides the root, that [`Self::map_identity`] needs.
     pub fn identity_tables(range: &Range<u64>, largest: PageSize) -> u64 {
         let parts = |bits: u32| ((range.end - 1) >> bits) - (range.start >> bits) + 1;
-        // Larger pages leave smaller ones at the two ends of the range only.
+        // If larger pages are used, only the two ends of the range need smaller pages.
         let divided = |size: PageSize| {
             let most = if largest < size { u64::MAX } else { 2 };
             parts(size.bits()).min(most)
@@ -162,7 +162,7 @@ impl PageTable {
         }
     }
 
-    /// The table for the descriptors of a page, which must be unused; missing tables are created.
+    /// The table for the descriptors of a page. The descriptors must be unused. Missing tables are created.
     fn table_for(
         &mut self,
         mapping: &Mapping,
@@ -182,7 +182,7 @@ impl PageTable {
             table = match table.step(descriptor, address) {
                 Step::Table(below) => below,
                 Step::Leaf(_) => return Err(overlap),
-                // Nothing is mapped below, and there are enough free pages, so this cannot fail half-way.
+                // Nothing is mapped below this table, and there are enough free pages, so that the operation cannot fail halfway.
                 Step::Absent if missing <= self.pool.free_tables() => {
                     self.grow(table, address, memory)
                 }
@@ -218,7 +218,7 @@ impl PageTable {
         memory.write(base - self.memory_base, &[0; TABLE as usize]);
     }
 
-    /// The descriptor in a slot; none if it is poisoned.
+    /// The descriptor at the address `slot`. None if it is poisoned.
     fn read(&self, slot: u64, memory: &Memory) -> Option<u64> {
         let offset = slot - self.memory_base;
         if memory.is_poisoned(offset, DESCRIPTOR) {
@@ -235,12 +235,12 @@ impl PageTable {
 }
 
 impl TablePool {
-    /// Number of tables that can still be created.
+    /// The number of tables that can still be created.
     fn free_tables(&self) -> usize {
         self.free.len() + ((self.fresh.end - self.fresh.start) / TABLE) as usize
     }
 
-    /// Takes a page for a table; there must be one.
+    /// Removes and returns a page for a table. There must be a free page.
     fn take(&mut self) -> u64 {
         self.free.pop().unwrap_or_else(|| {
             let base = self.fresh.start;
@@ -250,8 +250,8 @@ impl TablePool {
     }
 }
 
-/// The largest page up to `largest` that begins at `address` and ends by `end`, mapped to itself. Contiguous descriptors, which other
-/// architectures do not have, are used only if `largest` is such a page.
+/// The largest page up to `largest` that begins at `address`, ends by `end`, and is mapped to itself. Contiguous descriptors, which only
+/// this architecture has, are used only if `largest` is a page size of this kind.
 fn identity_page(address: u64, end: u64, largest: PageSize) -> Mapping {
     let is_usual = |size: PageSize| !matches!(size, PageSize::Kib64 | PageSize::Mib32);
     let fits = |size: &PageSize| {
@@ -265,7 +265,7 @@ fn identity_page(address: u64, end: u64, largest: PageSize) -> Mapping {
     Mapping::around(address, address, size, Rights::ReadWrite)
 }
 
-/// The reason why a page table cannot do an operation.
+/// The reason why a page table cannot perform an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PageTableError {
     /// The tables cannot be at these addresses.

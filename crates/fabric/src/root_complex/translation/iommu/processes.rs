@@ -1,17 +1,18 @@
-//! The processes of a host whose addresses devices may use, as a scenario writes them.
+//! The processes of a host whose addresses devices may use, in the format of scenarios.
 
 use kernel::{Bytes, Quantity, Value};
 use protocol::Pasid;
 
-/// The processes with page tables, in the order of their numbers, and the bytes of memory that each has mapped; none for all of it.
+/// The processes with page tables, in the order of their numbers. Each has the number of bytes of memory that it has mapped, or none if it
+/// has mapped the whole memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processes(pub Vec<(Pasid, Option<Bytes>)>);
 
 impl Processes {
-    /// Most processes, a bound for their page tables.
+    /// The maximum number of processes. It limits the size of their page tables.
     const MOST: usize = 1024;
 
-    /// The processes of an entry such as "7", "16-31" or "7: 64 KiB".
+    /// The processes of an entry, for example "7", "16-31" or "7: 64 KiB".
     fn entry(text: &str) -> Option<(std::ops::RangeInclusive<u32>, Option<Bytes>)> {
         let (numbers, mapped) = match text.split_once(':') {
             Some((numbers, size)) => {

@@ -1,17 +1,17 @@
-//! Requests to a translation agent, and its answers.
+//! Requests to a translation agent, and the agent's answers.
 
 use transaction::{AddressSpace, Mapping};
 
 /// A request for the translation of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IommuRequest {
-    /// The address space of the address.
+    /// The address space to which the address belongs.
     pub who: AddressSpace,
-    /// The address; accesses stay in its page of 4 KiB (PCIe Base 2.2.7).
+    /// The address. The access stays within the 4 KiB page of this address (PCIe Base 2.2.7).
     pub address: u64,
     /// The purpose of the translation.
     pub purpose: Purpose,
-    /// Number that identifies the answer.
+    /// The number that identifies the answer to this request.
     pub ticket: u32,
 }
 
@@ -22,7 +22,7 @@ pub enum Purpose {
     Read,
     /// A write, for which the page must have write permission.
     Write,
-    /// A translation completion for the device (ATS), which itself obeys the page's rights.
+    /// A translation completion for the device (ATS). The device itself must respect the access rights of the page.
     Translation,
 }
 
@@ -40,9 +40,9 @@ pub struct IommuAnswer {
 pub enum TranslationFault {
     /// The page is not present.
     NotPresent,
-    /// The page must not be written.
+    /// The page does not permit writes.
     NoRights,
-    /// No page table is attached to the function, or to the process that it works for.
+    /// No page table is attached to the function, or to the process whose addresses it uses.
     NoContext,
     /// The address has more bits than page tables can translate.
     BeyondRange,

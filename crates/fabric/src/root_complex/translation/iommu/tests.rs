@@ -9,7 +9,7 @@ const BASE: u64 = 1 << 32;
 const READ: Span = Span::from_ns(80);
 const LOOKUP: Span = Span::from_ns(3);
 
-/// A memory with a fixed read latency and unlimited parallel reads, a page table in it, and an agent.
+/// A memory with a fixed read latency and unlimited parallel reads, a page table in this memory, and a translation agent.
 struct World {
     memory: Memory,
     table: PageTable,
@@ -31,7 +31,7 @@ impl DescriptorReads for Reads<'_> {
 
 impl World {
     fn new(change: impl FnOnce(&mut IommuParameters)) -> Self {
-        // Every walk begins at the root, unless the test says otherwise.
+        // Every walk begins at the root, unless the test sets another walk cache.
         let mut parameters = IommuParameters {
             walk_cache_entries: 0,
             ..IommuParameters::default()
@@ -85,7 +85,7 @@ impl World {
         self.iommu.ask(ask, self.now);
     }
 
-    /// Lets time pass; returns the tickets of answers, with their times and results.
+    /// Advances the time by `span`. Returns the tickets of the answers, with their times and results.
     fn pass(&mut self, span: Span) -> Vec<(u32, Span, Result<Mapping, TranslationFault>)> {
         let (begin, end) = (self.now, self.now + span);
         let mut answers = Vec::new();
@@ -266,7 +266,7 @@ fn sequential_accesses_find_the_next_page_walked_ahead() {
     }
     let counters = world.iommu.counters();
     assert_eq!(counters.pretranslated, 7);
-    // The page after the last one is not mapped; it was walked once, and this is not a fault.
+    // The page after the last mapped page was walked once. It is not mapped, but a walk ahead does not count as a fault.
     assert_eq!((counters.walks, counters.faults), (9, 0));
 }
 
@@ -404,7 +404,7 @@ fn each_process_has_a_page_table_and_each_of_its_functions_entries_of_its_own() 
         assert!(matches!(answers[..], [(_, _, Ok(_))]), "{who:?}");
         assert_eq!(world.iommu.counters().walks, walks);
     }
-    // No table is attached to another process, and the entries of the function itself are not those of its processes.
+    // No page table is attached to another process. The cache entries of the function itself are separate from the entries of its processes.
     world.ask_as(process(DEVICE, 8), 0x10, Purpose::Read);
     let answers = world.pass(Span::from_us(1));
     assert!(matches!(
@@ -414,7 +414,7 @@ fn each_process_has_a_page_table_and_each_of_its_functions_entries_of_its_own() 
     world.ask_as(DEVICE, 0x10, Purpose::Read);
     world.pass(Span::from_us(1));
     assert_eq!(world.iommu.counters().walks, 3);
-    // An invalidation is for one address space.
+    // An invalidation applies to one address space only.
     world.iommu.invalidate(process(OTHER, 7), &(0..=u64::MAX));
     for (who, walks) in [(process(DEVICE, 7), 3), (process(OTHER, 7), 4)] {
         world.ask_as(who, 0x10, Purpose::Read);

@@ -7,11 +7,11 @@ use transaction::AddressSpace;
 use super::descriptor::TranslationTable;
 use super::overlap;
 
-/// Tables for a few parts of functions' address spaces, with least-recently-used replacement.
+/// The tables of a few parts of functions' address spaces. The least recently used table is replaced.
 #[derive(Clone, Debug)]
 pub(super) struct WalkCache {
     room: usize,
-    /// The entries, the most recently used one first.
+    /// The entries. The most recently used entry is first.
     entries: Vec<Entry>,
 }
 
@@ -32,7 +32,7 @@ impl WalkCache {
         }
     }
 
-    /// The lowest cached table for an address.
+    /// The lowest table in the cache for an address.
     pub(super) fn lookup(&mut self, who: AddressSpace, address: u64) -> Option<TranslationTable> {
         let entries = self.entries.iter().enumerate();
         let known = entries.filter(|(_, one)| one.who == who && one.reach.contains(&address));

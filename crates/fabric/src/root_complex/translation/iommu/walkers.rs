@@ -8,7 +8,7 @@ use transaction::{AddressSpace, Mapping, PageSize};
 use super::descriptor::{Step, TranslationTable};
 use super::{IommuRequest, overlap};
 
-/// The walkers; each walks for one page at a time.
+/// The walkers of a translation agent. Each walker walks for one page at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Walkers {
     walks: Vec<Option<Walk>>,
@@ -16,11 +16,11 @@ pub(super) struct Walkers {
     waiting: VecDeque<Miss>,
 }
 
-/// A page to be found, and the requests that wait for it; a walk ahead has none.
+/// A page that must be found, and the requests that wait for it. A walk ahead has no requests.
 #[derive(Clone, Debug)]
 pub(super) struct Miss {
     pub(super) who: AddressSpace,
-    /// The first requested address; the size of its page is known after the walk.
+    /// The first requested address. The size of its page is determined by the walk.
     pub(super) address: u64,
     pub(super) asks: Vec<IommuRequest>,
 }
@@ -30,11 +30,11 @@ pub(super) struct Miss {
 pub(super) struct Walk {
     pub(super) miss: Miss,
     pub(super) table: TranslationTable,
-    /// The meaning of the descriptor; none if it is poisoned.
+    /// The meaning of the descriptor. None if the descriptor is poisoned.
     pub(super) step: Option<Step>,
-    /// Number of requests that joined before the descriptor was read.
+    /// The number of requests that joined before the descriptor was read.
     pub(super) before: usize,
-    /// Whether it was invalidated since the read.
+    /// Whether the descriptor was invalidated after it was read.
     pub(super) is_stale: bool,
 }
 
@@ -58,7 +58,7 @@ impl Walkers {
         }
     }
 
-    /// Starts a walk for a page ahead of requests, unless there is one already.
+    /// Queues a walk ahead for a page that no request has needed yet, unless there is already a walk for it.
     pub(super) fn walk_ahead(&mut self, who: AddressSpace, address: u64) {
         if self.miss_mut(who, address).is_none() {
             let asks = Vec::new();
@@ -71,7 +71,7 @@ impl Walkers {
         self.waiting.is_empty() && self.free().is_some()
     }
 
-    /// The next waiting page, and a free walker for it.
+    /// The next page that waits for a walker, and a free walker for it.
     pub(super) fn next(&mut self) -> Option<(usize, Miss)> {
         let walker = self.free()?;
         self.waiting.pop_front().map(|miss| (walker, miss))
@@ -88,7 +88,7 @@ impl Walkers {
             .expect("a descriptor is read for a walk")
     }
 
-    /// Removes the waiting pages that `found` covers; returns their requests.
+    /// Removes the waiting pages that the mapping `found` covers. Returns their requests.
     pub(super) fn take_found(&mut self, who: AddressSpace, found: &Mapping) -> Vec<IommuRequest> {
         let mut asks = Vec::new();
         self.waiting.retain_mut(|miss| {
@@ -101,7 +101,7 @@ impl Walkers {
         asks
     }
 
-    /// Marks walks of a function as stale if their descriptors concern these addresses.
+    /// Marks walks of a function as stale if their current descriptor applies to any of these addresses.
     pub(super) fn invalidate(&mut self, who: AddressSpace, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
@@ -109,7 +109,7 @@ impl Walkers {
         }
     }
 
-    /// Marks walks of a function as stale if they have read a descriptor of a page of these addresses.
+    /// Marks walks of a function as stale if their current descriptor is not a table and applies to any of these addresses.
     pub(super) fn invalidate_pages(&mut self, who: AddressSpace, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
@@ -123,7 +123,8 @@ impl Walkers {
         self.walks.iter().position(Option::is_none)
     }
 
-    /// The walk for an address. Only addresses in the same smallest page are known to share a page.
+    /// The walk for an address. Before the walk ends, two addresses certainly share a page only if they are in the same page of the smallest
+    /// size.
     fn miss_mut(&mut self, who: AddressSpace, address: u64) -> Option<&mut Miss> {
         let page = PageSize::Kib4.base_of(address);
         let walked = self.walks.iter_mut().flatten().map(|walk| &mut walk.miss);
@@ -134,7 +135,7 @@ impl Walkers {
 }
 
 impl Walk {
-    /// The addresses that the descriptor concerns.
+    /// The addresses to which the current descriptor applies.
     fn affected(&self) -> RangeInclusive<u64> {
         match self.step {
             Some(Step::Leaf(mapping)) => mapping.range(),

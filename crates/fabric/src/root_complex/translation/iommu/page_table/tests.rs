@@ -134,7 +134,7 @@ fn any_rights() -> impl Strategy<Value = Rights> {
     prop::sample::select(vec![Rights::Read, Rights::ReadWrite])
 }
 
-/// A few pages of each size: adjacent, one within another, and at both ends of the address space.
+/// An address in or near pages of different sizes: adjacent pages, a page within a larger one, and both ends of the address space.
 fn any_address() -> impl Strategy<Value = u64> {
     let bits = prop::sample::select(vec![12_u32, 16, 21, 25, 30, 39]);
     let low = (bits, 0..4_u64, 0..1_u64 << 13).prop_map(|(bits, n, rest)| (n << bits) + rest);
