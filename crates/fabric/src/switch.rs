@@ -87,7 +87,7 @@ impl SwitchParameters {
 /// The configuration of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// Its parameters.
+    /// The parameters of the switch.
     pub parameters: SwitchParameters,
     /// The functions of the switch's ports.
     pub functions: Functions,
@@ -104,11 +104,11 @@ pub struct Switch {
     stores_for_faster_links: bool,
     routes: Routes,
     ports: Vec<SwitchPort>,
-    /// The filter of each port, in a list of its own: a packet at any port then finds it in the few cache lines that all filters take.
+    /// The filter of each port. The filters are in a separate list, so that all of them occupy few cache lines.
     filters: Vec<PortFilter>,
-    /// None where packets wait in the receive buffers; boxed, because few switches have them.
+    /// The virtual output queues. None if packets wait in the receive buffers. Boxed, because few switches have them.
     output_queues: Option<Box<OutputQueues>>,
-    /// The number of packets, next to come, whose data the switch damages.
+    /// The number of packets to come whose data the switch will damage.
     damages: u32,
 }
 
@@ -119,14 +119,14 @@ struct SwitchPort {
     max_payload: u32,
 }
 
-/// Which packets that arrive at a port are looked at closely.
+/// The conditions under which a packet that arrives at a port is checked closely.
 #[derive(Clone, Copy, Debug, Default)]
 struct PortFilter {
-    /// The payload size from which a packet is checked closely. It is above the max payload size; any size while the data of packets is
-    /// damaged; and 0 if a traffic class maps to no channel of the switch, or a port blocks atomic operations. Poisoned packets and packets
-    /// with prefixes are always checked.
+    /// The payload size from which a packet is checked closely. Normally it is above the max payload size. It is 1 while the data of packets
+    /// is to be damaged. It is 0 if a traffic class maps to no channel of the switch, or if a port blocks atomic operations. Poisoned
+    /// packets and packets with prefixes are always checked.
     checked_from: u32,
-    /// Whether packets that arrive here may be blocked or redirected.
+    /// Whether the port may block or redirect packets that arrive at it.
     restricts: bool,
 }
 
@@ -198,7 +198,7 @@ impl Component for Switch {
             return;
         };
         if let Action::Receive(_, Frame::Tlp(_)) = action {
-            // Most packets from below go up.
+            // Most packets from below are forwarded upstream.
             if let Some(up) = self.ports.first().filter(|_| number > 0) {
                 up.link.prefetch(false);
                 up.link.prefetch_source(number as u16);
@@ -222,7 +222,7 @@ fn port_of_event(action: &Action<Frame>) -> usize {
 }
 
 impl Switch {
-    /// Handles a frame that is not just the next packet.
+    /// Handles a frame other than the next packet in sequence.
     fn receive_any(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
         self.settle(port, finished, fx);
@@ -234,7 +234,7 @@ impl Switch {
         self.forward(port, delivery, corrupt, fx);
     }
 
-    /// Number of sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
+    /// The number of sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
     pub const SOURCES: usize = 2;
 
     /// A switch in its initial state.
@@ -257,7 +257,7 @@ impl Switch {
         switch
     }
 
-    /// Whether a packet with this header that came in at `from` is malformed: its payload is above the max payload size, its traffic class
+    /// Whether a packet with this header that arrived at `from` is malformed: its payload is above the max payload size, its traffic class
     /// maps to no channel of its ingress (PCIe Base 2.5.3), or it has a prefix that the port does not support (2.2.10.2).
     fn is_malformed(&self, from: Port, header: &Header) -> bool {
         let port = &self.ports[from.index()];
@@ -267,7 +267,7 @@ impl Switch {
             || header.pasid.is_some() && !supports()
     }
 
-    /// The port to which a packet from `from` is routed, if it has a prefix and the port blocks it.
+    /// The port to which a packet from `from` is routed, if the packet has a prefix and this port blocks prefixes.
     fn blocking_port(&self, from: Port, header: &Header) -> Option<Port> {
         header.pasid?;
         let to = self.egress(from, header)?;
@@ -275,14 +275,16 @@ impl Switch {
         space.blocks_prefixes().then_some(to)
     }
 
-    /// Damages a bit of the data of the next `count` packets with data, between the check of their LCRC and the making of the next.
+    /// Damages a bit of the data of the next `count` packets with data. The damage happens inside the switch, after the LCRC is checked and
+    /// before a new LCRC is generated.
     pub fn damage_next(&mut self, count: u32) {
         self.damages += count;
         self.apply_registers();
     }
 
-    /// Refuses a malformed packet; forwards any other, records its poison, and damages a bit of its data while the
-    /// switch does that. Its sender may still hold the old packet.
+    /// Handles a packet that must be checked closely: refuses a malformed or blocked packet, and forwards any other. The poison of a packet
+    /// is recorded. While data is to be damaged, a copy of the packet with a damaged bit is forwarded, because the sender may still hold the
+    /// packet itself.
     fn forward_closely(&mut self, from: Port, delivery: Delivery, fx: &mut Effects<'_, Self>) {
         let Delivery {
             mut packet,
@@ -328,7 +330,7 @@ impl Switch {
         &mut self.ports[port.index()].link
     }
 
-    /// Lets the end of the link at `port` act, and frees the space of a packet that has left as a result.
+    /// Calls `act` for the link end at `port`. If this completes the transmission of a packet, frees the packet's buffer space.
     #[inline(always)]
     fn on_link(
         &mut self,
@@ -340,7 +342,7 @@ impl Switch {
         self.settle(port, finished, fx);
     }
 
-    /// Frees the space of a packet that has left the switch by `egress`.
+    /// Frees the buffer space of a packet whose transmission by `egress` has ended.
     #[inline(always)]
     fn settle(&mut self, egress: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if let Some(finished) = finished {
@@ -375,14 +377,14 @@ impl Switch {
         }
     }
 
-    /// Frees the receive buffer of a packet that came in at `ingress` and leaves it at `due`.
+    /// Frees the receive buffer of a packet that arrived at `ingress`, at the time `due`.
     #[inline(always)]
     fn free_later(&mut self, ingress: Port, charge: Charge, due: Time, fx: &mut Effects<'_, Self>) {
         self.link(ingress)
             .free_later(charge, due, &mut At::new(fx, ingress));
     }
 
-    /// Frees the receive buffer of a packet that came in at `ingress`.
+    /// Frees the receive buffer of a packet that arrived at `ingress`.
     #[inline(always)]
     fn free(&mut self, ingress: Port, charge: Charge, fx: &mut Effects<'_, Self>) {
         let finished = self.link(ingress).free(charge, &mut At::new(fx, ingress));
@@ -391,12 +393,13 @@ impl Switch {
         }
     }
 
-    /// Frees the space of a packet that has left the switch by `egress`, as [`release`](Self::release) does, where that is seldom found out.
+    /// Frees the buffer space of a packet whose transmission by `egress` has ended, as [`release`](Self::release) does. This function is not
+    /// inlined, for callers that rarely find the end of a transmission.
     fn release_behind(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
         self.release(egress, finished, fx);
     }
 
-    /// Passes a packet from `from` to the wire of `to`.
+    /// Forwards a packet from `from` to the wire of `to`.
     #[inline(always)]
     fn pass_on(
         &mut self,
@@ -418,7 +421,7 @@ impl Switch {
         }
     }
 
-    // Twice: most packets are known to be whole.
+    // This function is inlined at both of its calls. At the frequent call, `corrupt` is the constant false.
     #[inline(always)]
     fn forward(
         &mut self,
@@ -435,7 +438,7 @@ impl Switch {
         self.route(from, delivery, corrupt, fx);
     }
 
-    /// Forwards a packet that its port lets in.
+    /// Forwards a packet that its ingress port has accepted.
     #[inline(always)]
     fn route(&mut self, from: Port, delivery: Delivery, corrupt: bool, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
@@ -449,7 +452,7 @@ impl Switch {
         if egress.link.has_failed(now) {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
-        // A packet goes on only in a class that maps to a channel of its egress (PCIe Base 2.5.3).
+        // A packet is forwarded only if its traffic class maps to a channel of the egress (PCIe Base 2.5.3).
         let class = content.charge().traffic_class;
         if self.filters[from.index()].checked_from == 0 && !corrupt && !egress.link.maps(class) {
             return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
@@ -460,7 +463,8 @@ impl Switch {
         self.pass_on((from, to), waiting, complete, fx);
     }
 
-    /// Ends a packet that goes to no other port: serves a configuration request, and refuses all others.
+    /// Ends a packet that is not forwarded to another port: executes a configuration request, forwards an error message, and refuses other
+    /// packets.
     fn end(
         &mut self,
         from: Port,
@@ -483,7 +487,7 @@ impl Switch {
             {
                 return self.forward_error(from, delivery, (severity, request.requester), fx);
             }
-            // A refusal of L1 for which the link does not wait any longer.
+            // The link has stopped waiting for this refusal of L1.
             Kind::Message(request) if request.message == Message::ActiveStateNak => {
                 return self.discard(from, delivery, fx);
             }
@@ -493,8 +497,8 @@ impl Switch {
         self.refuse(from, delivery, why, fx);
     }
 
-    /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
-    /// egress does not run empty.
+    /// The earliest time at which a packet with a complete header may leave. The packet leaves after the latency, and late enough that a
+    /// faster egress link does not run empty during the packet.
     #[inline]
     fn ready(
         &self,
@@ -515,7 +519,7 @@ impl Switch {
         ))
     }
 
-    /// The egress port of a packet; none if it has none, or if it is a configuration request.
+    /// The egress port of a packet. None if it has none, or if the packet is a configuration request.
     #[inline(always)]
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
@@ -532,7 +536,7 @@ impl Switch {
         }
     }
 
-    /// The egress port of a packet from below, at a port that may block or redirect packets; none if it has none, or if it is a
+    /// The egress port of a packet from below, at a port that may block or redirect packets. None if it has none, or if the packet is a
     /// configuration request.
     fn restricted(&self, from: Port, header: &Header, route: Route) -> Option<Port> {
         // PCIe Base 7.5.1.1.3: without Bus Master Enable, requests are not forwarded upstream.
@@ -562,7 +566,7 @@ impl Switch {
         peer_route(space(from), peer, header)
     }
 
-    /// Whether a packet from `from` is an ACS Violation, which comes before an unsupported request (PCIe Base 6.2.3.2.3).
+    /// Whether a packet from `from` is an ACS Violation, which has priority over an unsupported request (PCIe Base 6.2.3.2.3).
     fn is_violation(&self, from: Port, header: &Header) -> bool {
         if !self.filters[from.index()].restricts {
             return false;
@@ -577,7 +581,7 @@ impl Switch {
             }
     }
 
-    /// Serves a configuration request, or forwards it downstream. Requests from below are refused.
+    /// Executes a configuration request, or forwards it downstream. Requests from below are refused.
     fn configure(
         &mut self,
         from: Port,
@@ -622,10 +626,10 @@ impl Switch {
         }
     }
 
-    /// Sends a completion of the switch itself, for a request that was complete at `complete`.
+    /// Sends a packet of the switch itself, for example a completion. The request for it was complete at `complete`.
     fn answer(&mut self, to: Port, answer: PacketId, complete: Time, fx: &mut Effects<'_, Self>) {
         let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
-        // The answer is in no ingress buffer: the source after the last port is the switch itself.
+        // The answer occupies no ingress buffer. Its source number, after the last port, is the number of the switch itself.
         let own = self.ports.len() as u16;
         let finished = self.link(to).enqueue(own, waiting, &mut At::new(fx, to));
         self.settle(to, finished, fx);

@@ -1,4 +1,4 @@
-//! Configuration accesses as software makes them, independent of packets.
+//! Configuration accesses by software, independent of packets.
 
 use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
 

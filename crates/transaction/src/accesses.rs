@@ -1,4 +1,4 @@
-//! Closed-loop accesses: each starts after the last one has completed, and each is measured until its last byte arrives.
+//! Closed-loop accesses: each access starts after the previous one has completed, and is measured until its last byte arrives.
 
 use kernel::{Span, Stream, Time};
 use packet::{FlowId, Observation};
@@ -37,13 +37,13 @@ impl AccessKind {
 /// The atomic operations that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicAccess {
-    /// Adds one; returns nothing.
+    /// Adds one. Returns nothing.
     Store,
-    /// Adds one; returns the old value.
+    /// Adds one. Returns the old value.
     Load,
-    /// Writes zero; returns the old value.
+    /// Writes zero. Returns the old value.
     Swap,
-    /// Writes zero if the value is zero; returns the old value.
+    /// Writes zero if the value is zero. Returns the old value.
     Compare,
 }
 
@@ -74,11 +74,11 @@ impl AtomicAccess {
 /// The order of addresses.
 #[derive(Clone, Debug)]
 pub enum AccessOrder {
-    /// Ascending addresses, from the end of the region back to its beginning.
+    /// Ascending addresses. After the end of the region, the order starts again at its beginning.
     Sequential,
     /// Random multiples of the access size.
     Random(Stream),
-    /// Always the beginning of the region.
+    /// Always the first address of the region.
     Local,
 }
 
@@ -97,7 +97,7 @@ pub struct Accesses {
     pub size: u64,
     /// The number of measured accesses.
     pub count: u64,
-    /// The number of accesses before these, which are not measured.
+    /// The number of accesses before the measured ones. These accesses are not measured.
     pub warm_up: u64,
     /// The order of addresses.
     pub order: AccessOrder,
@@ -111,7 +111,7 @@ pub struct Accesses {
     pub pattern: Pattern,
     /// Whether read data must match the pattern.
     pub check: bool,
-    /// Whether software starts each access by the registers of the device, instead of the device itself.
+    /// Whether software starts each access by registers of the device. If not, the device itself starts them.
     pub driven: bool,
 }
 
@@ -142,7 +142,7 @@ pub struct OneAccess {
 }
 
 impl Accesses {
-    /// Accesses anywhere that software starts and no measurement counts.
+    /// Accesses to any address that software starts. None of them is measured.
     pub fn unmeasured() -> Self {
         Accesses {
             flow: FlowId(u32::MAX),
@@ -180,7 +180,7 @@ impl AccessLoop {
         }
     }
 
-    /// Whether no further access starts by itself: all have started, or software starts them.
+    /// Whether no further access starts without software: all accesses have started, or software starts them.
     pub fn is_over(&self) -> bool {
         self.what.driven || self.begun == self.what.count + self.what.warm_up
     }
@@ -190,7 +190,7 @@ impl AccessLoop {
         self.next_start
     }
 
-    /// Starts the next access. The caller checks that it is due and that not all have started.
+    /// Starts the next access. The caller must check that the access is due and that not all accesses have started.
     pub fn begin(&mut self, now: Time) -> OneAccess {
         let places = self.what.region / self.what.size;
         let offset = match &mut self.what.order {
@@ -205,8 +205,8 @@ impl AccessLoop {
         self.begin_commanded(self.what.kind, (offset, self.what.size), now)
     }
 
-    /// The offset of an access that software commands, if it is one of this sequence: of its kind and size, in its region, and
-    /// not more than there are.
+    /// The offset of an access that software commands, if it belongs to this sequence. It belongs to it if its kind and its size are the
+    /// same, it is in the region, and not all accesses of the sequence have started.
     pub fn offset_of(&self, kind: AccessKind, address: u64, size: u64) -> Option<u64> {
         let is_one = self.what.driven
             && (kind, size) == (self.what.kind, self.what.size)
@@ -252,7 +252,7 @@ impl AccessLoop {
         counts.then_some(Observation::failed(self.what.flow, one.size as u32, None))
     }
 
-    /// Counts the end of an access at time `at`. Returns whether it is measured, and was not given up before.
+    /// Counts the end of an access at time `at`. Returns whether the access is measured and was not abandoned before.
     fn count_end(&mut self, one: OneAccess, at: Time) -> bool {
         self.leave(at);
         let all = self.what.count.saturating_add(self.what.warm_up);
@@ -261,7 +261,7 @@ impl AccessLoop {
         one.measured && counts
     }
 
-    /// Lets the next access start after the software time and the interval from `at` on.
+    /// Sets the start of the next access: after the software time and the interval, counted from `at`.
     pub fn leave(&mut self, at: Time) {
         self.next_start = at + self.what.turnaround + self.what.interval;
     }
@@ -274,7 +274,7 @@ impl AccessLoop {
         left
     }
 
-    /// The observation with the total number of bytes, which is reported at the start; `None` if no access is measured.
+    /// The observation with the total number of bytes, which is reported at the start. `None` if no access is measured.
     pub fn announced(&self) -> Option<Observation> {
         (self.what.count > 0).then_some(Observation::Ended {
             flow: self.what.flow,

@@ -1,16 +1,16 @@
-//! The places in a flow's region at which its requests begin.
+//! The offsets in a flow's region at which its requests begin.
 
 use kernel::Stream;
 
 /// The order of addresses of a flow's requests.
 #[derive(Clone, Debug)]
 pub enum Addresses {
-    /// Each request begins where the one before has ended; after the end of the region, at its beginning again.
+    /// Each request begins where the previous one has ended. After the end of the region, requests start again at its beginning.
     Sequential,
-    /// Each request begins this many bytes after the beginning of the one before; after the last one that fits into the region, at its
-    /// beginning again.
+    /// Each request begins this many bytes after the beginning of the previous one. After the last request that fits into the region,
+    /// requests start again at its beginning.
     Strided(u64),
-    /// Each request begins at a random multiple of `alignment` bytes in the region, at which it fits.
+    /// Each request begins at a random multiple of `alignment` bytes in the region. A request always fits into the region.
     Random {
         /// The alignment, in bytes.
         alignment: u64,
@@ -20,8 +20,8 @@ pub enum Addresses {
 }
 
 impl Addresses {
-    /// The offset in a region of `region` bytes of request number `number`, from 0, which is `len` bytes long. Returns `None` if it
-    /// begins where the request before has ended.
+    /// The offset of request number `number`, counted from 0, in a region of `region` bytes. The request is `len` bytes long. Returns `None`
+    /// if the request begins where the previous one has ended.
     pub(crate) fn next(&mut self, number: u64, len: u64, region: u64) -> Option<u64> {
         match self {
             Addresses::Sequential => None,

@@ -1,8 +1,8 @@
 //! A non-transparent bridge between the address space of one processor and the global address space of all processors.
 //!
-//! An outgoing request gets a global address, the requester ID of its processor and a tag of the bridge. An incoming request is
-//! sent again with the requester ID of a local function and a local tag. So packets between bridges are complete in themselves, and
-//! tags never conflict.
+//! An outgoing request receives a global address, the requester ID of its processor, and a tag of the bridge. An incoming request is sent
+//! again with the requester ID of a local function and a local tag. Therefore, packets between bridges do not depend on the state of other
+//! bridges, and tags never conflict.
 
 mod outgoing;
 
@@ -27,7 +27,7 @@ pub struct Bridge {
     /// Incoming loads by arrival number.
     loads: BTreeMap<u64, Load>,
     turns: VecDeque<(Time, u64)>,
-    /// Incoming completions, each with its arrival number and due time.
+    /// Incoming completions, each with its arrival number and the time from which it may be sent.
     answers: VecDeque<(u64, Time, PacketId)>,
     came: u64,
 }
@@ -94,10 +94,10 @@ struct Load {
     request: MemoryRequest,
     header: Header,
     stamp: Stamp,
-    /// Bytes that this side has requested, and bytes that were completed.
+    /// The number of bytes that this side has requested, and the number of bytes that were completed.
     asked: u32,
     answered: u32,
-    /// The buffer space that the load uses until all its bytes are requested.
+    /// The buffer space that the load occupies until all its bytes are requested.
     space: ReturnedSpace,
 }
 
@@ -119,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Whether no packet waits here, and no load is outstanding or in quarantine.
+    /// Whether no packet waits in the bridge, and no load is outstanding or in quarantine.
     pub fn is_idle(&self) -> bool {
         let waits = !self.stores.is_empty() || !self.turns.is_empty() || !self.answers.is_empty();
         !waits && self.outgoing.is_empty() && self.loads.is_empty() && self.asked.is_idle()
@@ -130,12 +130,12 @@ impl Bridge {
         self.outgoing.free(class, space);
     }
 
-    /// Removes loads whose timeout has passed. Their requesters have timed out as well.
+    /// Removes loads whose timeout has expired. Their requesters time out separately.
     pub fn give_up(&mut self, now: Time) {
         while self.asked.give_up(now).is_some() {}
     }
 
-    /// The next time after `now` at which something is due.
+    /// The next time after `now` at which the bridge can send a packet, or a load times out.
     pub fn due_after(&mut self, now: Time, packets: &Packets) -> Time {
         let stores = self.stores.front().map(|(_, store)| store.due);
         let loads = self.turns.front().map(|(due, _)| *due);
@@ -151,8 +151,8 @@ impl Bridge {
         FunctionId::new(self.config.processor, 0, 0)
     }
 
-    /// Queues a memory request of this side for the global `address`. It may be sent from `ready` on, and uses `charge` in the
-    /// receive buffer until then.
+    /// Queues a memory request of this side for the global `address`. It may be sent from `ready` on, and occupies `charge` in the receive
+    /// buffer until it is sent.
     pub fn forward_request(
         &mut self,
         (packet, charge): (PacketId, Charge),
@@ -219,8 +219,8 @@ impl Bridge {
     }
 
     /// Handles a packet from the far bridge. The bridge translates the packet into packets of this side, which may be sent from `due` on.
-    /// Returns whether the buffer space of the received packet is free now. An error has the reason to refuse the packet, and a refused
-    /// packet is not released.
+    /// Returns whether the buffer space of the received packet is free. An error contains the reason to refuse the packet. A refused packet
+    /// is not released.
     pub fn receive(
         &mut self,
         frame: BusFrame,
@@ -317,7 +317,8 @@ impl Bridge {
         oldest.is_none_or(|(store, _)| *store > number)
     }
 
-    /// Returns the next completion that may be sent at `now`. Relaxed ordering lets it pass older stores (PCIe Base 2.4.1, D2b).
+    /// Returns the next completion that may be sent at `now`. A completion with relaxed ordering may pass older stores (PCIe Base 2.4.1,
+    /// D2b).
     pub fn next_completion(&mut self, now: Time, packets: &Packets) -> Option<PacketId> {
         let (number, due, packet) = *self.answers.front()?;
         let header = packets[packet].header();
@@ -341,7 +342,7 @@ impl Bridge {
         let load = self.loads.get_mut(&number)?;
         let whole = load.request.byte_len();
         let address = load.request.first_byte() % self.config.space + u64::from(load.asked);
-        // Each part but the last ends at a multiple of `largest`, so that completions end at whole dwords.
+        // Each part except the last one ends at a multiple of `largest`, so that completions end at whole dwords.
         let room = largest - (address % u64::from(largest)) as u32;
         let len = (whole - load.asked).min(room);
         load.asked += len;
@@ -461,8 +462,8 @@ impl BridgedLoad {
     }
 }
 
-/// Gives a packet that leaves its tree the header of the global address space, and removes its TLP digest, as any completer does: the
-/// receiving port makes a new one.
+/// Replaces the header of a packet that leaves its tree by a header for the global address space, and removes the packet's TLP digest, as
+/// any completer does. The receiving port generates a new digest.
 fn beyond_the_tree(packet: PacketId, header: Header, packets: &mut Packets) -> PacketId {
     let packet = packets.rewritten(packet, header);
     packets[packet].remove_digest();

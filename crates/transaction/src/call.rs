@@ -11,12 +11,12 @@ pub enum CallNote {
     Returned,
     /// A reset of the device has interrupted the call, and its driver waits for the end of the reset.
     Interrupted,
-    /// The driver moves what a reset of the device has lost once more. So many bytes are there, and so many are lost with an error; the
-    /// others have not arrived as far as the driver knows.
+    /// After a reset of the device, the driver transfers the lost bytes again. The fields are the bytes that have arrived and the bytes that
+    /// are lost with an error. As far as the driver can determine, the other bytes have not arrived.
     Restarted {
-        /// Bytes of commands that have ended well.
+        /// The number of bytes of commands that have ended successfully.
         arrived: u64,
-        /// Bytes of commands that have ended with an error.
+        /// The number of bytes of commands that have ended with an error.
         lost: u64,
     },
 }

@@ -1,14 +1,14 @@
 //! The space of a requester's completion buffer.
 //!
-//! An endpoint advertises infinite completion credit (PCIe Base 2.6.1), so no completer waits for space. The requester therefore sends a
-//! request only when all its completions fit, however the completer divides them.
+//! An endpoint advertises infinite completion credit (PCIe Base 2.6.1), so that no completer waits for space. The requester therefore sends
+//! a request only when the buffer has space for all its completions, in whatever way the completer divides them.
 
-/// The size of a completion buffer; `None` for no limit.
+/// The size of a completion buffer. `None` stands for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompletionBuffer {
-    /// Bytes of data.
+    /// The number of bytes of data.
     pub bytes: Option<u64>,
-    /// Completions.
+    /// The number of completions.
     pub headers: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ impl CompletionBuffer {
         self.bytes.is_some() || self.headers.is_some()
     }
 
-    /// Whether `more` fits beside `used`. What is larger than the whole buffer fits alone.
+    /// Whether `more` fits into the buffer besides `used`. If `more` is larger than the whole buffer, it fits if `used` is empty.
     pub(crate) fn fits(&self, used: Space, more: Space) -> bool {
         let bytes = self.bytes.is_none_or(|all| used.bytes + more.bytes <= all);
         let headers = self
@@ -48,7 +48,7 @@ impl CompletionBuffer {
 }
 
 impl Space {
-    /// The most that the completions of a request for `len` bytes at `address` need.
+    /// The maximum space that the completions of a request for `len` bytes at `address` need.
     pub(crate) fn of(address: u64, len: u32) -> Self {
         let headers = (address % BOUNDARY + u64::from(len)).div_ceil(BOUNDARY);
         Space {
@@ -57,7 +57,7 @@ impl Space {
         }
     }
 
-    /// The most that the completions of a request for `len` bytes need, at whatever address.
+    /// The maximum space that the completions of a request for `len` bytes need at any address.
     pub(crate) fn anywhere(len: u32) -> Self {
         Space::of(BOUNDARY - 1, len)
     }
@@ -67,7 +67,7 @@ impl Space {
         self.headers += more.headers;
     }
 
-    /// Removes one completion with `bytes` of data, or everything after the `last` one; returns what was removed.
+    /// Removes a completion with `bytes` of data, or all remaining space if it is the `last` completion. Returns the removed space.
     pub(crate) fn take_completion(&mut self, bytes: u32, last: bool) -> Space {
         let taken = if last {
             *self
@@ -81,7 +81,7 @@ impl Space {
         taken
     }
 
-    /// Removes `less`, which is part of it.
+    /// Removes `less`, which must be part of this space.
     pub(crate) fn remove(&mut self, less: Space) {
         self.bytes -= less.bytes;
         self.headers -= less.headers;

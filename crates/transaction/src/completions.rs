@@ -10,18 +10,18 @@ use crate::Memory;
 pub struct Completions {
     request: Header,
     completer: FunctionId,
-    /// The byte address at which the next completion starts, and the address at which the last one ends.
+    /// The byte address at which the next completion starts, and the address at which the last completion ends.
     next: u64,
     first: u64,
     end: u64,
-    /// The size limit of a completion, and the boundary at which all completions but the last end.
+    /// The size limit of a completion, and the boundary at which all completions except the last one end.
     largest: u64,
     boundary: u64,
 }
 
 impl Completions {
-    /// Splits the completion of the memory read `request` into packets with at most `largest` payload bytes. They end at multiples
-    /// of `boundary`, the read completion boundary. Other requests have no such completions.
+    /// Splits the completion of the memory read `request` into packets with at most `largest` payload bytes. They end at multiples of
+    /// `boundary`, the read completion boundary. For a request of another kind, there are no completions.
     pub fn of(request: &Header, completer: FunctionId, largest: u32, boundary: u32) -> Self {
         let len = match &request.kind {
             Kind::MemoryRead(read) => read.byte_len(),

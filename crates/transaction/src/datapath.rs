@@ -1,4 +1,4 @@
-//! A datapath behind the core of a port: packets pass it one after the other, header and payload in whole beats.
+//! A datapath behind the core of a port. Packets pass it one after the other, with header and payload in whole beats.
 
 use kernel::{Span, Time};
 
@@ -7,21 +7,22 @@ use kernel::{Span, Time};
 pub struct Datapath {
     /// The time of a beat.
     cycle: Span,
-    /// Bytes of a beat; zero for no limit.
+    /// The number of bytes of a beat, or zero for an unlimited datapath.
     width: u64,
-    /// Beats that stay empty between two packets.
+    /// The number of beats that stay empty between two packets.
     idle: u32,
-    /// The distance of the places within a beat at which a packet may begin; zero for only one, the first byte.
+    /// The distance between the positions within a beat at which a packet may begin. Zero means that a packet may begin only at the first
+    /// byte.
     straddling: u64,
-    /// The time at which a packet may begin with a beat of its own.
+    /// The time from which on a packet may begin in a new beat.
     free: Time,
-    /// Bytes of the last beat, which ends at `free`, in which another packet may begin.
+    /// The number of bytes at the end of the last beat in which another packet may begin. The last beat ends at `free`.
     rest: u64,
 }
 
 impl Datapath {
-    /// A datapath with beats of `width` bytes and `cycle`, `idle` empty beats between two packets, and places `straddling` bytes apart
-    /// at which a packet may begin within a beat.
+    /// A datapath with beats of `width` bytes and the duration `cycle`. There are `idle` empty beats between two packets. Within a beat,
+    /// packets may begin at positions that are `straddling` bytes apart.
     pub fn new(cycle: Span, width: u64, idle: u32, straddling: u64) -> Self {
         Datapath {
             cycle,
@@ -47,7 +48,7 @@ impl Datapath {
         }
     }
 
-    /// The time that a packet of `bytes` takes, with the idle beats behind it.
+    /// The time that a packet of `bytes` takes, including the idle beats after it.
     pub fn time_of(&self, bytes: u64) -> Span {
         let beats = bytes
             .checked_div(self.width)
@@ -55,7 +56,8 @@ impl Datapath {
         self.cycle * (beats + u64::from(self.idle))
     }
 
-    /// Passes, by a limited datapath, a packet of `bytes` that may begin at `ready`; returns the time at which its last beat has passed.
+    /// Passes a packet of `bytes` through a limited datapath, from `ready` on. Returns the time at which the last beat of the packet has
+    /// passed.
     pub fn pass(&mut self, ready: Time, bytes: u64) -> Time {
         let (begin, shared) = if self.rest > 0 && ready <= self.last_beat() {
             (self.free, self.rest)
@@ -101,13 +103,13 @@ mod tests {
 
     #[test]
     fn a_packet_that_is_there_in_time_begins_in_the_last_beat_of_the_one_before() {
-        // 80 bytes are two beats and a half of 32 bytes; the next packet has the other half.
+        // 80 bytes are two and a half beats of 32 bytes. The next packet uses the other half of the last beat.
         let mut datapath = Datapath::new(CYCLE, 32, 0, 16);
         assert_eq!(datapath.pass(at(0), 80), at(3));
         assert_eq!(datapath.opens(), at(2));
         assert_eq!(datapath.pass(at(2), 80), at(5));
         assert_eq!(datapath.opens(), at(5));
-        // The last beat has 12 bytes left, but no place at which a packet may begin.
+        // The last beat has 12 bytes left, but no position in them at which a packet may begin.
         assert_eq!(datapath.pass(at(0), 84), at(8));
         assert_eq!(datapath.opens(), at(8));
     }
@@ -130,7 +132,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packets that are always there take as many beats as their bytes need: each rounded up to a place where the next may begin.
+        /// If packets wait all the time, they take as many beats as their bytes need. The size of each packet is rounded up to the next
+        /// position at which a packet may begin.
         #[test]
         fn packets_without_a_pause_waste_nothing_but_the_way_to_the_next_place(
             places in prop::sample::select(&[1_u64, 2, 4][..]),

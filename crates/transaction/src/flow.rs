@@ -15,7 +15,7 @@ pub enum Direction {
     Write,
     /// Reads from the target.
     Read,
-    /// Posted writes that the target sends back. Each starts when the last one has come back.
+    /// Posted writes that the target sends back. Each write starts when the previous one has returned.
     RoundTrip,
 }
 
@@ -33,21 +33,21 @@ pub enum Extent {
 pub enum Content {
     /// The flow's own pattern.
     Pattern(Pattern),
-    /// These bytes (write), or the bytes that are read (read), which replace them.
+    /// The given bytes. A write sends them. A read replaces them by the bytes that were read.
     Bytes(Vec<u8>),
 }
 
-/// Fields of headers as a faulty or malicious function writes them.
+/// Wrong header fields that a faulty or malicious function writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disguise {
-    /// Requester ID of another function.
+    /// The requester ID of another function.
     pub requester: Option<FunctionId>,
-    /// Whether requests say that their addresses are translated.
+    /// Whether requests are marked as translated.
     pub is_translated: bool,
 }
 
 impl Disguise {
-    /// `header` with the fields of the disguise.
+    /// `header` with the wrong fields.
     pub(crate) fn apply(&self, mut header: Header) -> Header {
         if let Kind::MemoryRead(request) | Kind::MemoryWrite(request) = &mut header.kind {
             if self.is_translated {
@@ -72,19 +72,19 @@ pub struct Flow {
     pub region: u64,
     /// The end of the flow.
     pub extent: Extent,
-    /// The places in the region at which requests begin. Requests that are not sequential have a size.
+    /// The offsets in the region at which requests begin. If requests are not sequential, `request_size` is set.
     pub addresses: Addresses,
-    /// The flow of the same requester whose requests these follow, one by one: each is made when the other is sent.
+    /// The flow of the same requester that this flow follows: each request is created when a request of the other flow has been sent.
     pub follows: Option<FlowId>,
     /// The size of a request in bytes, which may need several packets. `None` means one packet for each request.
     pub request_size: Option<u64>,
     /// The start time.
     pub start: Time,
-    /// The least time from one request to the next.
+    /// The minimum time from one request to the next.
     pub interval: Span,
     /// The payload.
     pub content: Content,
-    /// What the headers of the requests say in place of the truth, boxed because few flows have it.
+    /// The wrong fields in the headers of the requests. Boxed, because few flows have them.
     pub disguise: Option<Box<Disguise>>,
     /// Random addresses and times of requests. They replace `address` and `interval`, and never wait for earlier requests. Boxed, because
     /// few flows have them.
@@ -92,7 +92,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `header` as the flow sends it.
+    /// `header` with the wrong fields of the flow, if it has any.
     pub(crate) fn disguised(&self, header: Header) -> Header {
         match &self.disguise {
             Some(disguise) => disguise.apply(header),
@@ -101,7 +101,7 @@ impl Flow {
     }
 }
 
-/// An active flow. Each packet needs nearly all of it, so it takes as few cache lines as it can.
+/// An active flow. Each packet needs nearly all of its fields, so that they are packed into as few cache lines as possible.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Running {
@@ -113,13 +113,13 @@ pub(crate) struct Running {
     pub(crate) within: u64,
     /// The earliest time of the next request.
     pub(crate) next_at: Time,
-    /// The number of requests that have begun, and the bytes left to request of the current one.
+    /// The number of requests that have begun, and the number of bytes of the current request that are not requested yet.
     pub(crate) request: u64,
     pub(crate) left: u64,
     pub(crate) born: Time,
     /// Reads that are not fully completed, oldest first.
     pub(crate) reads: VecDeque<OpenRead>,
-    /// Whether a round trip has not come back.
+    /// Whether a round trip has not returned yet.
     pub(crate) away: bool,
     /// The status of the first completion that ended a read without its data.
     pub(crate) failed: Option<Status>,
@@ -130,7 +130,7 @@ pub(crate) struct Running {
 pub(crate) struct OpenRead {
     number: u64,
     len: u64,
-    /// Bytes that have not arrived.
+    /// The number of bytes that have not arrived.
     missing: u64,
 }
 
@@ -167,7 +167,7 @@ impl Running {
         }
     }
 
-    /// The earliest time of the next packet.
+    /// The earliest time of the next packet. It is zero while a request is not fully sent.
     pub(crate) fn next_at(&self, staging: Span) -> Time {
         if self.left > 0 {
             Time::ZERO
@@ -176,7 +176,7 @@ impl Running {
         }
     }
 
-    /// The time until which the interval of the flow keeps it from the next request.
+    /// The time until which the interval of the flow delays the next request.
     pub(crate) fn interval_ends(&self) -> Time {
         if self.left > 0 || self.request == 0 || self.flow.spread.is_some() {
             Time::ZERO
@@ -185,7 +185,7 @@ impl Running {
         }
     }
 
-    /// The time from the making of the next request to its first packet.
+    /// The time from the creation of the next request to its first packet.
     pub(crate) fn staging(&self, limits: &RequesterLimits) -> Span {
         let staging = &limits.staging;
         if self.flow.direction == Direction::Read || staging.store_and_forward.is_none() {
@@ -199,7 +199,7 @@ impl Running {
         staging.latency + staging.collecting(self.next_len(limits))
     }
 
-    /// The bytes of the next request.
+    /// The size of the next request in bytes.
     #[inline]
     fn next_len(&self, limits: &RequesterLimits) -> u64 {
         let rest = match self.flow.extent {
@@ -217,7 +217,7 @@ impl Running {
         self.request - u64::from(self.left > 0)
     }
 
-    /// Begins a request that has taken the time `staging` in the engine, unless one is not fully sent.
+    /// Begins a request that has spent the time `staging` in the engine, unless the previous request is not fully sent.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Time, staging: Span, limits: &RequesterLimits) {
         if self.left > 0 {
@@ -286,7 +286,7 @@ impl Running {
         self.reads.remove(position).map(|read| read.len)
     }
 
-    /// Forgets what was sent and not answered.
+    /// Forgets requests that were sent and not answered.
     pub(crate) fn forget(&mut self) {
         self.reads.clear();
         self.left = 0;

@@ -1,6 +1,6 @@
 //! The functions of one component, and the routing of configuration requests (PCIe Base 7.3).
 //!
-//! Components in a running fabric and the firmware that plans one use the same code, so they always agree.
+//! Both the components in a running fabric and the firmware that plans a fabric use this code, so that they always agree.
 
 mod links;
 mod ports;
@@ -32,18 +32,18 @@ enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Functions {
     role: Role,
-    /// Bus and device number, captured from the last configuration write (PCIe Base 2.2.6.2).
+    /// The bus and device number, captured from the last configuration write (PCIe Base 2.2.6.2).
     id: FunctionId,
     own: ConfigSpace,
     ports: Vec<PortFunction>,
     virtual_spaces: VirtualSpaces,
-    /// Errors of functions here that are to be reported by messages.
+    /// The errors of functions of this component that must still be reported by messages.
     reports: VecDeque<ErrorReport>,
-    /// What registers of downstream ports ask to be done with their links.
+    /// The actions on links of downstream ports that registers require and that are not executed yet.
     actions: VecDeque<(usize, PortAction)>,
 }
 
-/// An error that a function reports: by a message, or, at a root port, in the root error registers.
+/// An error that a function reports. The report is a message or, at a root port, an entry in the root error registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReport {
     /// The function.
@@ -79,9 +79,9 @@ pub enum FunctionPlace {
 pub enum Reach {
     /// The request is for a function of this component.
     Here(FunctionPlace),
-    /// The request goes to the port with this index, as a request of this type.
+    /// The request must be forwarded to the port with this index, as a request of this type.
     Below(usize, ConfigKind),
-    /// No function has this ID: an unsupported request.
+    /// No function has this ID: the request is an unsupported request.
     Nobody,
 }
 
@@ -193,7 +193,7 @@ impl Functions {
         own.or_else(|| self.virtual_at(id.0.checked_sub(self.id.0)?))
     }
 
-    /// The virtual function at this distance of its ID from that of the physical function, if it exists.
+    /// The virtual function whose ID is larger than the ID of the physical function by `distance`, if it exists.
     fn virtual_at(&self, distance: u16) -> Option<FunctionPlace> {
         if self.virtual_spaces.spaces().is_empty() {
             return None;
@@ -209,7 +209,7 @@ impl Functions {
         }
     }
 
-    /// Routes `request`, which came from above or, in a root complex, from the CPU.
+    /// Routes `request`, which arrived from above or, in a root complex, from the CPU.
     pub fn reach(&self, request: &ConfigRequest) -> Reach {
         let id = request.target;
         match (self.role, request.kind) {
@@ -224,9 +224,9 @@ impl Functions {
         }
     }
 
-    /// Finds a function of a device: by its function number in requests of type 0, whose bus number is ignored, because a write may be
-    /// about to set it; by its ID in requests of type 1, which are for virtual functions on other buses (PCIe Base 9.2.1.2). A device
-    /// number that is not 0 belongs to an 8-bit function number.
+    /// Finds a function of a device. In requests of type 0, only the function number counts. The bus number is ignored, because a write
+    /// request may be about to set it. In requests of type 1, which are for virtual functions on other buses, the whole ID counts (PCIe Base
+    /// 9.2.1.2). A device number other than 0 is part of an 8-bit function number.
     fn reach_device(&self, request: &ConfigRequest) -> Reach {
         let (own, id) = (self.id.0, request.target.0);
         let distance = match request.kind {
@@ -258,7 +258,7 @@ impl Functions {
             Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
                 Reach::Below(index, ConfigKind::Type1)
             }
-            // Only device 0 exists below a port (PCIe Base 7.3.1), except that with ARI all numbers are its functions (6.13).
+            // Only device 0 exists below a port (PCIe Base 7.3.1). With ARI, device numbers are part of the function number (6.13).
             Some(index) if id.device() == 0 || self.ports[index].space.forwards_ari() => {
                 Reach::Below(index, ConfigKind::Type0)
             }
@@ -266,7 +266,7 @@ impl Functions {
         }
     }
 
-    /// Performs `action` of `request` on the function at `place`. Returns the value that a read gives.
+    /// Performs `action` of `request` on the function at `place`. Returns the value of a read.
     pub fn access(&mut self, place: FunctionPlace, request: &ConfigRequest, action: Action) -> u32 {
         match action {
             Action::Read => self.space(place).read(request.register),
@@ -280,7 +280,7 @@ impl Functions {
     fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         if self.role != Role::Root && request.kind == ConfigKind::Type0 {
             let device = match self.role {
-                // The device number of all functions with ARI is 0 (PCIe Base 6.13).
+                // With ARI, the device number of all functions is 0 (PCIe Base 6.13).
                 Role::Device => 0,
                 Role::Switch | Role::Root => request.target.device(),
             };
@@ -378,7 +378,7 @@ impl Functions {
         self.record(place, why, (Some(header), answered), fx);
     }
 
-    /// Records an error in a packet with this header, which the engine of the function at `place` has detected.
+    /// Records an error in a packet with this header that the engine of the function at `place` has detected.
     pub fn record_detected<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -393,8 +393,8 @@ impl Functions {
         self.record(place, why, (header, is_answered), fx);
     }
 
-    /// Records that a poisoned packet has arrived at the function at `place`, which does not drop it. The error is advisory at a
-    /// function that only passes the packet on, or that keeps its data marked as poisoned (PCIe Base 6.2.3.2.4.2, 6.2.3.2.4.3).
+    /// Records that a poisoned packet has arrived at the function at `place`, which does not drop it. The error is advisory if the function
+    /// only forwards the packet, or keeps its data marked as poisoned (PCIe Base 6.2.3.2.4.2, 6.2.3.2.4.3).
     pub fn record_poison<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -408,13 +408,13 @@ impl Functions {
         self.record_error(place, (error, is_advisory), header, fx);
     }
 
-    /// A downstream port receives at its secondary side.
+    /// Records that a poisoned packet has arrived. A downstream port receives it at its secondary side.
     fn record_parity_error(&mut self, place: FunctionPlace) {
         let is_secondary = matches!(place, FunctionPlace::Port(_));
         self.space_mut(place).record_poison(is_secondary);
     }
 
-    /// Records that the function at `place` has received poisoned data that it had asked for, or sends poisoned data.
+    /// Records that the function at `place` has received poisoned data that it had requested, or sends poisoned data.
     pub fn record_data_parity_error(&mut self, place: FunctionPlace) {
         self.space_mut(place).record_data_parity_error();
     }
@@ -428,7 +428,7 @@ impl Functions {
         self.record(place, Refusal::CompletionTimeout, (None, false), fx);
     }
 
-    /// Records an error, with the header to log, and whether the packet has a completion that notifies the requester.
+    /// Records an error. The arguments include the header to log, and whether the packet has a completion that notifies the requester.
     fn record<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -437,7 +437,7 @@ impl Functions {
         fx: &mut Effects<'_, C>,
     ) {
         let (error, advisory) = match why {
-            // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
+            // The requester is notified by a completion with error status (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
             Refusal::AtomicEgressBlocked => {
@@ -446,7 +446,7 @@ impl Functions {
             Refusal::PrefixBlocked => (UncorrectableError::PrefixBlocked, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
             Refusal::PoisonedTlp => (UncorrectableError::PoisonedTlp, false),
-            // The completion informs the requester (PCIe Base 6.2.3.2.4.1).
+            // The requester is notified by the completion (PCIe Base 6.2.3.2.4.1).
             Refusal::CompleterAbort => (UncorrectableError::CompleterAbort, answered),
             Refusal::EcrcError => (UncorrectableError::EcrcError, false),
             // An unexpected completion is an advisory error (PCIe Base 6.2.3.2.4.5).
@@ -459,7 +459,7 @@ impl Functions {
             | Refusal::Overflow
             // A function in reset drops packets without an error (PCIe Base 6.6.2).
             | Refusal::InReset
-            // Packets for what is below a contained port are no errors (PCIe Base 2.9.3).
+            // Packets that are dropped at a contained port are not recorded as errors (PCIe Base 2.9.3).
             | Refusal::Contained
             | Refusal::Nic(_) => return,
         };
@@ -484,7 +484,8 @@ impl Functions {
         self.report_detected(place, error, detected, fx);
     }
 
-    /// Reports an error that was recorded at `place`, to the log and, if the registers ask for it and no port contains it, by a message.
+    /// Reports an error that was recorded at `place`. It is always added to the log. A message is also sent if the registers require it and
+    /// no port contains the error.
     fn report_detected<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -503,7 +504,8 @@ impl Functions {
         self.reports.push_back(ErrorReport { place, severity });
     }
 
-    /// The control of the function at `place` over its errors; that of a virtual one is its physical function's (PCIe Base 9.4.2).
+    /// The error control registers of the function at `place`. A virtual function uses the registers of its physical function (PCIe Base
+    /// 9.4.2).
     fn error_control_of(&self, place: FunctionPlace) -> ErrorControl {
         match place {
             FunctionPlace::Virtual(_) => self.own.error_control(),
@@ -511,7 +513,8 @@ impl Functions {
         }
     }
 
-    /// Records an error that the function at `place` has found in itself. None if software has not enabled messages about these errors.
+    /// Records an internal error of the function at `place`, and returns its report. None if software has not enabled messages about these
+    /// errors.
     pub fn own_error<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -533,19 +536,19 @@ impl Functions {
             .then_some(ErrorReport { place, severity })
     }
 
-    /// Takes the next error that its function reports. The component sends the message.
+    /// Removes and returns the next error to report. The component sends the message.
     pub fn take_report(&mut self) -> Option<ErrorReport> {
         self.reports.pop_front()
     }
 
-    /// The message for an error of a function here.
+    /// The message that reports an error of a function of this component.
     pub fn error_message(&self, report: ErrorReport, packets: &mut Packets) -> PacketId {
         let header = Header::message(self.id_of(report.place), Message::Error(report.severity));
         packets.make(header, Stamp::default(), &[])
     }
 
-    /// Takes an error message of `source` from below the bridge at `place`. Returns whether it goes on (PCIe Base 6.2.6): not if the port
-    /// contains the error (PCIe Base 6.2.10).
+    /// Handles an error message of `source` that arrived from below the bridge at `place`. Returns whether the message is forwarded (PCIe
+    /// Base 6.2.6). It is not forwarded if the port contains the error (PCIe Base 6.2.10).
     pub fn forwards_error(
         &mut self,
         place: FunctionPlace,
@@ -578,7 +581,7 @@ impl Functions {
         }
     }
 
-    /// The function at `place`, as the log of incidents names it.
+    /// The name of the function at `place` in the log of incidents.
     pub fn site(&self, place: FunctionPlace) -> Site {
         match (self.role, place) {
             (Role::Root, FunctionPlace::Own) => Site::Node,
@@ -589,7 +592,7 @@ impl Functions {
         }
     }
 
-    /// Records in the status of the requester that its request was completed with an error.
+    /// Records in the status register of the requester that its request was completed with an error.
     pub fn record_abort(&mut self, completion: &Completion) {
         let place = self.place_of(completion.requester);
         let space = self.space_mut(place.unwrap_or(FunctionPlace::Own));
@@ -600,7 +603,8 @@ impl Functions {
         }
     }
 
-    /// A function level reset of the function at `place`. One of a physical function ends its virtual functions (PCIe Base 9.2.2.2).
+    /// Performs a function level reset of the function at `place`. A reset of a physical function removes its virtual functions (PCIe Base
+    /// 9.2.2.2).
     pub fn function_level_reset(&mut self, place: FunctionPlace) {
         self.space_mut(place).function_level_reset();
         if place == FunctionPlace::Own {
@@ -608,13 +612,13 @@ impl Functions {
         }
     }
 
-    /// A hot reset of a device or switch: its registers return to their values after reset, except sticky ones. There are no virtual
-    /// functions any more, and the links of downstream ports go down (PCIe Base 6.6.1).
+    /// Performs a hot reset of a device or switch. Registers return to their values after reset, except sticky registers. Virtual functions
+    /// are removed, and the links of downstream ports go down (PCIe Base 6.6.1).
     pub fn hot_reset(&mut self) {
         self.reset_all(ConfigSpace::hot_reset);
     }
 
-    /// A reset of a device or switch that has lost its power: sticky registers do not keep their values either.
+    /// Performs a reset of a device or switch that has lost its power. Sticky registers are also reset.
     pub fn cold_reset(&mut self) {
         self.reset_all(ConfigSpace::cold_reset);
     }
@@ -630,10 +634,10 @@ impl Functions {
     }
 }
 
-/// The bits of an ID that are a function number with ARI.
+/// The bits of an ID that contain the function number with ARI.
 const FUNCTION_WITH_ARI: u16 = 0xff;
 
-/// The header of a packet as the header log has it, and the prefix before it.
+/// The header of a packet in the format of the header log, and the prefix before it.
 #[derive(Clone, Copy)]
 struct Logged {
     header: [u8; 16],

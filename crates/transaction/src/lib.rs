@@ -1,9 +1,9 @@
 //! Requesters and completers: the transaction layer that root complexes and devices share.
 //!
-//! A [`Requester`] turns flows into requests and matches their completions. [`Completions`] splits the completion of a read.
-//! [`Memory`] holds bytes. [`Functions`] executes configuration requests. A [`Bridge`] passes requests to another address space. A
-//! [`LockedLoop`] performs work under shared locks. A [`TranslationCache`] stores address translations. None of them knows links or
-//! sets timers.
+//! A [`Requester`] turns flows into requests and matches their completions. [`Completions`] splits the completion of a read. [`Memory`]
+//! holds bytes. [`Functions`] executes configuration requests. A [`Bridge`] forwards requests to another address space. A [`LockedLoop`]
+//! performs work under shared locks. A [`TranslationCache`] stores address translations. None of these types depends on links or sets
+//! timers.
 
 mod access;
 mod accesses;

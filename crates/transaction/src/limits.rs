@@ -18,14 +18,14 @@ pub struct RequesterLimits {
     pub max_read_request: u32,
 }
 
-/// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,
-/// so that this is a latency, and no limit to the rate.
+/// The time that a request spends in an engine before it has a tag, or after its tag is free. Any number of requests may be in this stage at
+/// once, so that the time is a latency and does not limit the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Staging {
-    /// The time from the making of a request to its tag and its first packet.
+    /// The time from the creation of a request until it has a tag and its first packet is sent.
     pub latency: Span,
-    /// The rate at which a whole request is collected: a write before its first packet, a read after its last completion. `None` if
-    /// packets go on as they come.
+    /// The rate at which a whole request is collected: a write before its first packet, a read after its last completion. `None` if packets
+    /// are forwarded as they arrive.
     pub store_and_forward: Option<Bandwidth>,
 }
 

@@ -1,6 +1,6 @@
 //! Work under locks: repeatedly, a lock is requested, work is done, and the lock is released.
 //!
-//! Programs on a host and the lock engine of an accelerator use the same steps, but decide themselves how long each step takes.
+//! Programs on a host and the lock engine of an accelerator use the same steps, but each of them determines how long a step takes.
 
 mod note;
 mod steps;
@@ -49,9 +49,9 @@ pub struct LockedWork {
 pub enum Under {
     /// Holds the lock for a time.
     Hold {
-        /// The time.
+        /// The duration of the hold.
         span: Span,
-        /// The number of record versions. A random one is locked.
+        /// The number of record versions. For each piece of work, a random version is locked.
         records: u64,
     },
     /// Updates a row in a transaction.
@@ -84,7 +84,7 @@ kernel::choices! {
 }
 
 impl LockedWork {
-    /// Draws the record version to lock and the row to update.
+    /// Draws the record version to lock, and the row to update.
     fn draw(&mut self) -> (RecordVersion, u64) {
         match &self.under {
             Under::Hold { records, .. } => (RecordVersion(self.stream.below(*records)), 0),

@@ -1,8 +1,8 @@
 //! The fields that a function sets in the headers of the packets that it sends: traffic class, attributes, the PASID prefix, and the
 //! width of tags.
 //!
-//! Engines make packets of traffic class 0 without attributes. They are marked on their way out, where the function's registers say
-//! what it may set, so that no engine can forget an enable bit.
+//! Engines create packets of traffic class 0 without attributes. The packets are marked when they leave the function, within the limits that
+//! the function's registers set. In this way, no engine can ignore an enable bit.
 
 use std::sync::Arc;
 
@@ -11,34 +11,34 @@ use protocol::{
     Attributes, Completion, ConfigSpace, Header, Kind, Pasid, PasidControl, Tag, TrafficClass,
 };
 
-/// The traffic class, the attributes and the PASID prefix that the requests of a flow should have.
+/// The traffic class, the attributes and the PASID prefix that are wanted for the requests of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The traffic class.
     pub traffic_class: TrafficClass,
-    /// The attributes; the requester's registers may not allow all of them.
+    /// The attributes. The requester's registers may forbid some of them.
     pub attributes: Attributes,
-    /// The PASID prefix, with the permissions that it needs; the requester's registers may not allow all of it.
+    /// The PASID prefix, with the permissions that it needs. The requester's registers may forbid some of them.
     pub pasid: Option<Pasid>,
 }
 
-/// The marks of all flows by number; empty if every flow has the default mark.
+/// The marks of all flows, by flow number. Empty if every flow has the default mark.
 pub type Marks = Arc<[Mark]>;
 
-/// What a function sets in the headers of its packets.
+/// The header fields that a function sets in its packets.
 #[derive(Clone, Debug, Default)]
 pub struct Marking {
     marks: Marks,
     allowed: Attributes,
     prefixes: PasidControl,
-    /// Whether its completions have the attribute of ID-based ordering.
+    /// Whether completions of the function have the attribute of ID-based ordering.
     by_id: bool,
-    /// Whether its completions repeat only eight bits of a tag.
+    /// Whether completions of the function return only eight bits of a tag.
     narrow_tags: bool,
 }
 
 impl Marking {
-    /// The marks of requests; registers must be [applied](Self::apply_registers).
+    /// The marks of requests. The registers must be applied by [`apply_registers`](Self::apply_registers).
     pub fn new(marks: Marks) -> Self {
         Marking {
             marks,
@@ -59,7 +59,7 @@ impl Marking {
         self.marks.is_empty() && !self.by_id && !self.narrow_tags
     }
 
-    /// Marks a packet that the function sends. Returns the same packet, or one that replaces it.
+    /// Marks a packet that the function sends. Returns the same packet, or a packet that replaces it.
     pub fn mark(&self, packet: PacketId, packets: &mut Packets) -> PacketId {
         let content = &packets[packet];
         let (header, flow) = (*content.header(), content.stamp.flow);
@@ -82,7 +82,7 @@ impl Marking {
                 }),
                 ..*header
             }),
-            // A translation request has no data to which relaxed ordering or no snoop could apply (PCIe Base 10.2.2).
+            // A translation request has no data to which relaxed ordering or no snoop can apply (PCIe Base 10.2.2).
             Kind::MemoryRead(request) if request.translations() > 0 => Some(Header {
                 pasid: self.prefix(flow?, header),
                 ..*header
@@ -91,7 +91,7 @@ impl Marking {
                 let mark = self.marks.get(flow?.0 as usize)?;
                 let own = header.traffic_class;
                 Some(Header {
-                    // Software has set the class in the engine's registers.
+                    // If the traffic class is not 0, software has set it in the engine's registers.
                     traffic_class: if own == TrafficClass::default() {
                         mark.traffic_class
                     } else {
@@ -112,8 +112,8 @@ impl Marking {
         header.allowed_prefix(mark.pasid, self.prefixes)
     }
 
-    /// The tag of a completion. A completer without support for 10-bit tags takes the upper two bits as reserved and returns zeros, so
-    /// that the completion is unexpected (PCIe Base 2.2.6.2).
+    /// The tag of a completion. A completer without support for 10-bit tags treats the upper two bits as reserved and returns zeros, so that
+    /// the completion is unexpected (PCIe Base 2.2.6.2).
     fn repeated(&self, tag: Tag) -> Tag {
         if self.narrow_tags {
             Tag(tag.0 & 0xff)

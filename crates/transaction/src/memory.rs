@@ -1,5 +1,6 @@
-//! Memory with real bytes. Only pages that were written use host memory. A page whose bytes are a pattern uses none: one that was filled
-//! with it, and one that was written to its end for the first time. It uses memory again when it is written again.
+//! A memory that stores real bytes. Only pages that were written use memory of the machine. A page whose bytes are a pattern uses none, if
+//! it was filled with the pattern, or if it was written up to its end for the first time. When this page is written again, it uses memory
+//! again.
 
 mod poison;
 
@@ -12,7 +13,7 @@ use poison::Poison;
 /// The size of a page. It is small, so that scattered writes use little memory, and allocations can reuse freed memory.
 const PAGE: usize = 64 * 1024;
 
-/// Bytes shared with a party outside the simulation, which may change them at any time.
+/// Bytes that are shared with a party outside the simulation. This party may change them at any time.
 pub trait Backing: Debug + Send + Sync {
     /// Copies bytes from `offset` on into `bytes`.
     fn read(&self, offset: usize, bytes: &mut [u8]);
@@ -23,12 +24,12 @@ pub trait Backing: Debug + Send + Sync {
 /// The bytes of a page.
 pub type MemoryPage = [u8; PAGE];
 
-/// Gives pages of zeros that the machine has touched before, as long as it has any.
+/// A function that returns a page of zeros that is already mapped by the machine, or none if it has no more pages.
 pub type PageSource = fn() -> Option<Box<MemoryPage>>;
 
 static SOURCE: OnceLock<PageSource> = OnceLock::new();
 
-/// Takes the pages of all memories from `source` from now on, as long as it has any; the first source stays.
+/// Sets the source from which all memories take new pages, as long as it has any. If a source is already set, that source stays.
 pub fn set_page_source(source: PageSource) {
     SOURCE.get_or_init(|| source);
 }
@@ -40,7 +41,7 @@ fn new_page() -> Box<MemoryPage> {
 
 #[derive(Clone, Debug)]
 enum Page {
-    /// A page of bytes, and whether it has not been written to its end yet.
+    /// A page of bytes, and whether it has not been written up to its end yet.
     Own(Box<MemoryPage>, bool),
     /// A page of the bytes of a pattern from this offset on.
     Filled(Pattern, u64),
@@ -58,7 +59,7 @@ impl Page {
         }
     }
 
-    /// Copies `bytes` to `start` and on.
+    /// Copies `bytes` to `start` and the following positions.
     #[inline]
     fn write(&mut self, start: usize, bytes: &[u8]) {
         match self {
@@ -78,7 +79,8 @@ impl Page {
         }
     }
 
-    /// Keeps the page as a pattern, if its bytes are one. This is tried once: a buffer that is written round and round stays as it is.
+    /// Stores the page as a pattern, if its bytes are one. This is tried only once, so that a ring buffer that is written repeatedly stays a
+    /// page of bytes.
     #[inline(never)]
     fn condense(&mut self) {
         if let Page::Own(page, is_new) = self {
@@ -93,10 +95,10 @@ impl Page {
 /// A memory that is zero until it is written.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// The pages up to the last one written.
+    /// The pages up to the last page that was written.
     pages: Vec<Option<Page>>,
     size: u64,
-    /// The poisoned bytes; none in a memory that has none, as nearly all have.
+    /// The poisoned bytes. None if there are no poisoned bytes, as in nearly all memories.
     poison: Option<Box<Poison>>,
 }
 
@@ -147,7 +149,7 @@ impl Memory {
         &mut self.pages[number]
     }
 
-    /// Begins to load the `len` bytes at `address`, as far as they have been written.
+    /// Begins to load the `len` bytes at `address`, if they have been written.
     #[inline]
     pub fn prefetch(&self, address: u64, len: u32) {
         let (page, start) = (address as usize / PAGE, address as usize % PAGE);
@@ -171,7 +173,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes to where there may be poison, a page boundary, or a page that is not written yet.
+    /// Copies bytes to a range that may contain poison, a page boundary, or a page that is not written yet.
     #[inline(never)]
     fn write_anywhere(&mut self, address: u64, bytes: &[u8]) {
         if self.poison.is_some() {
@@ -190,7 +192,7 @@ impl Memory {
         }
     }
 
-    /// Poisons the `len` bytes at `address`: nobody may use them until they are written.
+    /// Poisons the `len` bytes at `address`. They must not be used until they are written.
     pub fn poison(&mut self, address: u64, len: u64) {
         self.poison.get_or_insert_default().add(address, len);
     }
@@ -210,7 +212,7 @@ impl Memory {
         poison.is_some_and(|poison| poison.touches(address, len))
     }
 
-    /// Writes the first `size` bytes of `pattern` to `address` and on. The memory must contain the range.
+    /// Writes the first `size` bytes of `pattern` to `address` and the following addresses. The memory must contain the range.
     pub fn fill(&mut self, pattern: Pattern, size: u64, address: u64) {
         self.heal(address, size);
         let mut offset = 0;

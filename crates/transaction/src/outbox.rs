@@ -21,7 +21,7 @@ pub struct Packing {
 pub struct Outbox {
     packing: Packing,
     waiting: Agenda<Message<LineData>>,
-    /// The bytes of the packet in construction.
+    /// The bytes of the packet that is being built.
     bytes: Vec<u8>,
 }
 
@@ -35,7 +35,8 @@ impl Outbox {
         }
     }
 
-    /// Queues a message that may be sent at `ready`. Messages are sent in order of `ready`, and of arrival for equal times.
+    /// Queues a message that may be sent at `ready`. Messages are sent in order of `ready`. Messages with equal times are sent in order of
+    /// arrival.
     pub fn push(&mut self, ready: Time, message: Message<LineData>) {
         self.waiting.push(ready, message);
     }

@@ -13,12 +13,12 @@ use crate::completion_buffer::Space;
 /// The limits of a function's outstanding requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutstandingLimits {
-    /// The number of outstanding requests.
+    /// The maximum number of outstanding requests.
     pub tags: u16,
-    /// The function's own completion timeout (PCIe Base 2.8), for each request. Software may select another range.
+    /// The function's own completion timeout (PCIe Base 2.8) for each request. Software may select another range.
     pub completion_timeout: Span,
-    /// The time after its timeout in which the tag of a request is not used again: a completion that comes in this time is
-    /// unexpected, instead of the answer to another request.
+    /// The time after a timeout during which the tag of the request is not used again. A late completion that arrives in this time is
+    /// unexpected, and does not answer another request.
     pub tag_quarantine: Span,
     /// The buffer for the completions.
     pub completion_buffer: CompletionBuffer,
@@ -33,16 +33,15 @@ pub struct RequestControl {
     pub completion_timeout: CompletionTimeout,
 }
 
-/// Outstanding requests by tag. `T` is the requester's data about each request. What is looked at without any request is in the first
-/// fields.
+/// The outstanding requests by tag. `T` is the requester's data about each request. The first fields are read even if there is no request.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Outstanding<T> {
-    /// The deadline of each request, oldest first. Requests that have completed are still listed.
+    /// The deadline of each request, earliest first. Requests that have completed may still be listed.
     deadlines: VecDeque<(Time, u16)>,
-    /// The tags in quarantine, each with the end of its quarantine, in the order of these times.
+    /// The tags in quarantine, each with the end of its quarantine, in the order of these ends.
     quarantined: VecDeque<(Time, u16)>,
-    /// The free tags. The last one is used next.
+    /// The free tags. The last tag in the list is used next.
     free: Vec<u16>,
     slots: Vec<Slot<T>>,
     /// The limits that the function supports.
@@ -51,7 +50,7 @@ pub struct Outstanding<T> {
     tags: Range<u16>,
     /// The space of the completion buffer that outstanding requests, and late completions of tags in quarantine, may need.
     used: Space,
-    /// The completion timeout of new requests; `None` if they have none.
+    /// The completion timeout of new requests. `None` if new requests have no timeout.
     timeout: Option<Span>,
 }
 
@@ -69,11 +68,11 @@ struct Waiting<T> {
     len: u32,
     received: u32,
     deadline: Time,
-    /// The space for the completions that have not come.
+    /// The space that is reserved for completions that have not arrived yet.
     space: Space,
 }
 
-/// The part of a request that a completion answers, or that a timeout ends.
+/// The part of a request that a completion answers, or that is lost by a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnsweredPart<T> {
     /// The requester's data about the request.
@@ -87,7 +86,7 @@ pub struct AnsweredPart<T> {
 }
 
 impl<T: Copy> AnsweredPart<T> {
-    /// This part, with what `of` gives of the requester's data.
+    /// This part, with the requester's data replaced by the result of `of`.
     pub fn map<U>(&self, of: impl FnOnce(T) -> U) -> AnsweredPart<U> {
         AnsweredPart {
             what: of(self.what),
@@ -97,7 +96,7 @@ impl<T: Copy> AnsweredPart<T> {
         }
     }
 
-    /// The bytes of this part in the payload of its completion; the status of a completion without data.
+    /// The bytes of this part in the payload of its completion. The error is the status of a completion without data.
     pub fn data<'p>(&self, completion: &Completion, payload: &'p [u8]) -> Result<&'p [u8], Status> {
         if completion.status != Status::Successful {
             return Err(completion.status);
@@ -152,7 +151,7 @@ impl<T: Copy> Outstanding<T> {
         self.tags = tags;
     }
 
-    /// Whether no request is outstanding, and no tag in quarantine.
+    /// Whether no request is outstanding and no tag is in quarantine.
     pub fn is_idle(&self) -> bool {
         self.deadlines.is_empty() && self.quarantined.is_empty()
     }
@@ -210,10 +209,10 @@ impl<T: Copy> Outstanding<T> {
         Tag(tag)
     }
 
-    /// Inserts a deadline in order: one that is before earlier deadlines, because software has shortened the completion timeout, or one
-    /// that never comes.
+    /// Inserts a deadline in order, if it is before earlier deadlines because software has shortened the completion timeout, or if it is
+    /// never reached.
     fn insert_deadline(&mut self, deadline: Time, tag: u16) {
-        // An earlier request with this tag is complete, and its entry would be listed for ever if its deadline never comes.
+        // An earlier request with this tag is complete. If its deadline is never reached, its entry would stay in the list for ever.
         self.deadlines.retain(|listed| *listed != (deadline, tag));
         let place = self.deadlines.partition_point(|other| other.0 <= deadline);
         self.deadlines.insert(place, (deadline, tag));
@@ -244,7 +243,7 @@ impl<T: Copy> Outstanding<T> {
             return None;
         };
         let left = waiting.len - waiting.received;
-        // Byte Count says where the data is in the request: a completion before this one was lost (PCIe Base 2.3.1.1).
+        // Byte Count shows where the data is in the request. If it is too small, an earlier completion was lost (PCIe Base 2.3.1.1).
         if completion.status.has_data() && u32::from(completion.byte_count) < left {
             return None;
         }
@@ -271,8 +270,8 @@ impl<T: Copy> Outstanding<T> {
         Some(part)
     }
 
-    /// The next time after `now` at which a request times out or, if a request may have to wait for that, at which a tag leaves its
-    /// quarantine.
+    /// The next time after `now` at which a request times out. If a request may be waiting for a tag or for space, also the next time at
+    /// which a tag leaves its quarantine.
     pub fn next_change(&mut self, now: Time) -> Time {
         self.oldest_deadline().min(self.next_release(now))
     }
@@ -300,8 +299,8 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
-    /// Removes the requests that `is_forgotten` selects, because their function was reset, and returns the missing part of each. Their
-    /// tags are in quarantine for as long as if they had timed out, because their completions may still arrive.
+    /// Removes the requests that `is_forgotten` selects, because their function was reset. Returns the missing part of each request. Their
+    /// tags are in quarantine until the same time as if they had timed out, because their completions may still arrive.
     pub fn forget(&mut self, is_forgotten: impl Fn(&T) -> bool) -> Vec<AnsweredPart<T>> {
         let slots = &self.slots;
         let is_of_reset = |(deadline, tag): &(Time, u16)| match &slots[usize::from(*tag)] {
@@ -315,14 +314,14 @@ impl<T: Copy> Outstanding<T> {
             .collect()
     }
 
-    /// Lets the tag of a request rest after `time`; returns the missing part of the request.
+    /// Puts the tag of a request into quarantine from `time` on. Returns the missing part of the request.
     fn quarantine(&mut self, tag: u16, time: Time) -> Option<AnsweredPart<T>> {
         let slot = &mut self.slots[usize::from(tag)];
         let Slot::Waiting(waiting) = *slot else {
             return None;
         };
         *slot = Slot::Quarantined(waiting.space);
-        // Tags of requests that were forgotten may be in quarantine for longer.
+        // The tags of requests that were forgotten may be in quarantine until a later time.
         let end = time + self.limits.tag_quarantine;
         let place = self.quarantined.partition_point(|(other, _)| *other <= end);
         self.quarantined.insert(place, (end, tag));
@@ -334,7 +333,7 @@ impl<T: Copy> Outstanding<T> {
         })
     }
 
-    /// Frees the tags whose quarantine is over. They are used after all others.
+    /// Frees the tags whose quarantine has ended. They are used after all other free tags.
     fn release(&mut self, now: Time) {
         while let Some((_, tag)) = self.quarantined.pop_front_if(|(end, _)| *end <= now) {
             let slot = std::mem::replace(&mut self.slots[usize::from(tag)], Slot::Free);
@@ -347,7 +346,7 @@ impl<T: Copy> Outstanding<T> {
         }
     }
 
-    /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag goes into
+    /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag is put into
     /// quarantine, because a late completion may still arrive.
     pub fn give_up(&mut self, now: Time) -> Option<AnsweredPart<T>> {
         if self.oldest_deadline() > now {
@@ -564,7 +563,7 @@ mod tests {
         assert!(outstanding.fits_anywhere(64, now) && !outstanding.fits_anywhere(128, now));
         outstanding.take(&answer(first, 192, 192, Status::Successful));
         assert!(outstanding.fits(0, 320, now));
-        // What has timed out may still come.
+        // Completions of a request that has timed out may still arrive.
         let late = now + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
         assert!(!outstanding.fits(0, 512, late));
@@ -578,7 +577,7 @@ mod tests {
     }
 
     proptest! {
-        /// Answers that come before the end of the quarantine of their tags reach their own requests, or nobody.
+        /// Completions that arrive before the end of the quarantine of their tags answer their own requests, or no request.
         #[test]
         fn no_completion_answers_another_request(
             tags in 1_u16..4,

@@ -1,6 +1,6 @@
 //! Pages of an address space: sizes and mappings.
 //!
-//! Both a translation agent and the address translation cache of a device use these types, but they communicate only by packets.
+//! Both a translation agent and the address translation cache of a device use these types, but they exchange data only by packets.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,11 +1,11 @@
-//! The payload of a flow: bytes that depend on the flow and their offset, so that any misplaced byte is detected.
+//! The payload of a flow: bytes that depend on the flow and on their offset, so that any byte at a wrong position is detected.
 
 /// The infinite payload of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern(u64);
 
 impl Pattern {
-    /// The step from a word to the next one.
+    /// The difference between a word and the next word.
     pub const STEP: u64 = GOLDEN;
 
     /// The payload of flow number `flow` in a run with `seed`.
@@ -13,7 +13,7 @@ impl Pattern {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
     }
 
-    /// The pattern whose first bytes are `bytes`, if one is.
+    /// The pattern whose first bytes are `bytes`, if there is one.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let pattern = Pattern(u64::from_le_bytes(*bytes.first_chunk()?));
         pattern.matches(0, bytes).then_some(pattern)
@@ -24,7 +24,8 @@ impl Pattern {
         self.0
     }
 
-    /// The word at `index`. Words are steps of an odd constant from a start value of the flow, so no two are equal.
+    /// The word at `index`. Each word is the previous word plus an odd constant, and the first word depends on the flow. Therefore no two
+    /// words are equal.
     fn word(self, index: u64) -> u64 {
         self.0.wrapping_add(index.wrapping_mul(GOLDEN))
     }

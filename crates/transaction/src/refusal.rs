@@ -5,7 +5,7 @@ use packet::{Observation, PacketId, Pcie, Refusal};
 use protocol::{Class, FunctionId, Header, Status};
 
 /// Drops `packet`, reports this to the probes, and releases the packet. Returns the completion of a non-posted request that was not
-/// carried out, which the caller sends in the name of `completer`.
+/// executed. The caller sends it, with `completer` as its completer.
 pub fn refuse<C: Component<Traffic = Pcie>>(
     packet: PacketId,
     completer: FunctionId,
@@ -20,10 +20,10 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     );
     fx.observe(lost);
     fx.store().release(packet);
-    // A request with poisoned data is not carried out (PCIe Base 2.7.2.2).
+    // A request with poisoned data is not executed (PCIe Base 2.7.2.2).
     let status = match why {
-        // A request that a port blocks, for its prefix (PCIe Base 2.2.10.2) or as an atomic operation (6.15.3.1), is not carried out
-        // either.
+        // A request that a port blocks because of its prefix (PCIe Base 2.2.10.2) or because it is an atomic operation (6.15.3.1) is not
+        // executed either.
         Refusal::UnsupportedRequest
         | Refusal::PoisonedTlp
         | Refusal::PrefixBlocked

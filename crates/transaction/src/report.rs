@@ -5,15 +5,15 @@ use protocol::{MemoryRequest, Status};
 
 use crate::{Memory, Pattern, Taken};
 
-/// The enabled bytes of a write's payload.
+/// The bytes of a write's payload that are enabled by the byte enables.
 #[inline]
 pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     let lead = (request.first_byte() - request.address()) as usize;
     &packet.payload()[lead..lead + request.byte_len() as usize]
 }
 
-/// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the observation as
-/// [`arrived`] does.
+/// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the same observation as
+/// [`arrived`].
 #[inline(always)]
 pub fn deliver(
     packet: &Packet,
@@ -27,8 +27,8 @@ pub fn deliver(
     arrived_bytes(packet, bytes, patterns)
 }
 
-/// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes there. They did not arrive at their
-/// flow's end.
+/// Writes the data of a poisoned packet to `memory`, as [`deliver`] does, and poisons the bytes in memory. The observation reports that the
+/// bytes of the flow have failed.
 pub fn deliver_poisoned(
     packet: &Packet,
     request: &MemoryRequest,
@@ -45,7 +45,7 @@ pub fn deliver_poisoned(
     ))
 }
 
-/// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
+/// The observation of a write that has arrived, if the write belongs to a flow. Its data is checked against the flow's pattern. A flow
 /// without a pattern is not checked.
 #[inline(always)]
 pub fn arrived(
@@ -56,7 +56,7 @@ pub fn arrived(
     arrived_bytes(packet, written(packet, request), patterns)
 }
 
-/// The observation of the arrival of these bytes, which `packet` has carried, as [`arrived`] returns it.
+/// The observation of the arrival of `bytes`, which `packet` has carried. It is the same as the observation of [`arrived`].
 #[inline(always)]
 fn arrived_bytes(packet: &Packet, bytes: &[u8], patterns: &[Pattern]) -> Option<Observation> {
     let stamp = packet.stamp;

@@ -26,7 +26,7 @@ pub enum Next {
     Report(Observation),
     /// Reports that a flow has sent its last request, after this number of bytes.
     Ended(FlowId, u64),
-    /// Reports that a read has timed out, so that this number of bytes of the flow will not arrive at this offset in its region.
+    /// Reports that a read has timed out: this number of bytes of the flow will not arrive at this offset in the flow's region.
     TimedOut(FlowId, u32, u64),
     /// Waits until this time.
     NotBefore(Time),
@@ -43,31 +43,31 @@ pub struct Taken {
     pub bytes: u32,
     /// The offset of the bytes in the flow's region.
     pub offset: u64,
-    /// The time at which the request was made.
+    /// The time at which the request was created.
     pub born: Time,
     /// Whether the request is complete.
     pub last: bool,
-    /// The time until the engine has collected the complete request.
+    /// The time that the engine needs to collect the complete request.
     pub collecting: Span,
-    /// Whether the completion has data that is as expected.
+    /// Whether the completion has data, and the data is as expected.
     pub intact: bool,
     /// The status of the completion.
     pub status: Status,
 }
 
-/// The flows and tags of one function. What every packet needs is together: from the end of the limits to the first fields of the
-/// outstanding reads.
+/// The flows and tags of one function. The fields that every packet needs are adjacent: from the end of the limits to the first fields of
+/// the outstanding reads.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Requester {
     limits: RequesterLimits,
     id: FunctionId,
-    /// Whether the function may send requests (Bus Master Enable).
+    /// The Bus Master Enable bit: whether the function may send requests.
     is_bus_master: bool,
     /// The time until which no request may be sent.
     held_until: Time,
     flows: Vec<Running>,
-    /// The indices of flows with requests left, and the one whose turn is next.
+    /// The indices of flows with requests left, and the index of the flow whose turn is next.
     live: Vec<usize>,
     turn: usize,
     reads: Outstanding<Read>,
@@ -93,8 +93,8 @@ impl Requester {
         self.id
     }
 
-    /// Sets the function ID, the limits of payload and read request in bytes, the limits of non-posted requests, and whether requests may
-    /// be sent.
+    /// Sets the function ID, the limits of payload and read request in bytes, the limits of non-posted requests, and whether the function
+    /// may send requests.
     pub fn configure(
         &mut self,
         id: FunctionId,
@@ -138,7 +138,8 @@ impl Requester {
         self.flows.push(Running::new(flow));
     }
 
-    /// Takes the bytes of a flow that has ended: for a read, the data read. Returns `None` if the flow uses a pattern.
+    /// Removes and returns the bytes of a flow that has ended. For a read, these are the bytes that were read. Returns `None` if the flow
+    /// uses a pattern.
     pub fn take_bytes(&mut self, flow: FlowId) -> Option<Vec<u8>> {
         let running = self
             .flows
@@ -157,7 +158,7 @@ impl Requester {
         flows.find(|running| running.flow.id == flow)?.failed
     }
 
-    /// The time at which an outstanding request times out, or a tag that a flow may need leaves its quarantine; [`Time::NEVER`] if
+    /// The next time at which an outstanding request times out, or a tag that a flow may need leaves its quarantine. [`Time::NEVER`] if
     /// nothing is outstanding.
     pub fn deadline(&mut self, now: Time) -> Time {
         if self.live.is_empty() {
@@ -231,7 +232,8 @@ impl Requester {
         Next::TimedOut(running.flow.id, lost.len, offset)
     }
 
-    /// Whether the flow at `index` may go on: it has begun its request, or the flow that it follows has sent one more.
+    /// Whether the flow at `index` may continue: its current request is not fully sent, or the flow that it follows has sent one more
+    /// request.
     fn may_follow(&self, index: usize) -> bool {
         let running = &self.flows[index];
         let mut flows = self.flows.iter();
@@ -252,8 +254,8 @@ impl Requester {
         Next::Ended(running.flow.id, running.issued)
     }
 
-    /// Forgets the flows that have begun by `now` and the outstanding requests, because the function was reset. Returns the flows that
-    /// are not complete.
+    /// Removes the flows that have begun by `now` and the outstanding requests, because the function was reset. Returns the flows that are
+    /// not complete.
     pub fn reset(&mut self, now: Time) -> Vec<FlowId> {
         let reads = self.reads.forget(|_| true).into_iter();
         let mut forgotten: Vec<usize> = reads.map(|read| read.what.flow).collect();
@@ -276,7 +278,7 @@ impl Requester {
             .collect()
     }
 
-    /// Makes the next packet of the flow at `index`, for this range of addresses.
+    /// Creates the next packet of the flow at `index`, for this range of addresses.
     fn issue(
         &mut self,
         index: usize,
@@ -358,8 +360,8 @@ impl Requester {
         })
     }
 
-    /// Records that a round trip of `flow` has come back, so that the next one may start at `at`. Returns false if none was
-    /// expected.
+    /// Records that a round trip of `flow` has returned, so that the next one may start at `at`. Returns false if no round trip was
+    /// outstanding.
     pub fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool {
         let Some(index) = self
             .live

@@ -7,9 +7,9 @@ use kernel::{Span, Stream};
 /// The random targets and times of a flow's requests.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// The first addresses of the regions. Each request draws one.
+    /// The first addresses of the regions. Each request uses a random one.
     pub targets: Arc<[u64]>,
-    /// A region that is drawn with an extra probability.
+    /// A region that is chosen with an additional probability.
     pub favoured: Option<(u64, f64)>,
     /// The distribution of the times between requests.
     pub arrivals: Arrivals,
@@ -20,11 +20,11 @@ pub struct Spread {
 /// A distribution of the times between requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// One request in each of these spans. The first time is random within the span.
+    /// One request in each interval of this length. The first time is random within the interval.
     Even(Span),
-    /// A Poisson process with this mean span.
+    /// A Poisson process with this mean interval.
     Poisson(Span),
-    /// One trial in each of these spans, with this probability of a request.
+    /// One trial in each interval of this length, with this probability of a request.
     Bernoulli(Span, f64),
 }
 

@@ -1,7 +1,7 @@
 //! A set-associative cache of translations: the IOTLB of a translation agent, and the address translation cache of a device.
 //!
-//! Pages of all sizes share the entries. The page size of an address is unknown before the lookup, so a lookup tries every size
-//! that has entries.
+//! Pages of all sizes share the entries. The page size of an address is unknown before the lookup, so that a lookup tries every size of
+//! which there are entries.
 
 use std::ops::RangeInclusive;
 
@@ -31,7 +31,7 @@ impl TranslationCache {
         if !entries.is_power_of_two() {
             return Err(GeometryError::Entries(entries));
         }
-        // The number of sets then is a power of two, too.
+        // The number of sets is then also a power of two.
         if ways == 0 || !entries.is_multiple_of(ways) {
             return Err(GeometryError::Ways { entries, ways });
         }
@@ -49,7 +49,7 @@ impl TranslationCache {
         Some(self.sets[set][0].mapping)
     }
 
-    /// Whether there is an entry for `address`. This does not count as a use.
+    /// Whether there is an entry for `address`. This check does not count as a use of the entry.
     pub fn holds(&self, who: impl Into<AddressSpace>, address: u64) -> bool {
         self.find(who.into(), address).is_some()
     }
@@ -109,7 +109,7 @@ impl TranslationCache {
         })
     }
 
-    /// The set of an address. It depends on the address space as well, so that address spaces with equal addresses use different sets.
+    /// The set of an address. It also depends on the address space, so that equal addresses of different address spaces use different sets.
     fn set_of(&self, who: AddressSpace, size: PageSize, address: u64) -> usize {
         let page = (address >> size.bits()).wrapping_add(who.number());
         page as usize & (self.sets.len() - 1)
@@ -280,7 +280,7 @@ mod tests {
         fn as_many_pages_as_there_are_ways_are_found_again_whatever_their_sizes(
             pages in prop::collection::btree_set((0..64_u64, 0..5_usize), 8),
         ) {
-            // The pages are apart by size in the address space, so that none contains another.
+            // Pages of different sizes have distant addresses, so that no page contains another.
             let pages: Vec<Mapping> = pages.into_iter().map(|(number, size)| {
                 let base = (size as u64 + 1) << 40;
                 let size = PageSize::ALL[size];

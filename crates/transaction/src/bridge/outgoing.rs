@@ -6,12 +6,12 @@ use kernel::Time;
 use packet::{Charge, PacketId, Packets, ReturnedSpace};
 use protocol::{Class, Passing, PerClass};
 
-/// The waiting packets by class. No packet passes an older posted request, but by relaxed or ID-based ordering (PCIe Base 2.4.1).
+/// The waiting packets by class. A packet passes an older posted request only by relaxed or ID-based ordering (PCIe Base 2.4.1).
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     /// The packets of each class, with their arrival numbers.
     queues: PerClass<VecDeque<(u64, Waiting)>>,
-    /// Free words of each class in the far side's buffer.
+    /// The free words of each class in the far side's buffer.
     room: PerClass<u32>,
     came: u64,
     free_at: Time,
@@ -21,17 +21,17 @@ pub(super) struct Outgoing {
 /// A packet that waits to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// The earliest time at which it may leave.
+    /// The earliest time at which the packet may leave.
     pub(super) ready: Time,
     pub(super) packet: PacketId,
-    /// The receive-buffer credits that the packet uses until it has left.
+    /// The receive-buffer credits that the packet occupies until it has left.
     pub(super) charge: Option<Charge>,
     /// The global address of a load.
     pub(super) address: u64,
 }
 
 impl Waiting {
-    /// A packet that may leave at once and uses no receive buffer.
+    /// A packet that may leave at once and occupies no receive buffer.
     pub(super) fn of(packet: PacketId) -> Self {
         Self {
             ready: Time::ZERO,
@@ -69,7 +69,7 @@ impl Outgoing {
         self.queues[class].pop_front().map(|(_, waiting)| waiting)
     }
 
-    /// Records that a packet of `words` words is sent. It uses buffer space, and the wire until `until`.
+    /// Records that a packet of `words` words is sent. It occupies buffer space at the far side, and the wire until `until`.
     pub(super) fn sent(&mut self, class: Class, words: u16, until: Time) {
         self.room[class] -= u32::from(words);
         self.free_at = until;
@@ -82,7 +82,7 @@ impl Outgoing {
         self.queues[class].push_back((self.came, waiting));
     }
 
-    /// The first packet of a class, if it may pass all older posted requests that wait, and the far side's buffer has space for it.
+    /// The first packet of a class, if it may pass all older waiting posted requests, and if the far side's buffer has space for it.
     fn first(&self, class: Class, packets: &Packets) -> Option<&Waiting> {
         let (number, first) = self.queues[class].front()?;
         let header = packets[first.packet].header();
@@ -102,7 +102,7 @@ impl Outgoing {
         firsts.map(|first| first.ready.max(self.free_at))
     }
 
-    /// The class whose first packet may leave at `now`, among the classes for which `may` is true.
+    /// The class whose first packet may leave at `now`, among the classes for which `may` returns true.
     pub(super) fn next(
         &self,
         now: Time,

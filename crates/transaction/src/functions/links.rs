@@ -1,4 +1,4 @@
-//! What the links of functions record in their registers: errors, the state of the link, and its changes.
+//! The records of links in the registers of functions: errors, the state of the link, and changes of the state.
 
 use kernel::{Component, Effects, Time};
 use link::{DownCause, LinkChange, LinkEnd};
@@ -10,7 +10,7 @@ use super::{FunctionPlace, Functions, Role};
 use crate::Action;
 
 impl Functions {
-    /// Shows in the registers at `place` what its `link` is like at `now`, and the corrected errors that it has not reported.
+    /// Shows the state of `link` at `now` in the registers at `place`, and the corrected errors that the link has not reported.
     pub fn show_link(&mut self, place: FunctionPlace, link: &LinkEnd, now: Time) {
         self.space_mut(place).record_correctable(link.repaired());
         self.show_state(place, link, now);
@@ -21,13 +21,15 @@ impl Functions {
         self.space_mut(place).record_surprise_down();
     }
 
-    /// Records what the `link` of the function at `place` has detected since the last time, and shows its state.
+    /// Records the corrected errors of the `link` of the function at `place` since the last call, and updates the state of the link in the
+    /// registers.
     pub fn record_link(&mut self, place: FunctionPlace, link: &mut LinkEnd, now: Time) {
         self.record_correctable(place, link.take_repaired());
         self.show_state(place, link, now);
     }
 
-    /// Records corrected errors at `place`, bits of Correctable Error Status, and a report of each that the registers ask for.
+    /// Records corrected errors at `place`, as bits of Correctable Error Status. Queues a report for each error for which the registers
+    /// require one.
     pub fn record_correctable(&mut self, place: FunctionPlace, errors: u32) {
         for _ in 0..self.space_mut(place).record_correctable(errors) {
             self.report(place, Severity::Correctable);
@@ -57,7 +59,7 @@ impl Functions {
         self.report_detected(place, UncorrectableError::SurpriseDown, detected, fx);
     }
 
-    /// Records a change of the `link` of the function at `place`. The upper end of a link logs it.
+    /// Records a change of the `link` of the function at `place`. Only the upper end of a link records it and adds it to the log.
     pub fn record_change<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -71,7 +73,7 @@ impl Functions {
         }
         match change {
             LinkChange::Down(cause) => {
-                // The detection of presence is in-band: it follows the signal of the far end.
+                // Presence detection is in-band: a card counts as present while the signal of the far end arrives.
                 let is_gone = cause == DownCause::LossOfSignal;
                 self.record_slot(place, LINK_STATE_CHANGED, is_gone.then_some(false));
             }
@@ -97,7 +99,8 @@ impl Functions {
         fx.observe(Observation::Incident { site, what });
     }
 
-    /// Whether `action` of `request` on the function at `place` retrains its link: Retrain Link of a downstream port.
+    /// Whether `action` of `request` on the function at `place` retrains the link of the function. Only Retrain Link of a downstream port
+    /// does.
     pub fn retrains_link(
         &self,
         place: FunctionPlace,

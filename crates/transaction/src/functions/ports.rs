@@ -1,4 +1,4 @@
-//! What registers of downstream ports ask their component to do with the links below: containment, and resets by software.
+//! The actions on links below that registers of downstream ports require from their component: containment, and resets by software.
 
 use kernel::{Component, Effects};
 use packet::{PacketId, Packets, Pcie, Refusal, Stamp};
@@ -10,27 +10,27 @@ use protocol::{
 use super::{FunctionPlace, Functions};
 use crate::refuse;
 
-/// What a component is to do with the link of one of its downstream ports.
+/// An action of a component on the link of one of its downstream ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortAction {
     /// Containment begins: the link goes down, and the port signals it.
     Contain(TriggerReason),
     /// The link is held in hot reset, or is disabled, until it is released.
     Hold(LinkHold),
-    /// Nothing holds the link down any more: it trains.
+    /// No register holds the link down any longer, and the link trains.
     Release,
     /// The port sends its interrupt for an event of its slot or for the bandwidth of its link.
     Interrupt,
 }
 
 impl Functions {
-    /// The next thing that registers ask to be done with the link of the downstream port with this index.
+    /// The next action that registers require on the link of a downstream port, with the index of the port.
     pub fn take_port_action(&mut self) -> Option<(usize, PortAction)> {
         self.actions.pop_front()
     }
 
-    /// Whether registers hold the link of the port at `place` down: it is contained, in reset or disabled, or the upstream port of the
-    /// switch is reset by its Secondary Bus Reset.
+    /// Whether registers hold the link of the port at `place` down. The link is held if the port is contained, in reset or disabled, or if
+    /// Secondary Bus Reset of the switch's upstream port is set.
     pub fn holds_link_down(&self, place: FunctionPlace) -> bool {
         let space = self.space(place);
         let is_held_from_above =
@@ -38,9 +38,9 @@ impl Functions {
         space.is_contained() || space.link_hold().is_some() || is_held_from_above
     }
 
-    /// Drops a request for what is below the port at `place`, whose link is down. The caller sends the completion, if there is one. A
-    /// contained port answers as DPC Completion Control says, and records nothing (PCIe Base 2.9.3); any other records an unsupported
-    /// request (PCIe Base 2.9.1).
+    /// Drops a request that is routed through the port at `place`, whose link is down. The caller sends the completion, if there is one. A
+    /// contained port answers according to DPC Completion Control, and records nothing (PCIe Base 2.9.3). Any other port records an
+    /// unsupported request (PCIe Base 2.9.1).
     pub fn refuse_below<C: Component<Traffic = Pcie>>(
         &mut self,
         place: FunctionPlace,
@@ -77,7 +77,7 @@ impl Functions {
         self.record_slot(place, ATTENTION_BUTTON_PRESSED, None);
     }
 
-    /// Records events of the slot at the port at `place`, and whether a card is present if that is known.
+    /// Records events of the slot at the port at `place`, and whether a card is present. `is_present` is none if presence has not changed.
     pub(super) fn record_slot(
         &mut self,
         place: FunctionPlace,
@@ -92,7 +92,7 @@ impl Functions {
         }
     }
 
-    /// Records that the link of the port at `place` has another bandwidth, or has retrained for software.
+    /// Records that the bandwidth of the link of the port at `place` has changed, or that the link has retrained for software.
     pub(super) fn record_bandwidth(&mut self, place: FunctionPlace) {
         let FunctionPlace::Port(index) = place else {
             return;
@@ -114,7 +114,7 @@ impl Functions {
         packets.make(header, Stamp::default(), &data.to_le_bytes())
     }
 
-    /// Begins containment of what is below the port at `place`, if that is enabled for `reason`.
+    /// Begins containment of everything below the port at `place`, if containment is enabled for `reason`.
     pub(super) fn contain(&mut self, place: FunctionPlace, reason: TriggerReason) -> bool {
         let FunctionPlace::Port(index) = place else {
             return false;
@@ -134,8 +134,8 @@ impl Functions {
         true
     }
 
-    /// Begins containment for an error that the port at `place` has detected itself, if it is not masked. A completion timeout of the
-    /// host's own request is a matter of the Root Port extensions, which are not modelled (PCIe Base 6.2.10.3).
+    /// Begins containment for an error that the port at `place` itself has detected, if the error is not masked. Containment for a
+    /// completion timeout of the host's own request belongs to the Root Port extensions, which are not modelled (PCIe Base 6.2.10.3).
     pub(super) fn contain_error(
         &mut self,
         place: FunctionPlace,
@@ -148,7 +148,7 @@ impl Functions {
     }
 
     /// Writes to a register of the upstream port of a switch, or of a device. Secondary Bus Reset of the upstream port resets the downstream
-    /// ports, and all links below (PCIe Base 6.6.1).
+    /// ports and all links below (PCIe Base 6.6.1).
     pub(super) fn write_own(&mut self, request: &ConfigRequest, value: u32) {
         let was_held = self.own.link_hold().is_some();
         self.own.write(request.register, value, request.first_be);
@@ -167,8 +167,8 @@ impl Functions {
         }
     }
 
-    /// Writes to a register of the downstream port with this index; what follows for its link is to be
-    /// [taken](Self::take_port_action).
+    /// Writes to a register of the downstream port with this index. The resulting actions on its link must be read by
+    /// [`take_port_action`](Self::take_port_action).
     pub(super) fn write_port(&mut self, index: usize, request: &ConfigRequest, value: u32) {
         let place = FunctionPlace::Port(index);
         let (register, enables) = (request.register, request.first_be);

@@ -1,4 +1,4 @@
-//! Which function a configuration request reaches.
+//! Tests of the function that a configuration request reaches.
 
 use kernel::{ComponentId, Port, World};
 
@@ -63,7 +63,7 @@ fn request(kind: ConfigKind, target: FunctionId) -> ConfigRequest {
     }
 }
 
-/// A switch on bus 1 with buses 2 to 6; 3 below its first port, 4 to 6 below its second.
+/// A switch on bus 1 with buses 2 to 6. Bus 3 is below its first port, buses 4 to 6 are below its second port.
 fn switch() -> Functions {
     let upstream = port(PortType::Upstream, 0, 0, 0x06_02_01).space;
     let ports = vec![

@@ -3,7 +3,7 @@
 
 use protocol::{ConfigSpace, EndpointFunction};
 
-/// The spaces of the enabled virtual functions; none in a component that is not a device.
+/// The configuration spaces of the enabled virtual functions. None in a component that is not a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VirtualSpaces {
     /// A configuration space after reset, if the device can have virtual functions.

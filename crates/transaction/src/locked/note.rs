@@ -3,10 +3,10 @@
 use kernel::Span;
 use packet::{Note, NoteKind};
 
-/// The state of an owner and a lock in memory. Locks are named by the numbers of their buckets.
+/// The state of an owner and a lock in memory. Locks are identified by the numbers of their buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockNote {
-    /// A request has ended. The owner holds the lock or is in the queue, as the next note says.
+    /// A request has ended. The owner holds the lock or is in the queue. The next note shows which.
     Requested {
         /// The number of compare-and-swaps of the request.
         swaps: u32,
@@ -17,7 +17,7 @@ pub enum LockNote {
     Placed {
         /// The lock.
         bucket: u64,
-        /// The ID of the owner before it; `None` if it holds the lock.
+        /// The ID of the previous owner in the queue. `None` if this owner holds the lock.
         behind: Option<u16>,
     },
     /// The owner has found that it holds the lock.
@@ -39,7 +39,7 @@ pub enum LockNote {
     Removing {
         /// The lock.
         bucket: u64,
-        /// The ID of the owner before it; `None` if it is the first.
+        /// The ID of the previous owner in the queue. `None` if the removed owner is the first one.
         behind: Option<u16>,
     },
     /// The lock's memory is inconsistent, because another party has written to it.
@@ -49,8 +49,8 @@ pub enum LockNote {
     },
 }
 
-/// The layout of the second word: the kind of the note in the low bits, then the owner before with a valid bit, or the count of
-/// swaps.
+/// The layout of the second word: the kind of the note in the low bits. Above it is the previous owner with a valid bit, or the number of
+/// compare-and-swaps.
 const BEHIND: u32 = 8;
 const IS_BEHIND: u64 = 1 << 24;
 

@@ -32,7 +32,7 @@ pub struct LockedLoop {
     work: LockedWork,
     done: u64,
     next_start: Time,
-    /// Steps to take before the step of the current stage.
+    /// The steps that are executed before the step of the current stage.
     first: VecDeque<Step>,
     stage: Stage,
 }
@@ -61,7 +61,7 @@ struct Piece {
 
 #[derive(Clone, Copy, Debug)]
 enum Point {
-    /// The lock is being requested; the current compare-and-swap started at this time.
+    /// The lock is being requested. The current compare-and-swap started at this time.
     Requesting(Acquire, Time),
     /// The owner waits in a queue.
     Waiting(Wait),
@@ -185,7 +185,7 @@ impl LockedLoop {
         }
     }
 
-    /// Handles the end of a request at `now`. Its last compare-and-swap took `took` and found the owner `last` at the end of the
+    /// Handles the end of a request at `now`. Its last compare-and-swap took the time `took`, and found the owner `last` at the end of the
     /// queue.
     fn acquired(
         &mut self,
@@ -218,7 +218,7 @@ impl LockedLoop {
                 self.first.push_back(Step::Work(self.work.poll));
                 self.request(piece)
             }
-            // An owner requests one lock at a time, so another party must have written this entry.
+            // An owner requests only one lock at a time, so that another party must have written this entry.
             Acquired::Present { .. } => self.lose(piece),
         }
     }
@@ -238,7 +238,7 @@ impl LockedLoop {
         }
     }
 
-    /// The note is sent before the release is visible, so that notes never show two holders of one lock.
+    /// Starts to release the lock. The note is reported before the release is visible, so that notes never show two holders of one lock.
     fn release(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
         self.report(LockNote::Releasing { bucket });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Disjoint ranges of poisoned bytes: the end of each by its beginning.
+/// Disjoint ranges of poisoned bytes, as a map from the beginning of each range to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Poison(BTreeMap<u64, u64>);
 
@@ -21,7 +21,7 @@ impl Poison {
         }
     }
 
-    /// Heals the `len` bytes at `address`: they were written.
+    /// Removes the poison of the `len` bytes at `address`, because they were written.
     pub(super) fn remove(&mut self, address: u64, len: u64) {
         let end = address + len;
         while let Some((first, last)) = self.0.range(..end).next_back().map(|(a, b)| (*a, *b))

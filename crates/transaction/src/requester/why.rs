@@ -1,4 +1,4 @@
-//! The reason why a flow makes no request.
+//! The reason why a flow creates no request.
 
 use kernel::Time;
 use packet::{FlowId, Why};
@@ -7,7 +7,8 @@ use super::Requester;
 use crate::flow::Direction;
 
 impl Requester {
-    /// Returns the reason why `flow` makes no request at `now`, or `None` if it is not a flow of this requester or has sent its last one.
+    /// Returns the reason why `flow` creates no request at `now`. `None` if it is not a flow of this requester, or if it has sent its last
+    /// request.
     pub fn why(&self, flow: FlowId, now: Time) -> Option<Why> {
         let mut live = self.live.iter().map(|index| (*index, &self.flows[*index]));
         let (index, running) = live.find(|(_, running)| running.flow.id == flow)?;

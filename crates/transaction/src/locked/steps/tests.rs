@@ -67,7 +67,7 @@ fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
     step
 }
 
-/// The notes and their times, until there is no further step or `limit` steps are done.
+/// The notes with their times, until there is no further step, or `limit` steps are done.
 fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, String)> {
     let (mut now, mut told) = (Time::ZERO, Vec::new());
     for _ in 0..limit {
@@ -141,7 +141,7 @@ fn who_finds_another_waits_behind_it_until_that_has_gone() {
     let mut memory = Memory::from([(0, 9)]);
     let mut work = work(1, hold());
     let before = told(&mut work, &mut memory, 20);
-    // Two compare-and-swaps are needed; the second one enters the queue.
+    // Two compare-and-swaps are needed. The second one enters the owner into the queue.
     let placed = [(70.0, requested(2)), (70.0, placed(Some(9)))];
     assert!(before.ends_with(&placed), "{before:?}");
     memory.insert(0, 1);
@@ -172,7 +172,7 @@ fn a_transaction_leaves_the_next_version_with_its_writer() {
 
 #[test]
 fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
-    // The cases: a gap in the queue, this owner before its request, and another owner at this owner's position.
+    // The cases are a gap in the queue, this owner in the queue before its request, and another owner at this owner's position.
     for (found, later) in [(1 << 16, 0), (1, 0), (9, 8)] {
         let mut memory = Memory::from([(0, found)]);
         let mut work = work(1, hold());
