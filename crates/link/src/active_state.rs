@@ -41,7 +41,7 @@ pub(crate) enum Handshake {
     Asking,
     /// The upper end of the link agrees, and waits until everything that it has sent is acknowledged.
     Agreeing,
-    /// The upper end of the link sends PM_Request_Ack DLLPs until the lower end is electrically idle.
+    /// The upper end of the link sends `PM_Request_Ack` DLLPs until the lower end is electrically idle.
     Acknowledging,
     /// The upper end of the link does not agree. Its refusal message has not been sent yet.
     Refusing,
@@ -141,7 +141,7 @@ impl ActiveState {
         }
     }
 
-    /// Begins to send PM_Request_Ack at `now`.
+    /// Begins to send `PM_Request_Ack` at `now`.
     pub(crate) fn acknowledge(&mut self, now: Time) {
         self.handshake = Handshake::Acknowledging;
         self.next_dllp = now;

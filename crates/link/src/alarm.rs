@@ -33,7 +33,7 @@ impl LinkTimer {
     /// The number of timers that packets set. These timers have the lowest numbers.
     pub(crate) const OF_PACKETS: usize = 4;
 
-    /// The timer with the given number.
+    /// The timer with this number.
     #[inline]
     pub fn from_number(number: u32) -> Self {
         // The arms are in the order of the timers, so that the compiler generates no table.

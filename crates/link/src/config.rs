@@ -31,7 +31,7 @@ pub struct LinkConfig {
     pub infinite_completions: bool,
     /// Whether to report each packet when its last bit has left.
     pub report_finished: bool,
-    /// The source of the packets that this component originates. For these packets, the probes get an observation when the packet is sent.
+    /// The source of the packets that this component originates. When a packet of this source is sent, the probes receive an observation.
     pub own: Option<u16>,
     /// The time from the data link layer to the pins. Observations of frames carry the time at the pins.
     pub transmit_pipeline: Span,

@@ -110,7 +110,7 @@ pub struct LinkEnd {
 
 /// The effects that a [`LinkEnd`] can use.
 pub trait EndContext: LinkContext + Sized {
-    /// Lets `end` use its free wire.
+    /// Makes `end` send on its wire, which is free.
     fn use_wire_of(&mut self, end: &mut LinkEnd, now: Time) {
         end.use_wire(now, self);
     }

@@ -128,7 +128,7 @@ impl Handshake {
         self.others.is_some() && self.change_others(Negotiation::begin_round)
     }
 
-    /// Handles an InitFC1 DLLP of a channel that software enables, or an `InitFC2` DLLP if `second`. Returns whether this completes the
+    /// Handles an `InitFC1` DLLP of a channel that software enables, or an `InitFC2` DLLP if `second`. Returns whether this completes the
     /// initialisation of the channel.
     pub(crate) fn receive_of_others(&mut self, credit: &Credit, second: bool) -> bool {
         self.others.is_some() && self.change_others(|others| others.receive(credit, second))

@@ -20,9 +20,9 @@ pub enum LinkState {
     L1,
     /// The link is up and trains again. Packets wait.
     Recovery,
-    /// One end holds the other in reset.
+    /// One end of the link holds the other end in reset.
     HotReset,
-    /// One end has disabled the link.
+    /// One end of the link has disabled the link.
     Disabled,
 }
 
@@ -204,15 +204,15 @@ pub(crate) struct Step {
 /// A transition that the link end must make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// From L0 or Recovery to a state without a link.
+    /// A transition from L0 or Recovery to a state without a link.
     Down(DownCause),
-    /// From L0 or L1 to Recovery.
+    /// A transition from L0 or L1 to Recovery.
     Recovery,
-    /// From L0 to L1.
+    /// A transition from L0 to L1.
     Rest,
-    /// To L0, from training, with this rate and width.
+    /// A transition from training to L0, with this rate and width.
     Up(Offer),
-    /// To L0, from Recovery, with this rate and width.
+    /// A transition from Recovery to L0, with this rate and width.
     Recovered(Offer),
 }
 
@@ -313,7 +313,7 @@ impl Ltssm {
         }
     }
 
-    /// Goes from L0 to L1, because the ends of the link have agreed to.
+    /// Goes from L0 to L1, because both ends of the link have agreed to enter L1.
     pub(crate) fn rest(&mut self) -> Step {
         self.state = LinkState::L1;
         Step {

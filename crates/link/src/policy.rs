@@ -4,13 +4,13 @@
 kernel::choices! {
     /// The time at which an Ack or an UpdateFC is sent. A later DLLP of the same kind can replace it.
     pub enum DllpPolicy {
-        /// One for each packet, even if several wait for the wire.
+        /// A separate DLLP is sent for each packet, even if several packets wait for the wire.
         AtOnce = "at-once",
-        /// As soon as the wire is free. While the wire is busy, a newer DLLP replaces the DLLP that waits.
+        /// A DLLP is sent as soon as the wire is free. While the wire is busy, a newer DLLP replaces the DLLP that waits.
         Merged = "merged",
-        /// At a share of the limit or of the buffer, or after a number of packets, according to other parameters.
+        /// A DLLP is sent at a share of the limit or of the buffer, or after a number of packets, according to other parameters.
         Share = "share",
-        /// As late as the specification permits.
+        /// A DLLP is sent as late as the specification permits.
         Limit = "limit",
     }
 }

@@ -91,7 +91,7 @@ pub struct Accesses {
     pub kind: AccessKind,
     /// The first address of the region.
     pub address: u64,
-    /// The size of the region in bytes, at least that of one access.
+    /// The size of the region in bytes. It is at least the size of one access.
     pub region: u64,
     /// The size of each access in bytes.
     pub size: u64,

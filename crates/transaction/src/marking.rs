@@ -11,7 +11,7 @@ use protocol::{
     Attributes, Completion, ConfigSpace, Header, Kind, Pasid, PasidControl, Tag, TrafficClass,
 };
 
-/// The traffic class, the attributes and the PASID prefix that are wanted for the requests of a flow.
+/// The traffic class, the attributes and the PASID prefix that a scenario selects for the requests of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The traffic class.

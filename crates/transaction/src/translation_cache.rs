@@ -109,7 +109,8 @@ impl TranslationCache {
         })
     }
 
-    /// The set of an address. It also depends on the address space, so that equal addresses of different address spaces use different sets.
+    /// The set of an address. It also depends on the address space, so that equal addresses of different address spaces are spread over the
+    /// sets.
     fn set_of(&self, who: AddressSpace, size: PageSize, address: u64) -> usize {
         let page = (address >> size.bits()).wrapping_add(who.number());
         page as usize & (self.sets.len() - 1)

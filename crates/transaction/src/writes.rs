@@ -3,8 +3,8 @@
 use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 
-/// Creates the write requests of `requester` for `bytes` at `address`. None has more than `largest` bytes or crosses the end of a
-/// page. `stamp` applies to the first byte, and its `last` flag to the last request.
+/// Creates the write requests of `requester` for `bytes` at `address`. A request has at most `largest` bytes, and does not cross the end of
+/// a page. `stamp` applies to the first byte, and its `last` flag applies to the last request.
 pub fn writes(
     bytes: &[u8],
     stamp: Stamp,

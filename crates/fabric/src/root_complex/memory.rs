@@ -504,7 +504,7 @@ mod tests {
                 "{len} at {address}"
             );
         }
-        // Partly written are the last line, then the first line, then both.
+        // In order, the partly written lines are the last one, the first one, and both the first and the last one.
         assert_eq!(time_of_write(0, 96), LINE * 2 + PART);
         assert_eq!(time_of_write(32, 96), LINE * 2 + PART);
         assert_eq!(time_of_write(32, 64), LINE * 2 + PART * 2);

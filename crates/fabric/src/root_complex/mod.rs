@@ -59,7 +59,7 @@ pub use why::{RootEnd, RootWay};
 /// The configuration of a root complex.
 #[derive(Clone, Debug)]
 pub struct RootComplexConfig<C> {
-    /// Its parameters.
+    /// The parameters of the root complex.
     pub parameters: RootComplexParameters,
     /// The host bridge, which is the requester of the CPU and the completer of the memory, and the root ports.
     pub functions: Functions,
@@ -73,7 +73,7 @@ pub struct RootComplexConfig<C> {
     pub marks: Marks,
     /// The random stream for the jitter of memory reads.
     pub jitter: Stream,
-    /// The coherent agents, where memory is coherent.
+    /// The configuration of the coherent agents. None if memory is not coherent.
     pub coherence: Option<CoherenceConfig>,
     /// The translation agent, if it translates addresses of any function.
     pub translation: Option<TranslationConfig>,
@@ -274,7 +274,7 @@ impl<C: Cpu> RootComplex<C> {
         (0..self.parameters.sockets as usize).map(move |socket| self.memory.busy(socket, now))
     }
 
-    /// The caches of the cores; none where memory is not coherent.
+    /// The caches of the cores. Empty if memory is not coherent.
     pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())
     }
@@ -287,7 +287,7 @@ impl<C: Cpu> RootComplex<C> {
         coherent.map_or_else(Vec::new, |coherent| coherent.lost_lines(failed))
     }
 
-    /// The lines that were accessed with No Snoop while a cache held them; none where memory is not coherent.
+    /// The lines that were accessed with No Snoop while a cache held them. Empty if memory is not coherent.
     pub fn unsnooped_lines(&self) -> impl Iterator<Item = UnsnoopedLine> {
         let coherent = self.coherent.iter();
         coherent.flat_map(|coherent| coherent.unsnooped())

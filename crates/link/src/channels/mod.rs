@@ -1,5 +1,5 @@
 //! The virtual channels of a link end (PCIe Base 2.5, 6.3): the map of traffic classes, the arbitration among channels, and the
-//! initialisation of the flow control of those that software enables.
+//! initialisation of the flow control of channels that software enables.
 
 mod arbiter;
 mod counters;

@@ -44,7 +44,7 @@ impl Phases {
         after.iter().chain(before).copied()
     }
 
-    /// The numbers of the bits that are set in `asked`, in the order of their next phases.
+    /// The members of the set `asked`, which has one bit for each source, in the order of their next phases.
     pub(crate) fn in_turn(&self, mut asked: u128) -> impl Iterator<Item = usize> {
         self.order().flat_map(move |phase| {
             let mut now = match phase {

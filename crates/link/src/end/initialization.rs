@@ -37,8 +37,8 @@ impl LinkEnd {
         self.enable_l1(space.enables_l1(), port, adds_digest);
     }
 
-    /// Applies the control registers of the port's virtual channels. A channel that they enable is initialised when the link comes up. On a
-    /// link that is already up, [`initialize_channels`](Self::initialize_channels) initialises the channel.
+    /// Applies the control registers of the port's virtual channels. A channel that the registers enable is initialised when the link comes
+    /// up. If the link is already up, the caller must call [`initialize_channels`](Self::initialize_channels).
     fn configure_channels(&mut self, control: &ChannelsControl) {
         let ids = (1..).zip(&control.channels[1..]);
         let enabled = ids.fold(0, |enabled, (id, channel)| {

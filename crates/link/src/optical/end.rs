@@ -56,7 +56,7 @@ pub struct OpticalEnd {
     far_pipeline: Span,
     /// The time since which a packet waits only for credit.
     stalled: Option<Time>,
-    /// The size in cycles of each channel's buffer; with native flow control, of the one buffer for all channels.
+    /// The size in cycles of each channel's buffer. With native flow control, all channels share a buffer of this size.
     pub(super) room: u32,
     /// The number of cycles in the buffer, and the fill levels at which the far end is paused and resumed. Used with native flow control
     /// only.
@@ -68,7 +68,7 @@ pub struct OpticalEnd {
 
     counters: OpticalCounters,
 
-    /// The timer for sending all counts again, used where bit errors can destroy control blocks.
+    /// The timer for sending all counts again. It is used only if bit errors can destroy control blocks.
     count_alarm: Alarm,
     pub(super) again: Alarm,
     wire: Alarm,

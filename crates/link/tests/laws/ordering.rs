@@ -243,7 +243,7 @@ fn a_source_sends_its_weight_in_a_row_while_others_wait() {
     pair.run();
     let order: Vec<u16> = pair.begun(Left).iter().map(|sent| sent.1).collect();
     assert_eq!(order[..12], [0, 1, 1, 1, 2, 2, 0, 1, 1, 1, 2, 2]);
-    // The remaining packets are those of the other sources.
+    // The remaining packets belong to the other sources.
     assert_eq!(order[12..], [0, 2, 2, 0, 0, 0]);
 }
 

@@ -85,7 +85,7 @@ fn limits_of_unequal_age_are_each_sent_again_after_30_us() {
     }
 }
 
-/// The end receives no InitFC2, but a packet of the far end also completes the initialisation.
+/// The end receives no `InitFC2`, but a packet of the far end also completes the initialisation.
 #[test]
 fn an_end_that_got_no_initfc2_sends_its_limits_again() {
     let second = |frame: &Frame| matches!(frame, Frame::Dllp(bytes) if matches!(Dllp::parse(bytes), Ok(Dllp::InitFc2(_))));

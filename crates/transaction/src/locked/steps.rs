@@ -55,7 +55,7 @@ struct Piece {
     bucket: Bucket,
     /// The row to update, for updates.
     row: u64,
-    /// Compare-and-swaps of requests that found the queue full.
+    /// The number of compare-and-swaps of requests for which the queue was full.
     swaps: u32,
 }
 

@@ -49,7 +49,7 @@ kernel::parameters! {
 pub struct ControllerConfig {
     /// The parameters of the controller.
     pub parameters: ControllerParameters,
-    /// The port towards each processor; none for a processor that does not exist.
+    /// The port to each processor. None for a processor that does not exist.
     pub routes: Arc<[Option<u8>]>,
     /// Size of the buffers behind each port without a cable, in words of 16 bytes, for each virtual channel.
     pub buffer_words: Vec<u32>,
@@ -242,7 +242,7 @@ impl Controller {
         }
     }
 
-    /// Lets the crossbars send more after a cable has sent a packet.
+    /// Checks whether the crossbars can send more, after a cable has sent a packet.
     fn settle(&mut self, port: Port, sent: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if sent.is_some() {
             self.serve(Plane::Messages, port.index(), fx);
