@@ -48,7 +48,8 @@ impl AtomicOperation {
 }
 
 impl AtomicRequest {
-    /// A request on the `width` bytes at `address`, a multiple of `width`: 4 or 8, for a compare and swap also 16.
+    /// A request for an atomic operation on the `width` bytes at `address`, which is a multiple of `width`. `width` is 4 or 8; for a
+    /// compare and swap, it can also be 16.
     pub fn new(
         (requester, tag): (FunctionId, Tag),
         operation: AtomicOperation,
@@ -83,7 +84,7 @@ impl AtomicRequest {
         self.width as u32
     }
 
-    /// The request moved to the 4 KiB page that contains `address`; the offset in the page stays.
+    /// A copy of the request whose address is in the 4 KiB page that contains `address`. The offset in the page does not change.
     #[must_use]
     pub const fn in_page(self, address: u64) -> Self {
         Self {
@@ -98,7 +99,8 @@ impl AtomicRequest {
             .expect("a value at a multiple of its width is within a page")
     }
 
-    /// The operation on the cache line that contains the value. `operands` has one operand, or two for a compare and swap.
+    /// The coherence operation for this request on the cache line that contains the value. `operands` has one operand, or two for a compare
+    /// and swap.
     pub fn on_line(&self, operands: &[u8]) -> LineAtomic {
         let width = self.width as usize;
         let (first, second) = operands.split_at(width.min(operands.len()));
@@ -123,7 +125,7 @@ impl AtomicRequest {
     }
 }
 
-/// The number in these bytes, low byte first: the byte order that a host's completer uses.
+/// Reads the little-endian number in `bytes`. The completer of a host uses this byte order.
 fn number(bytes: &[u8]) -> u128 {
     let bytes = bytes.iter().rev();
     bytes.fold(0, |number, byte| number << 8 | u128::from(*byte))

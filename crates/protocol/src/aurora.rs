@@ -15,7 +15,8 @@ pub const COMPENSATION_PERIOD: u64 = 4992;
 /// Cycles of each clock compensation (PG074, Clock Compensation Logic).
 pub const COMPENSATION_CYCLES: u64 = 8;
 
-/// Blocks of a frame of `bytes`: the full data blocks, and the separator block, which ends the frame and holds up to seven bytes.
+/// The number of blocks of a frame with `bytes` bytes: the full data blocks, and the separator block, which ends the frame and holds up to
+/// seven bytes.
 pub const fn blocks(bytes: u32) -> u32 {
     bytes / BLOCK_BYTES + 1
 }

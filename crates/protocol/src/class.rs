@@ -5,16 +5,16 @@ use std::ops::{Index, IndexMut};
 /// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// Memory writes and messages: no completion comes back.
+    /// Memory writes and messages, which have no completion.
     Posted,
-    /// Requests that a completion answers.
+    /// Requests that need a completion.
     NonPosted,
     /// Completions.
     Completion,
 }
 
 impl Class {
-    /// All classes, each at its index.
+    /// All classes, in the order of [`Self::index`].
     pub const ALL: [Self; 3] = [Self::Posted, Self::NonPosted, Self::Completion];
 
     /// Index in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
@@ -50,7 +50,7 @@ impl TrafficClass {
     /// The traffic class of coherence messages: the first one after the default class 0.
     pub const COHERENCE: Self = Self(1);
 
-    /// The traffic class `number`; none above 7.
+    /// The traffic class with this `number`; `None` if `number` is above 7.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 8 { Some(Self(number)) } else { None }
     }
@@ -60,7 +60,7 @@ impl TrafficClass {
         self.0
     }
 
-    /// The class in the low three bits of a header field.
+    /// Reads the traffic class from the low three bits of a header field.
     pub(crate) const fn from_field(field: u32) -> Self {
         Self(field as u8 & 0x7)
     }
@@ -83,13 +83,13 @@ impl Attributes {
         (self.id_ordering as u8) << 2 | (self.relaxed_ordering as u8) << 1 | self.no_snoop as u8
     }
 
-    /// The attributes that both have.
+    /// The attributes that are set in both `self` and `other`.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self::from_bits(self.bits() & other.bits())
     }
 
-    /// The attributes in the low three bits.
+    /// Reads the attributes from the low three bits of `bits`.
     pub const fn from_bits(bits: u8) -> Self {
         Self {
             relaxed_ordering: bits & 2 != 0,

@@ -28,7 +28,7 @@ impl Completion {
         room.min(u32::from(self.byte_count))
     }
 
-    /// The completion with `len` bytes of this one, from `offset` on; both are within [`Self::byte_len`].
+    /// The part of this completion with the `len` bytes from `offset` on. All these bytes are within [`Self::byte_len`].
     #[must_use]
     pub fn part(self, offset: u32, len: u32) -> Self {
         let first = u32::from(self.lower_address) + offset;
@@ -40,7 +40,7 @@ impl Completion {
         }
     }
 
-    /// Whether no further completion of its request is to come (PCIe Base 2.3.1.1).
+    /// Whether this completion is the last one of its request (PCIe Base 2.3.1.1).
     pub fn is_last(&self) -> bool {
         !self.status.has_data() || self.dwords == 0 || self.byte_len() == u32::from(self.byte_count)
     }
@@ -51,24 +51,24 @@ impl Completion {
 pub enum Status {
     /// The request was carried out.
     Successful,
-    /// No function serves the request.
+    /// No function supports the request.
     UnsupportedRequest,
-    /// A configuration request came too early; it may be tried again.
+    /// The function is not ready for the configuration request. The requester may send the request again.
     ConfigurationRetry,
     /// The completer could not carry the request out.
     CompleterAbort,
-    /// The request was carried out, and the data is poisoned (PCIe Base 2.7.2): on the wire Successful Completion with EP. Requesters
-    /// make this status of such a completion, so that nobody uses the data.
+    /// The request was carried out, and the data is poisoned (PCIe Base 2.7.2). On the wire, this is a Successful Completion with EP. A
+    /// requester that receives it uses this status, so that nobody uses the data.
     Poisoned,
 }
 
 impl Status {
-    /// Whether a completion with this status carries a part of the data; one with another status ends the whole request.
+    /// Whether a completion with this status carries a part of the data. A completion with another status ends the whole request.
     pub const fn has_data(self) -> bool {
         matches!(self, Self::Successful | Self::Poisoned)
     }
 
-    /// The three-bit field.
+    /// The value of the three-bit field Completion Status.
     pub const fn bits(self) -> u8 {
         match self {
             Self::Successful | Self::Poisoned => 0,
@@ -78,7 +78,7 @@ impl Status {
         }
     }
 
-    /// The status in the low three bits; a reserved value counts as unsupported request (PCIe Base 2.3.2).
+    /// Reads the status from the low three bits of `bits`. A reserved value is read as unsupported request (PCIe Base 2.3.2).
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 7 {
             0 => Self::Successful,

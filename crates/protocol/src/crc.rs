@@ -47,7 +47,7 @@ pub fn ecrc(tlp: &[u8]) -> u32 {
 /// The state of the LCRC after the two bytes of the sequence number, whose upper four bits are zero.
 fn after_sequence(sequence: u16) -> crc32fast::Hasher {
     let [high, low] = (sequence & 0xfff).to_be_bytes();
-    // The seed changes both bytes; its upper half remains after them.
+    // The seed inverts both bytes. Its upper half remains in the state after the two bytes.
     let remainder =
         LCRC_TABLES[1][usize::from(high ^ 0xff)] ^ LCRC_TABLES[0][usize::from(low ^ 0xff)] ^ 0xffff;
     crc32fast::Hasher::new_with_initial(!remainder)
@@ -63,7 +63,7 @@ const DLLP_POLYNOMIAL: u16 = 0xd008;
 /// 04C11DB7h, bits reversed.
 const LCRC_POLYNOMIAL: u32 = 0xedb8_8320;
 
-/// Table `n` is the remainder of a byte that `n` zero bytes follow.
+/// Table `n` contains the remainder of each byte value when `n` zero bytes follow the byte.
 static DLLP_TABLES: [[u16; 256]; 4] = {
     let mut tables = [[0; 256]; 4];
     let mut byte = 0;
@@ -84,7 +84,7 @@ static DLLP_TABLES: [[u16; 256]; 4] = {
     tables
 };
 
-/// Table `n` is the remainder of a byte that `n` zero bytes follow.
+/// Table `n` contains the remainder of each byte value when `n` zero bytes follow the byte.
 static LCRC_TABLES: [[u32; 256]; 2] = {
     let mut tables = [[0; 256]; 2];
     let mut byte = 0;
@@ -126,7 +126,7 @@ mod tests {
         let result = register ^ mask;
         let mut field = vec![0; width as usize / 8];
         for bit in 0..width {
-            // The tables mirror each byte; the most significant byte of the field goes first.
+            // The tables of the specification reverse the bits of each byte. The most significant byte of the field is first.
             let byte = (width - 1 - bit) / 8;
             field[byte as usize] |= ((result >> bit & 1) as u8) << (7 - bit % 8);
         }
@@ -139,8 +139,9 @@ mod tests {
 
     #[test]
     fn the_shift_register_makes_the_check_value_of_the_common_crc_32() {
-        // The check value of CRC-32/ISO-HDLC is over "123456789"; "12" cannot be a sequence number (3132h has
-        // reserved bits), so the register is compared on it and the LCRC with the register.
+        // The check value of CRC-32/ISO-HDLC is the CRC of "123456789". The bytes "12" cannot be a sequence number, because 3132h has
+        // reserved bits. This test therefore compares the shift register with the check value; another test compares the LCRC with the
+        // shift register.
         assert_eq!(
             shift_register(*b"123456789", 0x04c1_1db7, 32),
             0xcbf4_3926_u32.to_le_bytes()

@@ -15,7 +15,7 @@ pub enum Dllp {
         /// 12 bits.
         sequence: u16,
     },
-    /// All TLPs up to this sequence number have arrived; the sender must replay the ones after it.
+    /// All TLPs up to this sequence number have arrived. The sender must replay all TLPs after it.
     Nak {
         /// 12 bits.
         sequence: u16,
@@ -35,7 +35,7 @@ pub enum Dllp {
     },
     /// `PM_Active_State_Request_L1`: the upstream port of a component requests to enter L1 (PCIe Base 5.4.1.2.1).
     ActiveStateRequest,
-    /// `PM_Request_Ack`: the port above agrees, and sends it until the link is electrically idle.
+    /// `PM_Request_Ack`: the downstream port agrees to enter L1. The port sends this DLLP until the link is electrically idle.
     PowerRequestAck,
 }
 
@@ -50,9 +50,9 @@ pub struct Credit {
     pub headers: u8,
     /// Data credits of 16 bytes in units of `data_scale`, modulo 4096.
     pub data: u16,
-    /// Credits of a unit of `headers`.
+    /// The scaling factor of `headers`: the number of credits in a unit.
     pub header_scale: Scale,
-    /// Credits of a unit of `data`.
+    /// The scaling factor of `data`: the number of credits in a unit.
     pub data_scale: Scale,
 }
 
@@ -81,7 +81,7 @@ impl Scale {
         }
     }
 
-    /// The bits that a counter has beyond its field: log2 of the factor.
+    /// The number of low bits of a credit counter that are not in its field: log2 of the factor.
     pub const fn shift(self) -> u32 {
         match self {
             Self::Unscaled | Self::One => 0,
@@ -207,9 +207,9 @@ const POWER_REQUEST_ACK: u8 = 0x24;
 const INIT_FC1: u8 = 0x40;
 const UPDATE_FC: u8 = 0x80;
 const INIT_FC2: u8 = 0xc0;
-/// The bits of the DLLP type that contain neither class nor channel.
+/// The bits of the DLLP type that contain neither the class nor the channel of flow-control credit.
 const STAGE: u8 = 0b1100_1000;
-/// The bit of Feature Ack. The bits below it tell the supported features.
+/// The position of Feature Ack. The bits below it contain the supported features.
 const FEATURE_ACK: u32 = 23;
 
 #[cfg(test)]

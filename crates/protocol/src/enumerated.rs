@@ -1,6 +1,6 @@
-//! Enumerations that know all their values, and the name of each if it stands beside it.
+//! Enumerations with a list of all their values and, if names are given, with the name of each value.
 
-/// Declares an enumeration with its values in `ALL`, and with `name` if each has a name.
+/// Declares an enumeration with all its values in `ALL` and, if each value has a name, with a method `name`.
 macro_rules! enumerated {
     (
         $(#[$outer:meta])*

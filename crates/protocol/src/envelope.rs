@@ -12,7 +12,7 @@
 //!         last 4   CRC-32 (that of Ethernet) of everything before, low byte first
 //! ```
 //!
-//! Numbers have their high byte first, as in TLPs. The layout is ours: the publications say that PCIe packets are encapsulated, but
+//! Numbers are big-endian, as in TLPs. The layout is chosen for this model: the publications state that PCIe packets are encapsulated, but
 //! give no format.
 
 use thiserror::Error;
@@ -48,7 +48,7 @@ pub enum Content {
 /// The reason why bytes are not a valid envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EnvelopeError {
-    /// There are fewer bytes than an empty envelope has, or the length field gives another number.
+    /// There are fewer bytes than in an empty envelope, or the length field has another number of bytes.
     #[error("the envelope has {0} bytes, which does not match its length field")]
     Length(usize),
     /// The CRC does not match the bytes.
@@ -66,10 +66,10 @@ impl Envelope {
     /// Bytes of header and CRC.
     pub const BYTES: u32 = Self::HEADER_BYTES + 4;
 
-    /// Largest overhead of a frame besides its payload: the envelope, and a TLP header with a 64-bit address.
+    /// Largest number of bytes of a frame besides its payload: the envelope, and a TLP header with a 64-bit address.
     pub const MOST_OVERHEAD: u32 = Self::BYTES + 16;
 
-    /// The header, `inside` and the CRC.
+    /// The bytes of the envelope: the header, `inside` and the CRC.
     ///
     /// # Panics
     ///

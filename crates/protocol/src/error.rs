@@ -75,7 +75,8 @@ pub enum TlpError {
         "a translation request has {0} dwords; it must have two for each of 1 to 16 translations"
     )]
     TranslationLength(u16),
-    /// A completion has no translations, more than the request asked for, or more than fit in the read completion boundary.
+    /// The number of translations in a completion is 0, is larger than the number in the request, or does not fit in the read completion
+    /// boundary.
     #[error(
         "a completion with {translations} translations does not fit a request for {asked} and a read completion boundary of {boundary} bytes"
     )]
@@ -119,7 +120,8 @@ pub enum TlpError {
     /// The length of a configuration request is wrong: it is always one dword.
     #[error("a configuration request has {0} dwords; it must have 1")]
     ConfigLength(u16),
-    /// The packet has no such completion: posted requests and completions have none, and a completion of a write has no data.
+    /// The packet cannot have a completion of this kind: posted requests and completions have none, and a completion of a write has no
+    /// data.
     #[error("this packet cannot have such a completion")]
     NotCompleted,
     /// The bytes of a completion are outside its request.

@@ -67,7 +67,7 @@ impl Generation {
         }
     }
 
-    /// Data rate of a lane in GT/s, with the coding.
+    /// Data rate of a lane in GT/s, including the bits of the coding.
     pub const fn gigatransfers(self) -> f64 {
         match self {
             Self::Gen1 => 2.5,
@@ -80,7 +80,7 @@ impl Generation {
         }
     }
 
-    /// Symbol time: the time of one byte on one lane with its share of the coding, in 1/64 fs.
+    /// Symbol time: the time of one byte on one lane, including its part of the coding, in 1/64 fs.
     pub const fn lane_byte_fs_x64(self) -> u64 {
         self.row().lane_byte_fs_x64
     }
@@ -94,7 +94,7 @@ impl Generation {
         self.lane_byte_fs_x64() / bits_x8 / 8
     }
 
-    /// Bits of a symbol on a lane that a wrong bit can damage together: a code group of 8b/10b, or the bit alone.
+    /// The number of bits of a byte on a lane: 10 for a code group of 8b/10b, 8 for 128b/130b.
     pub const fn bits_per_byte(self) -> u64 {
         match self.row().coding {
             Coding::Symbols => 10,
@@ -107,7 +107,7 @@ impl Generation {
         matches!(self.row().coding, Coding::Blocks)
     }
 
-    /// The symbols of a lane to which ordered sets are aligned: one, or a block of 128b/130b.
+    /// The number of symbols on a lane to which ordered sets are aligned: one symbol, or the 16 symbols of a block of 128b/130b.
     pub const fn ordered_set_alignment(self) -> u32 {
         match self.row().coding {
             Coding::Symbols => 1,
@@ -115,7 +115,7 @@ impl Generation {
         }
     }
 
-    /// Time of `bytes` distributed over `lanes`, rounded to the nearest femtosecond.
+    /// The time to send `bytes`, distributed over `lanes`, rounded to the nearest femtosecond.
     pub const fn transmission_fs(self, bytes: u64, lanes: u8) -> u64 {
         let divisor = if lanes == 0 { 64 } else { lanes as u64 * 64 };
         bytes
@@ -133,7 +133,7 @@ impl Generation {
                 symbols: 4,
                 token_bytes: 0,
             },
-            // PCIe Base 3.0 4.2.7.2: one block every 370 to 375, a block being 16 symbol times.
+            // PCIe Base 3.0 4.2.7.2: one ordered set every 370 to 375 blocks of 16 symbol times.
             Coding::Blocks => SkipOrderedSet {
                 interval_symbols: 370 * 16..=375 * 16,
                 symbols: 16,
@@ -164,7 +164,7 @@ impl Generation {
         (max_payload as u32 + TLP_OVERHEAD) * factor / (10 * lanes) + self.row().internal_delay
     }
 
-    /// Time after which a sender without acknowledgement replays, in symbol times.
+    /// The time in symbol times after which a sender that has received no acknowledgement replays its packets.
     ///
     /// Up to 8 GT/s it is three times the acknowledgement latency (PCIe Base 3.0 tables 3-4 to 3-6). From 16 GT/s it is the lower
     /// end of [`SIMPLIFIED_REPLAY_TIMER`].
@@ -237,7 +237,7 @@ static ROWS: [Row; 7] = [
 /// TLPOverhead: prefix, header, LCRC, sequence number and framing, as in the formula of PCIe Base 3.0 3.5.3.1.
 const TLP_OVERHEAD: u32 = 28;
 
-/// AckFactor in tenths: how many TLPs of the largest size one acknowledgement may cover.
+/// AckFactor in tenths: the number of TLPs of the largest size that one acknowledgement may cover.
 const fn ack_factor_x10(lanes: u8, max_payload: u16) -> u32 {
     match (max_payload, lanes) {
         (..=256, ..=4) => 14,

@@ -15,7 +15,7 @@ impl FunctionId {
         Self((bus as u16) << 8 | (device as u16 & 0x1f) << 3 | function as u16 & 0x7)
     }
 
-    /// Whether both IDs are functions of the same device.
+    /// Whether both IDs belong to functions of the same device.
     pub const fn is_beside(self, other: Self) -> bool {
         self.0 >> 3 == other.0 >> 3
     }
@@ -80,7 +80,7 @@ impl Tag {
     /// Number of 10-bit tags.
     pub const COUNT: u16 = 1 << 10;
 
-    /// The tag `number`; none if it does not fit in ten bits.
+    /// The tag with this `number`; `None` if `number` does not fit in ten bits.
     pub const fn new(number: u16) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))

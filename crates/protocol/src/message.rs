@@ -61,7 +61,7 @@ pub enum MessageRouting {
     ToRoot,
     /// Routed by ID to this function, like a completion.
     ById(FunctionId),
-    /// Local: for the port at the other end of the link, and no further.
+    /// Local: the message terminates at the port at the other end of the link.
     Local,
 }
 
@@ -91,7 +91,7 @@ impl Message {
         }
     }
 
-    /// Whether the message is a request of address translation or the response to page requests, which are about an address space.
+    /// Whether the message is about an address space: an Invalidate Request, a Page Request or a PRG Response.
     pub(crate) const fn is_of_translation(&self) -> bool {
         matches!(
             self,

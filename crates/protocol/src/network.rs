@@ -19,10 +19,10 @@
 //! 3      31..0   Address, bits 31..0, of any byte
 //! ```
 //!
-//! All other bits are zero. In an ordinary TLP, bits 19 and 18 are bit 8 of a tag and ID-based ordering. Packets between
-//! controllers do not use these two features, so `PKTType` 0 is an ordinary TLP. The names in capitals, and the rule that the other
-//! fields keep their meaning of PCI Express, come from the publication on the system chpp. Widths and positions are ours, as its
-//! figure is lost.
+//! All other bits are zero. In an ordinary TLP, bits 19 and 18 are bit 8 of a tag and ID-based ordering. Packets between controllers do not
+//! use these two features, so `PKTType` 0 is an ordinary TLP. The names in capitals are from the publication on the system chpp. The
+//! publication also states that the other fields have their meaning in PCI Express. The widths and positions of the fields are chosen for
+//! this model, because the figure of the publication is lost.
 
 use thiserror::Error;
 
@@ -58,7 +58,7 @@ pub enum PacketType {
     Nap,
     /// Data for an address of the receiver.
     Put,
-    /// A descriptor, which the receiver executes as a PUT of its own.
+    /// A descriptor. The receiver executes it as its own PUT.
     Get,
 }
 
@@ -72,7 +72,7 @@ pub enum NetworkError {
     /// There are fewer bytes than the header has.
     #[error("a network header has 16 bytes; {0} are here")]
     Truncated(usize),
-    /// The packet is not a network packet: its format and type are others.
+    /// The packet is not a network packet: it has another format and type.
     #[error(
         "format and type {0:#04x} are not a network packet; its format and type are 0x20 or 0x60"
     )]
@@ -105,7 +105,7 @@ impl QueuePairId {
         Self((processor as u16) << 5 | (function as u16 & 7) << 2 | pair as u16 & 3)
     }
 
-    /// The queue pair `number`; none if it does not fit in 13 bits.
+    /// The queue pair with this `number`; `None` if `number` does not fit in 13 bits.
     pub const fn from_number(number: u16) -> Option<Self> {
         if number >> 13 == 0 {
             Some(Self(number))
@@ -155,8 +155,8 @@ impl NetworkHeader {
     const WITHOUT_DATA: u32 = 0x20;
     const RESERVED: u32 = 0x0080_b800;
 
-    /// A header of traffic class 0, without event and with key 0, for `len` bytes (0..=4096) to `address` (below 2^38; 0 for a NAP,
-    /// which has none).
+    /// A header with traffic class 0, without event and with key 0, for `len` bytes (0..=4096) to `address` (below 2^38). A NAP has no
+    /// address: its `address` is 0.
     pub fn new(
         packet_type: PacketType,
         source: QueuePairId,
@@ -327,7 +327,7 @@ mod tests {
             magic: 0xbeef,
             ..plain.expect("within all limits")
         };
-        // 130 bytes are 33 dwords, 2 bytes of the last of which are no data.
+        // 130 bytes are 33 dwords. The last two bytes of the last dword are unused.
         let expected = [
             0x60, 0x0a, 0x04, 0x21, 0x03, 0x01, 0xbe, 0xef, 0x12, 0x6f, 0xff, 0xa1, 0x89, 0xab,
             0xcd, 0xef,

@@ -29,10 +29,10 @@ enumerated! {
     }
 }
 
-/// The table's entry for a packet of class `later` behind a packet of class `earlier`.
+/// The entry of the ordering table for a packet of class `later` behind a packet of class `earlier`.
 ///
-/// `same_id` says whether both packets have the same Requester ID; for two completions, whether they answer the same request. A
-/// non-posted request counts as a read, which no relaxed ordering bit lets pass a posted request.
+/// `same_id` is true if both packets have the same Requester ID or, for two completions, if both completions answer the same request. A
+/// non-posted request is treated as a read. Relaxed ordering never allows a read to pass a posted request.
 pub const fn may_pass(
     later: Class,
     attributes: Attributes,
@@ -43,7 +43,7 @@ pub const fn may_pass(
 }
 
 impl Header {
-    /// The table's entry for this packet behind `earlier`; packets of different traffic classes have no order.
+    /// The entry of the ordering table for this packet behind `earlier`. Packets of different traffic classes have no order.
     pub fn may_pass(&self, earlier: &Self) -> Passing {
         if self.traffic_class != earlier.traffic_class {
             return Passing::Either;
@@ -59,8 +59,8 @@ impl Header {
         self.row().may_pass(self.attributes, earlier.row(), same_id)
     }
 
-    /// Whether both packets have a PASID prefix, of different address spaces, so that ID-based ordering takes them as packets of
-    /// different requesters (PCIe Base 2.4.1, A2b, B2b and C2b).
+    /// Whether both packets have a PASID prefix and the prefixes have different address spaces. ID-based ordering then treats the packets
+    /// as packets of different requesters (PCIe Base 2.4.1, A2b, B2b and C2b).
     fn has_other_pasid(&self, earlier: &Self) -> bool {
         match (self.pasid, earlier.pasid) {
             (Some(own), Some(other)) => own.number() != other.number(),
@@ -91,7 +91,7 @@ impl Row {
         }
     }
 
-    /// The entry in this row and the column `earlier`; [`may_pass`] explains `same_id`.
+    /// The entry of the ordering table in this row and the column `earlier`; [`may_pass`] explains `same_id`.
     pub const fn may_pass(self, attributes: Attributes, earlier: Self, same_id: bool) -> Passing {
         match TABLE[self as usize][earlier as usize] {
             Entry::Always(passing) => passing,
@@ -105,16 +105,16 @@ impl Row {
     }
 }
 
-/// The condition of an entry of the table.
+/// An entry of the ordering table, with its condition.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// One result in all cases.
+    /// The result is the same in all cases.
     Always(Passing),
-    /// Either, with relaxed ordering or with ID-based ordering and another ID; otherwise no.
+    /// The packet may pass with relaxed ordering, or with ID-based ordering and a different ID. Otherwise it must not pass.
     Relaxed,
-    /// Either, with ID-based ordering and another ID; otherwise no.
+    /// The packet may pass with ID-based ordering and a different ID. Otherwise it must not pass.
     OtherId,
-    /// Either, for completions of different requests; otherwise no.
+    /// The packet may pass if both packets are completions of different requests. Otherwise it must not pass.
     OtherTransaction,
 }
 
@@ -281,7 +281,7 @@ mod tests {
                 assert_eq!(of(later, own).may_pass(&earlier(other)), passing);
             }
         }
-        // Without the attribute there is no difference.
+        // Without ID-based ordering, different address spaces make no difference.
         let plain = Header {
             attributes: PLAIN,
             ..of(write(1), Some(1))

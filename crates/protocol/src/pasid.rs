@@ -4,7 +4,7 @@ use std::num::NonZeroU8;
 
 /// The address space of a process (PASID) in which a request has its address, and the permissions that the request needs.
 ///
-/// It takes three bytes, also as an `Option`, which a `Header` has as padding.
+/// It occupies three bytes. An `Option<Pasid>` also occupies three bytes, so that a `Header` stores it in its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pasid {
     /// The second byte of the prefix, with its reserved bit 4 set so that it is never 0.
@@ -15,10 +15,10 @@ pub struct Pasid {
 impl Pasid {
     /// Bytes of the prefix.
     pub const BYTES: usize = 4;
-    /// Most bits of a number.
+    /// Largest number of bits of the number of an address space.
     pub const MAX_WIDTH: u8 = 20;
 
-    /// The address space `number`, without permissions; none for a number of more than 20 bits.
+    /// The address space with this `number`, without permissions; `None` if `number` has more than 20 bits.
     pub const fn new(number: u32) -> Option<Self> {
         if number >> Self::MAX_WIDTH == 0 {
             Some(Self::from_word(number))
@@ -37,7 +37,7 @@ impl Pasid {
         self.word() & EXECUTE != 0
     }
 
-    /// Privileged Mode Requested: the request is one of privileged software.
+    /// Privileged Mode Requested: privileged software has issued the request.
     pub const fn is_privileged(self) -> bool {
         self.word() & PRIVILEGED != 0
     }
@@ -55,7 +55,7 @@ impl Pasid {
         (KIND << 24 | self.word()).to_be_bytes()
     }
 
-    /// Whether this first byte of a packet is that of a PASID prefix.
+    /// Whether `kind`, the first byte of a packet, is the first byte of a PASID prefix.
     pub(crate) const fn is_kind(kind: u8) -> bool {
         kind == (KIND as u8)
     }
@@ -84,7 +84,7 @@ const KIND: u32 = 0x91;
 /// Privileged Mode Requested.
 const PRIVILEGED: u32 = 1 << 23;
 const EXECUTE: u32 = 1 << 22;
-/// A reserved bit.
+/// A reserved bit of the prefix, which is set in the stored bytes so that `high` is never 0.
 const MARK: u32 = 1 << 20;
 const NUMBER: u32 = (1 << Pasid::MAX_WIDTH) - 1;
 const FIELDS: u32 = PRIVILEGED | EXECUTE | NUMBER;
@@ -109,7 +109,7 @@ mod tests {
         for one in [pasid(0), pasid(0x1_2345), all] {
             assert_eq!(Pasid::parse(one.emit()), one);
         }
-        // Reserved bits.
+        // Reserved bits are ignored.
         assert_eq!(Pasid::parse([0x91, 0x30, 0, 7]), pasid(7));
     }
 }

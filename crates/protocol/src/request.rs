@@ -89,7 +89,7 @@ impl MemoryRequest {
         }
     }
 
-    /// The request moved to the 4 KiB page that contains `address`; the offset in the page stays.
+    /// A copy of the request whose address is in the 4 KiB page that contains `address`. The offset in the page does not change.
     #[must_use]
     pub const fn in_page(self, address: u64) -> Self {
         Self {
@@ -98,8 +98,8 @@ impl MemoryRequest {
         }
     }
 
-    /// The request for `len` (1..=4096) bytes of this one, from `offset` after its first enabled byte, in a request whose enabled
-    /// bytes are contiguous.
+    /// A request for `len` (1..=4096) bytes of this request, from `offset` after its first enabled byte on. The enabled bytes of this
+    /// request must be contiguous.
     pub fn part(self, offset: u32, len: u32) -> Result<Self, TlpError> {
         let first = self.first_byte() + u64::from(offset);
         let part = Self::new(self.requester, self.tag, first, len)?;
@@ -159,8 +159,8 @@ impl MemoryRequest {
         PAGE as u64 - (address & PAGE_MASK)
     }
 
-    /// Number of the first of `len` bytes at `address` for one request: within a page, and with no more dwords than an aligned request
-    /// of `largest` bytes has.
+    /// The number of bytes that the first request for the `len` bytes at `address` can transfer. The request stays within a page, and has
+    /// no more dwords than an aligned request of `largest` bytes.
     #[inline]
     pub fn first_len(address: u64, len: u64, largest: u32) -> u32 {
         let largest = u64::from(largest) - address % 4;

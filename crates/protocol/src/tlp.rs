@@ -114,7 +114,7 @@ impl Header {
         Kind::Message(MessageRequest { requester, message }).into()
     }
 
-    /// Coherence messages of `dwords` dwords together, in their own traffic class.
+    /// A packet with `dwords` dwords of coherence messages, in the traffic class of coherence messages.
     pub const fn coherence(format: PacketFormat, dwords: u16) -> Self {
         Self {
             traffic_class: TrafficClass::COHERENCE,
@@ -129,7 +129,7 @@ impl Header {
         }
     }
 
-    /// The completion without data of `request`: the end of a write, or of a read that failed.
+    /// The completion without data of `request`: a write, or a read that failed.
     ///
     /// Traffic class, relaxed ordering and no snoop are copied from the request (PCIe Base 2.2.9). ID-based ordering is not: it needs
     /// an enable bit of the completer, which adds it to all its completions (PCIe Base 2.2.6.4).
@@ -195,8 +195,8 @@ impl Header {
         matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
     }
 
-    /// Whether a bridge forwards the packet upstream only with Bus Master Enable, and redirects it as a peer-to-peer request. Both
-    /// apply to requests, not to completions, messages and coherence packets (PCIe Base 7.5.1.1.3, 6.12.3).
+    /// Whether a bridge forwards the packet upstream only with Bus Master Enable, and redirects it as a peer-to-peer request. Both rules
+    /// apply to requests, and do not apply to completions, messages and coherence packets (PCIe Base 7.5.1.1.3, 6.12.3).
     pub const fn needs_bus_master(&self) -> bool {
         !matches!(
             self.kind,
@@ -229,7 +229,7 @@ impl Header {
         self.payload_dwords().div_ceil(4)
     }
 
-    /// Requester ID. A completion has the one of its request; coherence messages, which have agents, return 0.
+    /// Requester ID. A completion has the Requester ID of its request. Coherence messages have agents instead, and return 0.
     pub const fn requester(&self) -> FunctionId {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.requester,
@@ -242,7 +242,7 @@ impl Header {
         }
     }
 
-    /// Tag. A completion has the one of its request; a packet without a tag returns 0.
+    /// Tag. A completion has the tag of its request. A packet without a tag returns 0.
     pub const fn tag(&self) -> Tag {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.tag,
@@ -280,7 +280,7 @@ impl Header {
         }
     }
 
-    /// The fields that completions of this request repeat; none for a packet without completions.
+    /// The fields of this request that its completions repeat; `None` if the packet has no completions.
     fn transaction(&self) -> Option<Transaction> {
         match self.kind {
             Kind::MemoryRead(request) => Some(Transaction {
@@ -289,7 +289,7 @@ impl Header {
                 first_byte: request.first_byte(),
                 bytes: request.completion_bytes(),
             }),
-            // PCIe Base 2.2.9: the width of the operands, at address 0.
+            // PCIe Base 2.2.9: the byte count is the width of the operands, and the address is 0.
             Kind::Atomic(request) => Some(Transaction {
                 requester: request.requester,
                 tag: request.tag,

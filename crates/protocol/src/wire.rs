@@ -9,7 +9,7 @@ use crate::{
 
 impl Header {
     /// The bytes of the header, without a prefix, and their number. Bits beyond the width of a field are dropped.
-    // Where the kind is known, as in a write that a requester makes, little of this is left.
+    // If the compiler can determine the kind, as for a write of a requester, it removes most of this code.
     #[inline(always)]
     pub fn emit(&self) -> ([u8; 16], usize) {
         let (kind, low, tag, rest) = match &self.kind {
@@ -43,7 +43,7 @@ impl Header {
 
     /// Reads the header at the beginning of `bytes`, with the PASID prefix before it; returns it and the length of both.
     ///
-    /// Reserved bits are ignored. A header that uses a feature outside the model is an error with the feature's name.
+    /// Reserved bits are ignored. A header that uses a feature outside the model causes an error with the name of the feature.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let truncated = |need| TlpError::Truncated {
             have: bytes.len(),

@@ -17,16 +17,16 @@ pub enum AtomicChange {
 }
 
 enumerated! {
-    /// The function of memory and operand that an atomic store or load writes.
+    /// The function whose result an atomic store or load writes; its arguments are the value in memory and the operand.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum AtomicFunction {
         /// The sum, modulo the width.
         Add,
-        /// Memory with the bits of the operand cleared.
+        /// The value in memory, with the bits of the operand cleared.
         Clear,
         /// The exclusive or.
         ExclusiveOr,
-        /// Memory with the bits of the operand set.
+        /// The value in memory, with the bits of the operand set.
         Set,
         /// The larger number, signed.
         SignedMaximum,
@@ -40,7 +40,7 @@ enumerated! {
 }
 
 impl AtomicFunction {
-    /// The result for `memory` and `operand`, both of `bits` bits.
+    /// The result of the function for `memory` and `operand`, which both have `bits` bits.
     fn of(self, memory: u128, operand: u128, bits: u32) -> u128 {
         let signed = |number: u128| (number << (128 - bits)).cast_signed();
         match self {
@@ -84,8 +84,9 @@ pub struct LineAtomic {
 }
 
 impl LineAtomic {
-    /// An operation on `width` bytes (4, 8 or 16) at `offset` in a line, a multiple of `width`. `operands` are the operand and 0,
-    /// or for an `AtomicCompare` the value to compare with and the value to write. None if there is no such operation.
+    /// An operation on `width` bytes (4, 8 or 16) at `offset` in a line; `offset` is a multiple of `width`. For `AtomicCompare`, `operands`
+    /// contains the value to compare with and the value to write; otherwise, it contains the operand and 0. Returns `None` if `width` or
+    /// `offset` is invalid.
     pub fn new(
         change: AtomicChange,
         offset: usize,
@@ -137,7 +138,7 @@ impl LineAtomic {
         !matches!(self.change, AtomicChange::Store(_))
     }
 
-    /// The value that replaces `old`.
+    /// The value that the operation writes if the value in memory is `old`.
     pub fn applied(&self, old: u128) -> u128 {
         let [first, second] = self.operands();
         match self.change {

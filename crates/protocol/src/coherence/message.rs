@@ -9,7 +9,7 @@ use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, Transact
 pub trait Data: Clone + Eq + Ord + Hash + Debug {
     /// Replaces the bytes of `range` with the bytes of `other`.
     fn merge(&mut self, other: &Self, range: WriteRange);
-    /// Executes an atomic operation; returns the previous value. None if the value is poisoned: then nothing is executed.
+    /// Executes an atomic operation and returns the previous value. If the value is poisoned, executes nothing and returns `None`.
     fn change(&mut self, atomic: &LineAtomic) -> Option<u128>;
 }
 
@@ -32,7 +32,7 @@ impl From<[u8; LINE_BYTES]> for LineData {
 }
 
 impl LineData {
-    /// The line in which only `bytes` at `offset` are not zero.
+    /// A line with `bytes` at `offset` and zeros elsewhere.
     pub fn part(offset: usize, bytes: &[u8]) -> Self {
         let mut data = LineData::from([0; LINE_BYTES]);
         data.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -50,14 +50,14 @@ impl LineData {
     }
 }
 
-/// The words that the `len` bytes at `offset` of a line touch, a bit each.
+/// The words that contain any of the `len` bytes at `offset` of a line: a mask with one bit for each word.
 fn words(offset: usize, len: usize) -> u8 {
     let touched = offset / POISON_WORD..(offset + len).div_ceil(POISON_WORD);
     touched.fold(0, |words, word| words | 1 << word)
 }
 
 impl Data for LineData {
-    /// A word that is written in part stays poisoned.
+    /// Copies the bytes and the poison of `range` from `other`. A poisoned word stays poisoned if only a part of it is written.
     fn merge(&mut self, other: &Self, range: WriteRange) {
         let (first, end) = (range.offset(), range.offset() + range.len());
         self.bytes[first..end].copy_from_slice(&other.bytes[first..end]);
@@ -97,7 +97,7 @@ impl WriteRange {
         len: LINE_BYTES as u8,
     };
 
-    /// `len` bytes at `offset`; none if they are not within a line.
+    /// The range of `len` bytes at `offset`; `None` if the range is empty or is not within a line.
     pub const fn new(offset: usize, len: usize) -> Option<Self> {
         if len == 0 || offset >= LINE_BYTES || len > LINE_BYTES - offset {
             return None;
@@ -132,7 +132,7 @@ pub struct Message<D> {
     pub source: AgentId,
     /// The agent that receives the message.
     pub target: AgentId,
-    /// Transaction ID: the requester's in requests and their responses, the home agent's in snoops and snoop responses.
+    /// Transaction ID. In requests and their responses, the requester assigns it; in snoops and snoop responses, the home agent assigns it.
     pub transaction: TransactionId,
     /// The content of the message.
     pub content: Content<D>,
@@ -141,18 +141,18 @@ pub struct Message<D> {
 /// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Content<D> {
-    /// An agent's request to the home agent, for a line.
+    /// A request from an agent to the home agent, for a line.
     Request(Line, Request<D>),
-    /// A snoop: the home agent requests that an agent gives up rights to a line.
+    /// A snoop: the home agent requests that another agent gives up rights to a line.
     Snoop(Line, Snoop),
     /// The response to a snoop: the state that the agent keeps, and the data if memory is out of date.
     SnoopResponse(State, Option<D>),
-    /// `Comp`: the end of a request, without data.
+    /// `Comp`: the completion of a request, without data.
     Comp(Grant),
-    /// `CompData`: the end of a request, with the line.
+    /// `CompData`: the completion of a request, with the data of the line.
     CompData(Grant, D),
-    /// The end of an atomic operation: the size of the value in bytes, and the previous value; none if the value is poisoned and the
-    /// operation was not executed.
+    /// The completion of an atomic operation: the size of the value in bytes, and the previous value. There is no previous value if the
+    /// value is poisoned and the operation was not executed.
     CompAtomic(u8, Option<Word>),
     /// `CompAck`: the agent has received the completion. The home agent may start the next request for the line.
     CompAck,
@@ -192,7 +192,7 @@ impl<D> Request<D> {
 /// The rights that a snooped agent must give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Snoop {
-    /// `SnpToAny`: none; the agent returns the data if memory is out of date.
+    /// `SnpToAny`: no rights; the agent returns the data if memory is out of date.
     ToAny,
     /// `SnpToSC`: the right to write the line.
     ToShared,
@@ -200,10 +200,10 @@ pub enum Snoop {
     ToInvalid,
 }
 
-/// The rights to a line that the end of a request gives to the agent.
+/// The rights to a line that the completion of a request gives to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grant {
-    /// None: the agent does not cache the line.
+    /// No rights: the agent does not cache the line.
     Nothing,
     /// The right to read the line.
     Shared,
@@ -212,7 +212,7 @@ pub enum Grant {
 }
 
 impl Message<LineData> {
-    /// The poisoned words of the line or the part of it that the message carries.
+    /// The poisoned words of the data in the message, which is a line or a part of a line.
     pub(super) fn poison(&self) -> u8 {
         match &self.content {
             Content::Request(_, Request::WriteBackFull(data) | Request::WriteUnique(_, data))

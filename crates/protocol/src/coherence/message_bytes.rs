@@ -34,7 +34,7 @@ pub enum MessageError {
         /// Bytes that the message needs.
         need: usize,
     },
-    /// The code has no meaning.
+    /// The message code is invalid.
     #[error("code {0:#04x} is not a coherence message")]
     Code(u8),
     /// The bytes of a partial write, or the value of an atomic operation, are not within a line.
@@ -172,7 +172,7 @@ impl Message<LineData> {
     }
 }
 
-/// The bit of a code that says that the data of the message is poisoned.
+/// The bit of the message code that marks the data as poisoned.
 const POISONED: u8 = 0x80;
 
 fn emit_request(line: Line, request: &Request<LineData>, out: &mut Vec<u8>) {

@@ -1,8 +1,8 @@
 //! Coherence messages between agents that share memory: their meaning and their bytes.
 //!
-//! Names come from CCIX. Its messages and states are modelled as far as caches in accelerators need them. The widths of agent
-//! and transaction IDs, the line of 64 bytes and the two packet headers are CCIX's, too; the positions of fields are ours, as the
-//! specification is not public.
+//! The names are from CCIX. The messages and states of CCIX are modelled as far as caches in accelerators need them. The widths of agent
+//! and transaction IDs, the line of 64 bytes and the two packet headers are also from CCIX. The positions of the fields are chosen for this
+//! model, because the specification is not public.
 
 mod atomic;
 mod message;
@@ -59,7 +59,7 @@ impl AgentId {
     /// The home agent, which owns the memory.
     pub const HOME: Self = AgentId(0);
 
-    /// The agent `number`; none above 63.
+    /// The agent with this `number`; `None` if `number` is above 63.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 64 {
             Some(AgentId(number))

@@ -12,7 +12,7 @@ pub struct CoherencePacket {
 /// The two types of packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketFormat {
-    /// A header of one dword, from one end of a link to the other.
+    /// A header of one dword, for packets between the two ends of a link.
     Optimized,
     /// The header of a vendor-defined message, four dwords, which PCI Express switches can route.
     Compatible,
@@ -27,7 +27,7 @@ impl CoherencePacket {
         }
     }
 
-    /// Format and type in the first byte, and the header's dwords after the first.
+    /// The first byte of the header, with format and type, and the dwords of the header after the first dword.
     pub(crate) const fn words(self) -> (u8, [u32; 3]) {
         match self.format {
             PacketFormat::Optimized => (OPTIMIZED, [0; 3]),
@@ -35,7 +35,7 @@ impl CoherencePacket {
         }
     }
 
-    /// The packet format for a first byte `kind`; none if it is not a coherence packet.
+    /// The format of a packet whose first byte is `kind`; `None` if the packet is not a coherence packet.
     pub(crate) const fn format_of(kind: u8) -> Option<PacketFormat> {
         match kind {
             OPTIMIZED => Some(PacketFormat::Optimized),
@@ -45,9 +45,10 @@ impl CoherencePacket {
     }
 }
 
-/// A format and type that PCI Express does not assign: our choice, as CCIX's is not public.
+/// Format and type of the optimized header. PCI Express does not assign this value; it is chosen for this model, because the value of CCIX
+/// is not public.
 const OPTIMIZED: u8 = 0x7e;
-/// A message with data that ends at the other end of the link (PCIe Base 2.2.8).
+/// Format and type of the compatible header: a local message with data, which terminates at the other end of the link (PCIe Base 2.2.8).
 const COMPATIBLE: u8 = 0x74;
 /// Message code of the header (PCIe Base 2.2.8.6).
 const VENDOR_DEFINED_TYPE_1: u32 = 0x7f;

@@ -1,5 +1,5 @@
-//! Access Control Services (PCIe Base 7.7.8): what a downstream port does with packets from below that are for its peers, or that come
-//! from no function below it.
+//! Access Control Services (PCIe Base 7.7.8): how a downstream port handles packets from below if they are routed to a peer port, or if no
+//! function below the port has their Requester ID.
 
 use super::ConfigSpace;
 use crate::enumerated::enumerated;
@@ -19,22 +19,23 @@ const VECTOR_BITS: u32 = 64;
 const VECTOR_SIZE: u32 = VECTOR_BITS << 8;
 
 enumerated! {
-    /// An Access Control Service, by the number of its bit in ACS Capability and in ACS Control.
+    /// An Access Control Service. Its value is the number of its bit in ACS Capability and in ACS Control.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AccessService {
         /// A request whose requester is on none of the buses below the port is an ACS Violation.
         SourceValidation = 0,
         /// A memory request with an address type other than untranslated is an ACS Violation.
         TranslationBlocking = 1,
-        /// Requests for a peer go upstream.
+        /// The port redirects requests for a peer port upstream.
         RequestRedirect = 2,
-        /// Completions for a peer go upstream, unless they have the attribute Relaxed Ordering.
+        /// The port redirects completions for a peer port upstream, unless they have the attribute Relaxed Ordering.
         CompletionRedirect = 3,
-        /// Packets that are routed to the port that they came in by go upstream.
+        /// The port forwards a packet upstream if the packet is routed to the port that received it.
         UpstreamForwarding = 4,
-        /// The Egress Control Vector decides for which peers requests are ACS Violations or, with redirect, go upstream.
+        /// The Egress Control Vector selects peer ports. Requests to a selected port are ACS Violations; with Request Redirect, they are
+        /// redirected upstream.
         EgressControl = 5,
-        /// Memory requests with translated addresses go directly to a peer.
+        /// Memory requests with translated addresses are routed directly to a peer port.
         DirectTranslated = 6,
     }
 }

@@ -16,7 +16,8 @@ pub(super) const ATS_BYTES: u16 = 0x1a0;
 pub const ATS_ID: u16 = 0x000f;
 
 const QUEUE_DEPTH: u32 = 0x1f;
-/// Page Aligned Request: all untranslated addresses are page-aligned, because the header has no other addresses for them.
+/// Page Aligned Request: the untranslated addresses in translation requests are page-aligned, because the header has no bits for the offset
+/// in a page.
 const PAGE_ALIGNED_REQUEST: u32 = 1 << 5;
 const GLOBAL_INVALIDATE_SUPPORTED: u32 = 1 << 6;
 const UNIT: u32 = 0x1f << ATS_UNIT_SHIFT;
@@ -25,7 +26,7 @@ const SMALLEST_UNIT: u64 = 4096;
 /// The properties of a function's address translation cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ats {
-    /// Invalidate Requests that the function accepts before it blocks the link, 1 to 32.
+    /// The number of Invalidate Requests that the function accepts before it applies backpressure to the link, 1 to 32.
     pub invalidate_queue_depth: u8,
     /// Whether the function supports Global Invalidate, for all address spaces at once.
     pub global_invalidate: bool,
@@ -41,8 +42,8 @@ impl ConfigSpace {
         self.declare(ATS, capability, ATS_ENABLE | UNIT, 0);
     }
 
-    /// Declares the capability of a virtual function, which shares the queue and the unit of its physical function (PCIe Base
-    /// 10.5.1).
+    /// Declares the capability of a virtual function. Invalidate Queue Depth and Smallest Translation Unit of the physical function apply
+    /// to it (PCIe Base 10.5.1).
     pub(super) fn declare_virtual_ats(&mut self, ats: &Ats) {
         self.append_extended(ATS_BYTES, ATS_ID, 1);
         let mut physical = Self::empty();
@@ -62,7 +63,7 @@ impl ConfigSpace {
         SMALLEST_UNIT << (self.read(ATS) >> ATS_UNIT_SHIFT & 0x1f)
     }
 
-    /// Invalidate Requests that the function accepts before it blocks the link.
+    /// The number of Invalidate Requests that the function accepts before it applies backpressure to the link.
     pub fn invalidate_queue_depth(&self) -> u8 {
         match (self.read(ATS) & QUEUE_DEPTH) as u8 {
             0 => 32,

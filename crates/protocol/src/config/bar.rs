@@ -6,7 +6,7 @@ use super::header::BARS;
 /// A memory BAR as its function declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bar {
-    /// The register's index, 0..=5; a 64-bit BAR also takes the next register.
+    /// The register's index, 0..=5; a 64-bit BAR also occupies the next register.
     pub index: u8,
     /// Size in bytes, a power of two.
     pub size: u64,
@@ -33,12 +33,12 @@ impl Bar {
         })
     }
 
-    /// Whether a BAR with the value `low` in its register also takes the next register.
+    /// Whether a BAR with the value `low` in its register also occupies the next register.
     pub fn is_wide(low: u32) -> bool {
         low & TYPE == WIDE
     }
 
-    /// Number of registers that the BAR takes.
+    /// Number of registers that the BAR occupies.
     pub fn registers(self) -> u8 {
         if self.wide { 2 } else { 1 }
     }
@@ -77,7 +77,7 @@ impl ConfigSpace {
         u64::from(high) << 32 | u64::from(low & !FLAGS)
     }
 
-    /// The size of the BAR with its low half in `register`: its lowest writable address bit.
+    /// The size of the BAR whose low half is in `register`: the value of its lowest writable address bit.
     pub(super) fn bar_size_at(&self, register: u16) -> Option<u64> {
         let mut mask = u64::from(self.writable(register));
         if Bar::is_wide(self.read(register)) {

@@ -18,13 +18,13 @@ pub const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The register with Bridge Control in the upper half; the lower half has interrupt line and pin.
 pub const BRIDGE_CONTROL: u16 = 15;
-/// SERR# Enable of Bridge Control: error messages from below go on.
+/// SERR# Enable of Bridge Control: the bridge forwards error messages from below.
 pub const SERR_FORWARDING: u32 = 1 << 17;
-/// Secondary Bus Reset of Bridge Control: a hot reset of what is below, as long as it is set.
+/// Secondary Bus Reset of Bridge Control: as long as it is set, all components below the bridge are in hot reset.
 pub const SECONDARY_BUS_RESET: u32 = 1 << 22;
-/// Parity Error Response Enable, SERR# Enable, and, at a port with its link below it, Secondary Bus Reset.
+/// Parity Error Response Enable and SERR# Enable of Bridge Control. Secondary Bus Reset is declared separately.
 const BRIDGE_CONTROL_BITS: u32 = 0x0003_0000;
-/// Address bits 31:20 of limit and base; the low four bits of each say which type the window has.
+/// Address bits 31:20 of limit and base. The low four bits of limit and of base give the type of the window.
 const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;
 

@@ -1,4 +1,5 @@
-//! The Virtual Channel capability (PCIe Base 7.9.1): which traffic class uses which virtual channel of a port, and who goes first.
+//! The Virtual Channel capability (PCIe Base 7.9.1): which traffic class uses which virtual channel of a port, and the arbitration between
+//! channels and between ports.
 
 use super::ConfigSpace;
 use super::space::LoadedTable;
@@ -52,22 +53,22 @@ pub const CHANNELS_ID: u16 = 0x0002;
 /// The largest number of virtual channels of a port.
 pub const MOST_CHANNELS: usize = 8;
 
-/// VC Arbitration Table Status, or Port Arbitration Table Status: the table was written and not loaded since.
+/// VC Arbitration Table Status, or Port Arbitration Table Status: the table was written after it was last loaded.
 const TABLE_STATUS: u32 = 1 << 16;
 const LOW_PRIORITY_SHIFT: u32 = 4;
 const ENTRY_SIZE_SHIFT: u32 = 10;
-/// The register with the first phases of the VC arbitration table, behind eight channels.
+/// The register with the first phases of the VC arbitration table, after the registers of eight channels.
 const VC_TABLE: u16 = CHANNELS + 0x80 / 4;
-/// Bits of a phase of the VC arbitration table: a VC ID, and a reserved bit.
+/// Bits of a phase of the VC arbitration table: a VC ID and a reserved bit.
 const VC_ENTRY_BITS: u32 = 4;
-/// The register with the first phases of the port arbitration table of VC0; that of the next channel is a table behind it.
+/// The register with the first phases of the port arbitration table of VC0. The tables of the other channels follow in order.
 const PORT_TABLES: u16 = 0x800 / 4;
-/// Registers of a port arbitration table with the most phases of the widest entries: 256 of 8 bits.
+/// Registers of the largest port arbitration table: 256 phases of 8 bits.
 const PORT_TABLE_REGISTERS: u16 = 64;
 
-/// The number of phases for each value of VC Arbitration Select; 0 is arbitration that hardware has fixed.
+/// The number of phases for each value of VC Arbitration Select; 0 selects the fixed arbitration of the hardware.
 const VC_PHASES: [u16; 4] = [0, 32, 64, 128];
-/// The number of phases for each value of Port Arbitration Select. 4 is time-based, which the model does not have.
+/// The number of phases for each value of Port Arbitration Select. The value 4 selects time-based arbitration, which is not modelled.
 const PORT_PHASES: [u16; 6] = [0, 32, 64, 128, 0, 256];
 /// VC Arbitration Capability: fixed in hardware, and weighted round robin with 32, 64 and 128 phases.
 const VC_SCHEMES: u32 = 0b1111;
@@ -79,9 +80,11 @@ const PORT_SCHEMES: u32 = 0b10_1111;
 pub struct VirtualChannels {
     /// Number of virtual channels besides VC0, 0 to 7.
     pub extended: u8,
-    /// Number of those that share the wire with VC0 by VC Arbitration Select. The others have strict priority, the highest VC ID first.
+    /// Number of extended virtual channels that share the link with VC0 by VC Arbitration Select. The other channels have strict priority,
+    /// the highest VC ID first.
     pub low_priority: u8,
-    /// Number of ports that the port arbitration table distinguishes, with the port itself; none where nothing is arbitrated by port.
+    /// Number of ports that the port arbitration table distinguishes, including the port itself; `None` if the port has no port
+    /// arbitration.
     pub ports: Option<u8>,
 }
 
@@ -91,7 +94,7 @@ impl VirtualChannels {
         1 << self.entry_size()
     }
 
-    /// Port Arbitration Table Entry Size: the number of bits of an entry, as a power of two.
+    /// Port Arbitration Table Entry Size: the base-2 logarithm of the number of bits of an entry.
     fn entry_size(self) -> u32 {
         match self.ports {
             None | Some(0..=2) => 0,
@@ -105,19 +108,19 @@ impl VirtualChannels {
 /// An arbitration that a control register selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Arbitration {
-    /// Round robin, which the hardware of the model has fixed.
+    /// The fixed arbitration of the hardware, which is round robin in the model.
     #[default]
     Fixed,
-    /// Weighted round robin: each phase is a turn of this VC ID or of this port.
+    /// Weighted round robin: in each phase, the VC ID or the port in the table entry of the phase is served.
     Phases(Vec<u8>),
 }
 
 /// A virtual channel that is enabled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelControl {
-    /// The traffic classes that map to the channel, with a bit for each.
+    /// The traffic classes that are mapped to the channel, with one bit for each class.
     pub classes: u8,
-    /// The arbitration among the ports whose packets leave by the channel.
+    /// The arbitration among the ingress ports of the packets that leave through the channel.
     pub ports: Arbitration,
 }
 
@@ -156,7 +159,7 @@ impl ConfigSpace {
         for resource in 0..=u16::from(extended) {
             self.declare_resource(resource, ports);
         }
-        // A function level reset changes no register of the capability (PCIe Base 6.6.2): the link goes on.
+        // A function level reset changes no register of the capability (PCIe Base 6.6.2), because the link stays up.
         self.declare_all_kept(CHANNELS);
     }
 
@@ -188,7 +191,7 @@ impl ConfigSpace {
         self.read(CHANNELS) & 0xffff == u32::from(CHANNELS_ID)
     }
 
-    /// What the control registers of the port's virtual channels say; none without the capability.
+    /// The settings in the control registers of the port's virtual channels; `None` without the capability.
     pub fn channels_control(&self) -> Option<ChannelsControl> {
         if !self.has_channels() {
             return None;
@@ -222,7 +225,7 @@ impl ConfigSpace {
         self.phases(PORT_TABLES + resource * PORT_TABLE_REGISTERS, phases, bits)
     }
 
-    /// The loaded table at the register `first`, which has `phases` entries of `bits` bits.
+    /// Reads the loaded table that begins at the register `first` and has `phases` entries of `bits` bits.
     fn phases(&self, first: u16, phases: u16, bits: u32) -> Arbitration {
         if phases == 0 {
             return Arbitration::Fixed;
@@ -236,7 +239,7 @@ impl ConfigSpace {
         Arbitration::Phases((0..phases).map(entry).collect())
     }
 
-    /// Sets VC Negotiation Pending of every enabled channel whose VC ID is in `pending`, and clears it at the others.
+    /// Sets VC Negotiation Pending of every enabled channel whose VC ID is in `pending`, and clears it in all other channels.
     pub fn set_negotiation_pending(&mut self, pending: u8) {
         if !self.has_channels() {
             return;
@@ -250,7 +253,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Forgets the loaded tables, and clears the status of the channels; a part of a reset.
+    /// Removes the loaded tables and clears the status of the channels, as a part of a reset.
     pub(super) fn reset_channels(&mut self) {
         if !self.has_channels() {
             return;
@@ -263,7 +266,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Has the effects of a write to the register besides the change of its bits; `before` is the register's earlier value.
+    /// Applies the side effects of a write to `register`. `before` is the value of the register before the write.
     pub(super) fn write_channels(&mut self, register: u16, before: u32) {
         if !(CHANNELS..CHANNELS + CHANNELS_END).contains(&register)
             && !(PORT_TABLES..PORT_TABLES_END).contains(&register)
@@ -290,7 +293,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Loads the table at `first` if the bit `load` of `register` was set; the bit always reads as zero.
+    /// Loads the table at `first` if the bit `load` of `register` was set by a write. The bit always reads as zero.
     fn load(&mut self, register: u16, load: u32, first: u16, count: u16) {
         if self.read(register) & load == 0 {
             return;
@@ -316,15 +319,15 @@ const VC_TABLE_REGISTERS: u16 = 16;
 const CHANNELS_END: u16 = VC_TABLE - CHANNELS + VC_TABLE_REGISTERS;
 const PORT_TABLES_END: u16 = PORT_TABLES + 8 * PORT_TABLE_REGISTERS;
 
-/// Whether a register is Port VC Control or VC Resource Control, whose write may load a table of arbitration.
+/// Whether a register is Port VC Control or VC Resource Control. A write to these registers can load an arbitration table.
 pub fn is_channel_control(register: u16) -> bool {
     let resources = CHANNEL_RESOURCES..CHANNEL_RESOURCES + 8 * RESOURCE_REGISTERS;
     let is_second = || (register - CHANNEL_RESOURCES) % RESOURCE_REGISTERS == 1;
     register == PORT_CHANNELS_CONTROL || resources.contains(&register) && is_second()
 }
 
-/// The value to write to a register of which [`is_channel_control`] is true: with the bit that loads the table of the arbitration that
-/// `value` selects.
+/// The value to write to a register for which [`is_channel_control`] is true. If `value` selects an arbitration with a table, the result
+/// also has the bit that loads the table.
 pub fn with_load(register: u16, value: u32) -> u32 {
     let (select, load) = if register == PORT_CHANNELS_CONTROL {
         (VC_ARBITRATION_SELECT, LOAD_VC_TABLE)
@@ -366,7 +369,7 @@ mod tests {
             .collect()
     }
 
-    /// PCIe Base 7.9.1.8: after reset VC0 has all classes; TC0 stays with it, whatever is written.
+    /// PCIe Base 7.9.1.8: after reset, all traffic classes are mapped to VC0. No write can map TC0 to another channel.
     #[test]
     fn after_reset_every_class_is_on_vc0_and_class_0_stays_there() {
         let mut space = port(2, 2, None);
@@ -387,7 +390,7 @@ mod tests {
         assert_eq!(enabled(&space), [(0, 0xff), (4, 6)]);
     }
 
-    /// PCIe Base 7.9.1.4 and 7.9.1.5: what is written to the table counts once it is loaded; until then the status bit is set.
+    /// PCIe Base 7.9.1.4 and 7.9.1.5: entries written to the table take effect when the table is loaded; until then the status bit is set.
     #[test]
     fn a_table_counts_when_it_is_loaded() {
         let mut space = port(1, 1, Some(3));
@@ -401,7 +404,7 @@ mod tests {
         let mut expected = vec![0; 32];
         expected[4..8].fill(1);
         assert_eq!(phases(&space), Arbitration::Phases(expected));
-        // The bit that loads reads as zero, and nothing is left to load.
+        // The load bit reads as zero. The status bit is clear, because the table is loaded.
         let status = TABLE_STATUS | LOAD_VC_TABLE;
         assert_eq!(space.read(PORT_CHANNELS_CONTROL) & status, 0);
     }
@@ -427,7 +430,7 @@ mod tests {
         }
     }
 
-    /// PCIe Base 6.6.2: the link goes on, so that its far end keeps its channels, too.
+    /// PCIe Base 6.6.2: the link stays up during a function level reset, so the port keeps its channels, as the far end of the link does.
     #[test]
     fn a_function_level_reset_changes_no_channel() {
         let mut space = port(1, 1, Some(2));

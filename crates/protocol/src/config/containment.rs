@@ -1,5 +1,5 @@
-//! Downstream Port Containment (PCIe Base 6.2.10, 7.9.14): a port that detects an error, or receives the message of one from below, takes
-//! its link down until software releases it.
+//! Downstream Port Containment (PCIe Base 6.2.10, 7.9.14): a port that detects an error, or receives an error message from below, takes its
+//! link down until software releases it.
 
 use super::{ConfigSpace, Severity};
 use crate::FunctionId;
@@ -20,7 +20,7 @@ pub const TRIGGER_ENABLE: u32 = 0b11 << 16;
 pub const TRIGGER_FATAL: u32 = 0b01 << 16;
 /// DPC Trigger Enable for errors that are fatal or non-fatal.
 pub const TRIGGER_NON_FATAL: u32 = 0b10 << 16;
-/// DPC Completion Control: requests end in Unsupported Request, and not in Completer Abort.
+/// DPC Completion Control: requests to components below the port are completed with Unsupported Request instead of Completer Abort.
 pub const CONTAINMENT_COMPLETION: u32 = 1 << 18;
 /// DPC Interrupt Enable.
 pub const CONTAINMENT_INTERRUPT: u32 = 1 << 19;
@@ -93,13 +93,13 @@ impl ConfigSpace {
         self.has_containment() && self.read(CONTAINMENT_STATUS) & TRIGGER_STATUS != 0
     }
 
-    /// Whether requests for what is below a contained port end in Unsupported Request, and not in Completer Abort.
+    /// Whether requests to components below a contained port are completed with Unsupported Request instead of Completer Abort.
     pub fn completes_as_unsupported(&self) -> bool {
         self.read(CONTAINMENT) & CONTAINMENT_COMPLETION != 0
     }
 
-    /// Triggers containment for `reason`, with the source that DPC Error Source ID gets, if it is enabled for it. Returns whether it is
-    /// triggered now and was not before.
+    /// Triggers containment for `reason` if software has enabled it for this reason, and writes `source` to DPC Error Source ID. Returns
+    /// whether this call has triggered containment; a contained port is not triggered again.
     pub fn trigger_containment(&mut self, reason: TriggerReason, source: FunctionId) -> bool {
         if !self.has_containment() || self.is_contained() || !self.covers(reason) {
             return false;
@@ -121,7 +121,7 @@ impl ConfigSpace {
             && self.has_containment()
     }
 
-    /// Whether the port has a reason for the interrupt of containment.
+    /// Whether the port has a pending containment interrupt: DPC Interrupt Status is set.
     pub fn has_containment_interrupt(&self) -> bool {
         self.has_containment() && self.read(CONTAINMENT_STATUS) & CONTAINMENT_INTERRUPT_STATUS != 0
     }

@@ -41,19 +41,20 @@ const ECRC_GENERATION: u32 = 1 << 6;
 const ECRC_CHECK: u32 = 1 << 8;
 /// ECRC Generation Enable and ECRC Check Enable.
 pub const ECRC_ENABLES: u32 = ECRC_GENERATION | ECRC_CHECK;
-/// Data link protocol, flow control protocol and receiver overflow: every function has their bits, and no link of the model has the errors.
+/// Data Link Protocol Error, Flow Control Protocol Error and Receiver Overflow: the registers have their bits, but the links of the model
+/// do not have these errors.
 const OF_LINK_PROTOCOL: u32 = 1 << 4 | 1 << 13 | 1 << 17;
-/// The errors that Uncorrectable Error Severity calls fatal after reset (PCIe Base 7.8.4.4).
+/// The errors of every port that are fatal in the reset value of Uncorrectable Error Severity (PCIe Base 7.8.4.4).
 const SEVERITY_RESET: u32 = OF_LINK_PROTOCOL | 1 << UncorrectableError::MalformedTlp as u32;
-/// Uncorrectable Internal Error in status, mask and severity of uncorrectable errors: an error that an endpoint finds in itself.
+/// Uncorrectable Internal Error in status, mask and severity of uncorrectable errors: an error inside an endpoint.
 pub const INTERNAL_ERROR: u32 = 1 << UncorrectableError::Internal as u32;
-/// Surprise down is fatal as well, at a port that reports it.
+/// Surprise Down: also fatal after reset, in a port that reports it.
 const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
-/// A port of a switch that supports prefixes may block them.
+/// TLP Prefix Blocked: only a port of a switch that supports prefixes has this error.
 const PREFIX_BLOCKED: u32 = 1 << UncorrectableError::PrefixBlocked as u32;
-/// A port of a switch that routes atomic operations may block them.
+/// `AtomicOp` Egress Blocked: only a port of a switch that routes atomic operations has this error.
 const ATOMIC_BLOCKED: u32 = 1 << UncorrectableError::AtomicEgressBlocked as u32;
-/// A port with its link below it has Access Control Services.
+/// ACS Violation: only root ports and downstream ports of switches have this error, because they have Access Control Services.
 const ACS_VIOLATION: u32 = 1 << UncorrectableError::AcsViolation as u32;
 /// Advisory Non-Fatal Error, in the status of correctable errors.
 pub const ADVISORY_NON_FATAL: u32 = 1 << 13;
@@ -71,7 +72,7 @@ enumerated! {
     pub enum Severity {
         /// Hardware corrects the error, or it is an advisory non-fatal error.
         Correctable => "correctable",
-        /// The transaction is unreliable, the link is not.
+        /// The transaction is unreliable, but the link is reliable.
         NonFatal => "non-fatal",
         /// The link is unreliable.
         Fatal => "fatal",
@@ -79,7 +80,8 @@ enumerated! {
 }
 
 impl Severity {
-    /// The bit of the severity in the enables of Device Control (PCIe Base 7.5.3.4) and of Root Error Command (PCIe Base 7.8.4.9).
+    /// The bit of the severity in the message enables of Device Control (PCIe Base 7.5.3.4) and in the interrupt enables of Root Error
+    /// Command (PCIe Base 7.8.4.9).
     pub const fn enable(self) -> u32 {
         1 << self as u32
     }
@@ -95,7 +97,7 @@ impl Severity {
 }
 
 enumerated! {
-    /// An uncorrectable error; its number is its bit of the status register.
+    /// An uncorrectable error. Its value is the number of its bit in Uncorrectable Error Status.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum UncorrectableError {
         /// The link below the port went down unexpectedly.
@@ -104,29 +106,29 @@ enumerated! {
         PoisonedTlp = 12 => "Poisoned TLP Received",
         /// No completion arrived in time.
         CompletionTimeout = 14 => "Completion Timeout",
-        /// The function could not carry a request out, and has answered with Completer Abort.
+        /// The function could not carry out a request, and has answered it with Completer Abort.
         CompleterAbort = 15 => "Completer Abort",
-        /// A completion arrived that answers no outstanding request.
+        /// A completion arrived that belongs to no outstanding request.
         UnexpectedCompletion = 16 => "Unexpected Completion",
         /// A packet breaks a rule of its format.
         MalformedTlp = 18 => "Malformed TLP",
         /// The ECRC of a packet is wrong.
         EcrcError = 19 => "ECRC Error",
-        /// No function serves the request.
+        /// No function supports the request.
         UnsupportedRequest = 20 => "Unsupported Request",
-        /// Access Control Services do not let the request pass (PCIe Base 6.12.4).
+        /// Access Control Services have blocked the request (PCIe Base 6.12.4).
         AcsViolation = 21 => "ACS Violation",
-        /// A device has found an error in itself.
+        /// A device has detected an error inside itself.
         Internal = 22 => "Uncorrectable Internal Error",
-        /// The port blocks requests for atomic operations (PCIe Base 6.15.3.1).
+        /// The port has blocked a request for an atomic operation (PCIe Base 6.15.3.1).
         AtomicEgressBlocked = 24 => "AtomicOp Egress Blocked",
-        /// The port lets no packet with an End-End TLP prefix out (PCIe Base 2.2.10.2).
+        /// The port has blocked a packet with an End-End TLP prefix at its egress (PCIe Base 2.2.10.2).
         PrefixBlocked = 25 => "TLP Prefix Blocked",
     }
 }
 
 enumerated! {
-    /// A correctable error, which the link or the device repairs; its number is its bit of the status register.
+    /// A correctable error, which the link or the device repairs. Its value is the number of its bit in Correctable Error Status.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum CorrectableError {
         /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
@@ -139,7 +141,7 @@ enumerated! {
         ReplayNumRollover = 8 => "REPLAY_NUM Rollover",
         /// No acknowledgement arrived in time.
         ReplayTimerTimeout = 12 => "Replay Timer Timeout",
-        /// A device has corrected an error in itself.
+        /// A device has corrected an error inside itself.
         Internal = 14 => "Corrected Internal Error",
     }
 }
@@ -158,21 +160,21 @@ pub struct ErrorRecord {
     pub error: UncorrectableError,
     /// The first 16 bytes of the packet's header in wire order; none for a completion timeout.
     pub header: Option<[u8; 16]>,
-    /// The End-End prefix before the header.
+    /// The End-End prefix before the header, if there is one.
     pub prefix: Option<Pasid>,
-    /// Whether the error is an advisory non-fatal error: a completion reports it to the requester, or nothing is lost (PCIe Base
+    /// Whether the error is an advisory non-fatal error: the requester receives a completion with the error, or nothing is lost (PCIe Base
     /// 6.2.3.2.4).
     pub advisory: bool,
 }
 
-/// The control of a function over its errors: severities, masks and enables of messages.
+/// The settings of a function for its errors: severities, masks and enables of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorControl {
-    /// The fatal errors, as bits of the status register.
+    /// The fatal errors, as bits of Uncorrectable Error Status.
     fatal: u32,
-    /// The masked errors, as bits of the status register.
+    /// The masked errors, as bits of Uncorrectable Error Status.
     masked: u32,
-    /// The masked correctable errors, as bits of their status register.
+    /// The masked correctable errors, as bits of Correctable Error Status.
     correctable_masked: u32,
     /// The enables of messages in Device Control.
     enables: u32,
@@ -180,12 +182,12 @@ pub struct ErrorControl {
     serr: bool,
 }
 
-/// An error as its function treats it.
+/// The result of recording an error: how the function handles the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Detected {
-    /// The severity; that of an advisory non-fatal error is correctable.
+    /// The severity; an advisory non-fatal error has the severity correctable.
     pub severity: Severity,
-    /// Whether the function reports it by a message.
+    /// Whether the function sends a message for the error.
     pub is_reported: bool,
 }
 
@@ -196,7 +198,8 @@ impl ErrorControl {
             || self.serr && !matches!(severity, Severity::Correctable)
     }
 
-    /// Whether the function reports an error that is not masked. Unsupported requests have an enable of their own in Device Control.
+    /// Whether the function sends a message for an error that is not masked. Unsupported requests have an additional enable in Device
+    /// Control.
     const fn reports(self, error: UncorrectableError, severity: Severity) -> bool {
         let is_unsupported = matches!(error, UncorrectableError::UnsupportedRequest);
         if is_unsupported && self.enables & UNSUPPORTED_REQUEST_REPORTING == 0 {
@@ -205,7 +208,7 @@ impl ErrorControl {
         self.enables(severity)
     }
 
-    /// Whether the function does not report the error.
+    /// Whether the error is masked, so that the function does not report it.
     pub const fn masks(self, error: UncorrectableError) -> bool {
         self.masked & 1 << error as u32 != 0
     }
@@ -225,8 +228,8 @@ impl ErrorControl {
 }
 
 impl ConfigSpace {
-    /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
-    /// registers.
+    /// Declares the capability of a port. Root ports and downstream ports of switches also report surprise down. Root ports also have the
+    /// root error registers.
     pub(super) fn declare_errors(&mut self, port: PortType, prefixes: bool) {
         self.append_extended(AER_BYTES, AER_ID, 2);
         let all = UncorrectableError::ALL.iter();
@@ -251,7 +254,7 @@ impl ConfigSpace {
         );
         self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
         self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
-        // A switch passes digests on, and neither makes nor checks any.
+        // A switch forwards digests unchanged. It does not generate or check an ECRC.
         if matches!(port, PortType::Endpoint | PortType::RootPort) {
             self.declare(CONTROL, ECRC_CAPABLE, ECRC_ENABLES, 0);
         }
@@ -300,8 +303,8 @@ impl ConfigSpace {
         self.read(AER) & 0xffff == u32::from(AER_ID)
     }
 
-    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5. Returns the severity with which the function
-    /// treats it, and whether it sends a message.
+    /// Records an uncorrectable error in the order of PCIe Base 6.2.5, with the severities, masks and enables in `control`. Returns the
+    /// severity of the error for the function, and whether the function sends a message.
     pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) -> Detected {
         let bit = 1_u32 << record.error as u32;
         match record.error {
@@ -309,7 +312,7 @@ impl ConfigSpace {
                 self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
             }
             UncorrectableError::CompleterAbort => self.record_signaled_target_abort(),
-            // The packet has a completion if the error is advisory.
+            // An advisory ACS Violation is answered with a completion, so the function has signaled Completer Abort.
             UncorrectableError::AcsViolation if record.advisory => {
                 self.record_signaled_target_abort();
             }
@@ -346,8 +349,8 @@ impl ConfigSpace {
         }
     }
 
-    /// Records an error under `control` that a device has found in itself (PCIe Base 6.2.9). Returns whether it sends a message. The device
-    /// knows the severity of each error, for which there is one bit of the status: its register does not count.
+    /// Records an error inside the device (PCIe Base 6.2.9). Returns whether the function sends a message. The device supplies the severity
+    /// of each error: Uncorrectable Error Severity has one bit for all these errors, so its value is not used.
     pub fn record_own_error(&mut self, severity: Severity, control: ErrorControl) -> Detected {
         let bit = CorrectableError::Internal.bit();
         let control = match severity {
@@ -402,20 +405,20 @@ impl ConfigSpace {
         Some(self.record(&record, control))
     }
 
-    /// A hot reset of the function (PCIe Base 6.6.1). The link of a downstream port goes down with it, which is no error.
+    /// Executes a hot reset of the function (PCIe Base 6.6.1). The link of a downstream port also goes down, which is not an error.
     pub fn hot_reset(&mut self) {
         self.reset(false);
         self.clear_link_active();
     }
 
-    /// A reset of the function because its component has lost its power: sticky registers return to their values after reset, too.
+    /// Executes a reset of the function after a loss of power in its component. Sticky registers also return to their reset values.
     pub fn cold_reset(&mut self) {
         self.reset(true);
         self.clear_link_active();
     }
 
-    /// Records correctable errors; `bits` are bits of Correctable Error Status. Returns the number of messages that the function sends:
-    /// one for each of them that is not masked (PCIe Base 6.2.5).
+    /// Records correctable errors; `bits` are bits of Correctable Error Status. Returns the number of messages that the function sends: one
+    /// for each error that is not masked (PCIe Base 6.2.5).
     pub fn record_correctable(&mut self, bits: u32) -> u32 {
         self.raise_correctable(bits);
         let control = self.error_control();
@@ -447,7 +450,8 @@ impl ConfigSpace {
             return;
         }
         if masked {
-            // A pointer left from a cleared error must not point at this masked one; bit 0 is never set.
+            // The pointer must not point to this masked error after an earlier error was cleared. The value 0 points to no error, because
+            // bit 0 is never set.
             return self.update(CONTROL, FIRST_ERROR_POINTER, 0);
         }
         self.update(CONTROL, FIRST_ERROR_POINTER, record.error as u32);

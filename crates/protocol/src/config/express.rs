@@ -43,7 +43,7 @@ const AUTONOMOUS_BANDWIDTH_INTERRUPT: u32 = 1 << 11;
 pub const RETRAIN_LINK: u32 = 1 << 5;
 /// Current Link Speed in Link Status.
 pub const LINK_SPEED: u32 = 0xf << 16;
-/// Negotiated Link Width in Link Status, and the number of bits below it.
+/// Negotiated Link Width in Link Status.
 pub const LINK_WIDTH: u32 = 0x3f << LINK_WIDTH_SHIFT;
 /// The number of bits below Negotiated Link Width.
 pub const LINK_WIDTH_SHIFT: u32 = 20;
@@ -164,7 +164,7 @@ impl PortType {
         found.map(|(port, _)| *port)
     }
 
-    /// Whether the port's link is below it.
+    /// Whether the port is the upper end of its link: a root port or a downstream port of a switch.
     pub fn is_downstream(self) -> bool {
         matches!(self, Self::RootPort | Self::Downstream)
     }
@@ -217,7 +217,7 @@ impl ConfigSpace {
     bits! {
         /// Whether the port's transmitter may enter L0s: ASPM Control in Link Control.
         pub enables_l0s: LINK_CONTROL, L0S_ENABLE;
-        /// Whether the port may enter L1, or agree to it: ASPM Control in Link Control.
+        /// Whether the port may enter L1 or accept the request to enter L1: ASPM Control in Link Control.
         pub enables_l1: LINK_CONTROL, L1_ENABLE;
         /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
         pub atomic_requester_enable: DEVICE_CONTROL_2, ATOMIC_REQUESTER_ENABLE;
@@ -227,14 +227,14 @@ impl ConfigSpace {
         pub blocks_atomics: DEVICE_CONTROL_2, ATOMIC_EGRESS_BLOCKING;
         /// Whether the function sets the attribute of ID-based ordering in its completions: IDO Completion Enable (PCIe Base 7.5.3.16).
         pub completions_by_id: DEVICE_CONTROL_2, IDO_COMPLETION_ENABLE;
-        /// Whether a downstream port passes on type 0 configuration requests for any device number, which are the upper bits of a function
-        /// number: ARI Forwarding Enable (PCIe Base 6.13).
+        /// Whether a downstream port forwards type 0 configuration requests with any device number, which then contains the upper bits of a
+        /// function number: ARI Forwarding Enable (PCIe Base 6.13).
         pub forwards_ari: DEVICE_CONTROL_2, ARI_FORWARDING_ENABLE;
         /// Whether the function's completions repeat all ten bits of a tag (10-Bit Tag Completer Supported).
         pub completes_ten_bit_tags: DEVICE_CAPABILITIES_2, TEN_BIT_TAG_COMPLETER;
         /// Whether the port supports packets with End-End TLP prefixes (PCIe Base 2.2.10.2).
         pub supports_prefixes: DEVICE_CAPABILITIES_2, END_TO_END_PREFIX;
-        /// Whether the port lets no packet with an End-End TLP prefix out: End-End TLP Prefix Blocking (PCIe Base 7.5.3.16).
+        /// Whether the port blocks packets with an End-End TLP prefix at its egress: End-End TLP Prefix Blocking (PCIe Base 7.5.3.16).
         pub blocks_prefixes: DEVICE_CONTROL_2, PREFIX_BLOCKING;
     }
 

@@ -83,7 +83,7 @@ impl ConfigSpace {
         space
     }
 
-    /// A virtual function of `function`; none if `function` has none (PCIe Base 9.3.4).
+    /// A virtual function of `function`; `None` if `function` supports no virtual functions (PCIe Base 9.3.4).
     pub fn virtual_function(function: &EndpointFunction) -> Option<Self> {
         let virtual_functions = function.virtual_functions.as_ref()?;
         let mut space = Self::empty();
@@ -129,7 +129,7 @@ impl ConfigSpace {
         self.declare_errors(port.port, port.tlp_prefixes);
     }
 
-    /// Declares what the link of `port` exchanges.
+    /// Declares the capabilities of the link of `port`: data link features and virtual channels.
     fn declare_link(&mut self, port: &Express) {
         if let Some(features) = port.data_link_features {
             self.declare_data_link(features);
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(extended(&space).last(), Some(&0x0025));
     }
 
-    /// The port of a function that supports prefixes, and its configuration space.
+    /// The configuration space of a function that supports prefixes and has a port of type `port`.
     fn with_prefixes(port: PortType) -> ConfigSpace {
         let express = Express {
             tlp_prefixes: true,
@@ -447,7 +447,7 @@ mod tests {
         space.write(0x104 / 4, u32::MAX, 0xf);
         space.record(&record(None), control);
         assert_eq!(logged(&space).0, 0);
-        // A function that supports no prefixes has no log for them.
+        // A function that supports no prefixes does not log prefixes.
         let mut space = endpoint(None);
         space.record(&record(Some(7)), control);
         assert_eq!(logged(&space), (0, 0));

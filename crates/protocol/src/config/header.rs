@@ -18,7 +18,7 @@ const FIRST_EXTENDED: u16 = 0x100;
 pub const CAPABILITIES: u16 = 13;
 /// Subsystem ID and Subsystem Vendor ID of a type 0 header.
 const SUBSYSTEM: u16 = 11;
-/// Interrupt Line, which software may use as it likes, and Interrupt Pin, which is 0: no pin.
+/// Interrupt Line, which software may use freely, and Interrupt Pin, which is 0: the function uses no interrupt pin.
 pub const INTERRUPT: u16 = 15;
 
 /// Memory Space Enable (PCIe Base 7.5.1.1.3).
@@ -83,8 +83,8 @@ impl ConfigSpace {
         self.declare(INTERRUPT, 0, 0xff, 0);
     }
 
-    /// Declares the header of a virtual function. The SR-IOV capability has its IDs, its addresses and its memory space enable
-    /// (PCIe Base 9.3.4.1).
+    /// Declares the header of a virtual function. The SR-IOV capability of the physical function contains the IDs, the addresses and the
+    /// memory space enable of the virtual function (PCIe Base 9.3.4.1).
     pub(super) fn declare_virtual_header(&mut self, identity: &Identity) {
         self.declare(ID, u32::MAX, 0, 0);
         self.declare(COMMAND, 0, BUS_MASTER, STATUS_CLEARED);
@@ -94,7 +94,7 @@ impl ConfigSpace {
         self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
     }
 
-    /// Declares the subsystem IDs of a type 0 header; they repeat vendor and device.
+    /// Declares the subsystem IDs of a type 0 header. They are equal to the vendor ID and the device ID.
     pub(super) fn declare_subsystem(&mut self, identity: &Identity) {
         let id = u32::from(identity.device) << 16 | u32::from(identity.vendor);
         self.declare(SUBSYSTEM, id, 0, 0);
@@ -136,19 +136,20 @@ impl ConfigSpace {
         self.declare(HEADER_TYPE, MULTIFUNCTION, 0, 0);
     }
 
-    /// Records that the function's own request was answered with Unsupported Request (PCIe Base 7.5.1.1.4). A bridge records it in
-    /// Secondary Status, as its requests go out below.
+    /// Records that a request of the function itself was completed with Unsupported Request (PCIe Base 7.5.1.1.4). A bridge records this in
+    /// Secondary Status, because it sends its requests downstream.
     pub fn record_master_abort(&mut self) {
         self.raise(self.requester_status(), RECEIVED_MASTER_ABORT);
     }
 
-    /// Records that the function's own request was answered with Completer Abort, as [`Self::record_master_abort`] does.
+    /// Records that a request of the function itself was completed with Completer Abort, in the same register as
+    /// [`Self::record_master_abort`].
     pub fn record_target_abort(&mut self) {
         self.raise(self.requester_status(), RECEIVED_TARGET_ABORT);
     }
 
-    /// Records that the function has answered a request with Completer Abort (PCIe Base 7.5.1.1.4, 7.5.1.3.7). A bridge records it in
-    /// Secondary Status, as the request came from below.
+    /// Records that the function has completed a request with Completer Abort (PCIe Base 7.5.1.1.4, 7.5.1.3.7). A bridge records this in
+    /// Secondary Status, because it received the request from below.
     pub(super) fn record_signaled_target_abort(&mut self) {
         self.raise(self.requester_status(), SIGNALED_TARGET_ABORT);
     }
@@ -164,15 +165,15 @@ impl ConfigSpace {
         self.raise(status, DETECTED_PARITY_ERROR);
     }
 
-    /// Records that the function has received poisoned data that it asked for, or sends poisoned data, while Parity Error Response is
-    /// set.
+    /// Records that the function has received poisoned data that it requested, or sends poisoned data. Nothing is recorded if Parity Error
+    /// Response is clear.
     pub fn record_data_parity_error(&mut self) {
         if self.read(COMMAND) & PARITY_RESPONSE != 0 {
             self.raise(COMMAND, MASTER_DATA_PARITY_ERROR);
         }
     }
 
-    /// The register with the status of the function's own requests.
+    /// The register that records the results of the function's own requests.
     fn requester_status(&self) -> u16 {
         if self.is_bridge() {
             SECONDARY_STATUS
@@ -181,7 +182,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Whether the header is that of a bridge.
+    /// Whether the function has the header of a bridge.
     pub fn is_bridge(&self) -> bool {
         self.read(HEADER_TYPE) & HEADER_LAYOUT == TYPE_1
     }

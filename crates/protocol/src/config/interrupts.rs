@@ -4,7 +4,7 @@ use super::ConfigSpace;
 
 /// The register with Message Control of MSI in the upper half, and the capability's header in the lower half.
 pub const MSI: u16 = MSI_BYTES / 4;
-/// MSI Enable, in that register.
+/// MSI Enable in Message Control of MSI.
 pub const MSI_ENABLE: u32 = 1 << 16;
 
 /// Position of Multiple Message Capable: the logarithm of the number of vectors that the function requests.
@@ -22,16 +22,16 @@ pub const MSIX_ID: u8 = 0x11;
 
 /// The register with Message Control of MSI-X in the upper half, and the capability's header in the lower half.
 pub const MSIX: u16 = MSIX_BYTES / 4;
-/// MSI-X Enable, in that register.
+/// MSI-X Enable in Message Control of MSI-X.
 pub const MSIX_ENABLE: u32 = 1 << 31;
-/// Function Mask, in that register.
+/// Function Mask in Message Control of MSI-X.
 pub const MSIX_FUNCTION_MASK: u32 = 1 << 30;
-/// Position of Table Size, in that register: the number of entries less one.
+/// Position of Table Size in Message Control of MSI-X: the number of entries less one.
 pub const MSIX_SIZE_SHIFT: u32 = 16;
 
 const ADDRESS_64: u32 = 1 << 23;
 const SIZE: u32 = 0x7ff;
-/// The bits of a register with an offset that give the BAR.
+/// The bits of Table Offset and of PBA Offset that contain the number of the BAR.
 const BAR: u32 = 7;
 
 /// Bytes of an entry of an MSI-X table: Message Address, Message Upper Address, Message Data and Vector Control (PCIe Base 7.7.2).
@@ -41,11 +41,12 @@ pub const MSIX_VECTOR_CONTROL: u64 = 12;
 /// Mask Bit, in Vector Control.
 pub const MSIX_VECTOR_MASK: u32 = 1;
 
-/// The use that a function may make of message signalled interrupts, as its registers say.
+/// The message signalled interrupts that the registers of a function allow it to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signalling {
-    /// It may send no messages: neither capability is enabled. Both at once are an error of software with an undefined result (PCIe
-    /// Base 7.7.1.2, 7.7.2.2: each is permitted while the other's enable is clear); this model then sends nothing.
+    /// The function may send no interrupts: neither MSI nor MSI-X is enabled, or both are. To enable both is an error of software with an
+    /// undefined result (PCIe Base 7.7.1.2, 7.7.2.2: each may be enabled only while the other is disabled). In this model, the function
+    /// then sends nothing.
     None,
     /// MSI.
     Msi,
@@ -117,7 +118,7 @@ impl ConfigSpace {
         })
     }
 
-    /// The use that the function may make of message signalled interrupts.
+    /// The message signalled interrupts that the function may use.
     pub fn signalling(&self) -> Signalling {
         let control = self.read(MSIX);
         let has_msix = control as u8 == MSIX_ID && control & MSIX_ENABLE != 0;
@@ -130,7 +131,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
+    /// Address and data of the memory write that signals interrupt `vector`; `None` if MSI is disabled or `vector` is not allocated.
     ///
     /// A function with several vectors changes the low bits of Message Data (PCIe Base 7.7.1.6).
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {

@@ -10,7 +10,7 @@ use super::space::bits_if;
 use crate::Generation;
 
 impl ConfigSpace {
-    /// Whether a downstream port says that its link is up: Data Link Layer Link Active in Link Status.
+    /// Whether the link of a downstream port is up: Data Link Layer Link Active in Link Status.
     pub fn link_active(&self) -> bool {
         self.read(LINK_CONTROL) & LINK_ACTIVE != 0
     }
@@ -19,7 +19,8 @@ impl ConfigSpace {
         self.update(LINK_CONTROL, LINK_ACTIVE, 0);
     }
 
-    /// Shows the state of the link in Link Status: its rate and width, and, at a downstream port, whether it trains and is active.
+    /// Writes the state of the link to Link Status: its rate and width and, at a downstream port, whether it is training and whether it is
+    /// active.
     pub fn show_link(
         &mut self,
         (generation, lanes): (Generation, u8),
@@ -37,8 +38,8 @@ impl ConfigSpace {
         }
     }
 
-    /// Records in Link Status of a downstream port that the link has retrained for software, or with another rate or width. Returns
-    /// whether the port sends its interrupt for that: it is enabled, and software has cleared the last event.
+    /// Records in Link Status of a downstream port that software has retrained the link, or that its rate or width has changed. Returns
+    /// whether the port sends the interrupt for this event: the interrupt is enabled, and software has cleared the previous event.
     pub fn record_bandwidth_management(&mut self) -> bool {
         if !self.has_bandwidth_notification() {
             return false;

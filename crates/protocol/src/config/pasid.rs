@@ -12,7 +12,7 @@ pub const PASID_ENABLE: u32 = 1 << 16;
 pub const PASID_EXECUTE_ENABLE: u32 = 1 << 17;
 /// Privileged Mode Enable, in PASID Control.
 pub const PASID_PRIVILEGED_ENABLE: u32 = 1 << 18;
-/// The enables in PASID Control that a function with this PASID Capability has, in the same register.
+/// The enable bits in PASID Control of a function whose PASID Capability is `capability`. Both are in the same register.
 pub const fn pasid_enables(capability: u32) -> u32 {
     PASID_ENABLE | (capability & (EXECUTE | PRIVILEGED)) << 16
 }
@@ -40,7 +40,7 @@ pub struct AddressSpaces {
     pub privileged: bool,
 }
 
-/// The PASID prefixes that a function may send.
+/// The settings of PASID Control: the PASID prefixes that a function may send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PasidControl {
     /// PASID Enable.

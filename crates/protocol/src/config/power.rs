@@ -1,4 +1,4 @@
-//! Power Management (PCIe Base 7.5.2): every function has the capability, and none leaves D0.
+//! Power Management (PCIe Base 7.5.2). Functions with this capability always stay in D0.
 
 use super::ConfigSpace;
 
@@ -6,7 +6,7 @@ use super::ConfigSpace;
 const POWER: u16 = 0x40;
 const ID: u8 = 0x01;
 const VERSION_3: u32 = 3 << 16;
-/// No soft reset: leaving D3hot keeps the registers.
+/// No Soft Reset: a function that leaves D3hot keeps its registers.
 const NO_SOFT_RESET: u32 = 1 << 3;
 
 impl ConfigSpace {

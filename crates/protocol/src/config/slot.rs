@@ -1,4 +1,4 @@
-//! The slot below a downstream port (PCIe Base 6.7, 7.5.3.9 to 7.5.3.11): what is in it, its attention button and its power.
+//! The slot below a downstream port (PCIe Base 6.7, 7.5.3.9 to 7.5.3.11): the presence of a card, the attention button and the power.
 
 use super::ConfigSpace;
 use super::express::EXPRESS;
@@ -13,8 +13,7 @@ pub const SLOT_CONTROL: u16 = EXPRESS + 6;
 pub const HOT_PLUG_SURPRISE: u32 = 1 << 5;
 /// Hot-Plug Capable in Slot Capabilities.
 pub const HOT_PLUG_CAPABLE: u32 = 1 << 6;
-/// The enables of Slot Control for which software sets up a slot: attention button, presence, hot-plug interrupt, data link layer
-/// state.
+/// The enables that software sets in Slot Control to use a slot: attention button, presence, hot-plug interrupt, data link layer state.
 pub const SLOT_ENABLES: u32 = 1 | 1 << 3 | HOT_PLUG_INTERRUPT | 1 << 12;
 /// Power Controller Control in Slot Control: the power is off.
 pub const SLOT_POWER_OFF: u32 = 1 << 10;
@@ -26,7 +25,7 @@ pub const PRESENCE_CHANGED: u32 = 1 << 19;
 pub const CARD_PRESENT: u32 = 1 << 22;
 /// Data Link Layer State Changed in Slot Status.
 pub const LINK_STATE_CHANGED: u32 = 1 << 24;
-/// The events in Slot Status, which a one clears.
+/// The event bits of Slot Status. Software clears them by writing a one.
 pub const SLOT_EVENTS: u32 = ATTENTION_BUTTON_PRESSED | PRESENCE_CHANGED | LINK_STATE_CHANGED;
 
 const SLOT_IMPLEMENTED: u32 = 1 << 24;
@@ -37,8 +36,8 @@ const NUMBER_SHIFT: u32 = 19;
 const HOT_PLUG_INTERRUPT: u32 = 1 << 5;
 
 impl ConfigSpace {
-    /// Makes the link below this downstream port that of a slot with a physical number, an attention button and a power controller.
-    /// With `surprise`, what is in the slot may go without notice, so that it is no error.
+    /// Adds a slot with a physical number, an attention button and a power controller to this downstream port. With `surprise`, the card in
+    /// the slot may be removed without notice, and the removal is not an error.
     pub fn make_slot(&mut self, number: u16, surprise: bool) {
         self.declare(EXPRESS, SLOT_IMPLEMENTED, 0, 0);
         let surprise = bits_if(surprise, HOT_PLUG_SURPRISE);
@@ -55,7 +54,7 @@ impl ConfigSpace {
         self.is_bridge() && self.read(SLOT_CAPABILITIES) & HOT_PLUG_CAPABLE != 0
     }
 
-    /// Whether what is in the slot may go without notice.
+    /// Whether the card in the slot may be removed without notice.
     pub fn permits_surprise(&self) -> bool {
         self.has_slot() && self.read(SLOT_CAPABILITIES) & HOT_PLUG_SURPRISE != 0
     }
@@ -65,8 +64,8 @@ impl ConfigSpace {
         self.has_slot() && self.read(SLOT_CONTROL) & SLOT_POWER_OFF != 0
     }
 
-    /// Records `events` of the slot, and whether a card is present if that is known. Returns whether the port sends its hot-plug
-    /// interrupt: it has a reason, and had none before (PCIe Base 6.7.3.4).
+    /// Records `events` of the slot and, if `is_present` is given, whether a card is present. Returns whether the port sends its hot-plug
+    /// interrupt: it has a reason to interrupt, and had none before (PCIe Base 6.7.3.4).
     pub fn record_slot(&mut self, events: u32, is_present: Option<bool>) -> bool {
         if !self.has_slot() {
             return false;
@@ -85,7 +84,8 @@ impl ConfigSpace {
         !had_reason && self.has_slot_interrupt()
     }
 
-    /// Whether an event that is enabled has not been cleared. The enables have the positions of the events, but for that of the link.
+    /// Whether the hot-plug interrupt is enabled, and an enabled event is recorded and not cleared. Each enable has the same position in
+    /// Slot Control as its event in Slot Status, except for the event of the link.
     fn has_slot_interrupt(&self) -> bool {
         let register = self.read(SLOT_CONTROL);
         let link = register & LINK_STATE_CHANGED != 0 && register & 1 << 12 != 0;

@@ -6,7 +6,8 @@ use crate::ConfigRequest;
 
 /// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
 ///
-/// A copy shares the bytes until one of both changes. Plans and their simulations have a copy each, of which few ever change.
+/// A copy shares the bytes until the copy or the original changes. A plan and each of its simulations have a copy, and few copies ever
+/// change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigSpace {
     dwords: Arc<Dwords>,
@@ -98,8 +99,8 @@ impl ConfigSpace {
             .collect()
     }
 
-    /// The registers whose writable bits differ from their values after reset, each with a value and the bytes to write so that another
-    /// function gets these bits and loses no status bit.
+    /// The registers whose writable bits differ from their values after reset, each with a value and the bytes to write. Written to another
+    /// function, they give it the same settings and clear none of its status bits.
     pub fn settings(&self) -> impl Iterator<Item = (u16, u32, u8)> {
         let changed = self.fields.iter().filter(|field| {
             let dword = self.dwords[usize::from(field.register)];
@@ -166,20 +167,20 @@ impl ConfigSpace {
         }
     }
 
-    /// A function level reset: the bits that software or hardware has changed return to their values after reset, except sticky ones
-    /// and the bits of the link.
+    /// Executes a function level reset: the bits that software or hardware has changed return to their values after reset, except sticky
+    /// bits and the bits of the link.
     pub fn function_level_reset(&mut self) {
         self.reset_fields(|field| if field.sticky { 0 } else { !field.kept });
     }
 
-    /// A hot reset, or a cold one: all bits that software or hardware has changed return to their values after reset, after a hot
-    /// reset except sticky ones.
+    /// Executes a hot reset or, with `is_cold`, a cold reset: the bits that software or hardware has changed return to their values after
+    /// reset. A hot reset does not change sticky bits.
     pub(super) fn reset(&mut self, is_cold: bool) {
         self.reset_fields(|field| if is_cold || !field.sticky { !0 } else { 0 });
         self.reset_channels();
     }
 
-    /// Returns those bits of each register that software or hardware can change, and `which` selects, to their values after reset.
+    /// Resets bits to their values after reset: in each register, the bits that `which` selects and that software or hardware can change.
     fn reset_fields(&mut self, which: impl Fn(&Field) -> u32) {
         let dwords = Arc::make_mut(&mut self.dwords);
         for field in self.fields.iter() {
@@ -189,24 +190,24 @@ impl ConfigSpace {
         }
     }
 
-    /// A change by hardware: the bits of `mask` in `register` take their values in `value`.
+    /// Changes a register by hardware: the bits of `mask` in `register` get their values from `value`.
     pub(super) fn update(&mut self, register: u16, mask: u32, value: u32) {
         let dword = &mut Arc::make_mut(&mut self.dwords)[usize::from(register)];
         *dword = *dword & !mask | value & mask;
     }
 
-    /// Sets status bits of `register`; a change by hardware.
+    /// Sets status bits of `register` by hardware.
     pub(super) fn raise(&mut self, register: u16, bits: u32) {
         self.update(register, bits, bits);
     }
 }
 
-/// The `bits` of a register that has them only under a condition.
+/// Returns `bits` if `condition` is true, otherwise 0.
 pub(super) const fn bits_if(condition: bool, bits: u32) -> u32 {
     if condition { bits } else { 0 }
 }
 
-/// The bits in the bytes that `enables` selects.
+/// A mask of the bits in the bytes that `enables` selects.
 const fn byte_mask(enables: u8) -> u32 {
     let mut mask = 0;
     let mut byte = 0;

@@ -37,9 +37,9 @@ const SUPPORTED_PAGE_SIZES: u16 = SRIOV + 7;
 /// Supported page sizes, required of every PF: 4, 8, 64 and 256 KiB, 1 and 4 MiB (PCIe Base 9.3.3.12).
 const PAGE_SIZES: u32 = 0x553;
 const PAGE_4_KIB: u32 = 1;
-/// The first VF where all VFs fit behind the PF on its bus: they are functions 1, 2, 3... of its device.
+/// First VF Offset if all VFs fit on the bus of the PF: the VFs are functions 1, 2, 3... of its device.
 const BEHIND: u32 = 1;
-/// The first VF where they do not fit: the first function of the next bus.
+/// First VF Offset if the VFs do not fit on the bus of the PF: the first VF is the first function of the next bus.
 const NEXT_BUS: u32 = 1 << 8;
 const VF_STRIDE: u32 = 1;
 /// Functions besides function 0 of a device without ARI.
@@ -61,7 +61,7 @@ pub struct SrIov {
 }
 
 impl SrIov {
-    /// The ID of virtual function `number`, counted from 0, of the PF with the ID `own`. `places` is the value of the register
+    /// The ID of the virtual function with this `number`, counted from 0. `own` is the ID of its PF. `places` is the value of the register
     /// [`VF_OFFSET_AND_STRIDE`] (PCIe Base 9.2.1.2).
     pub fn virtual_id(own: FunctionId, places: u32, number: u16) -> FunctionId {
         let (offset, stride) = (places as u16, (places >> 16) as u16);
@@ -102,7 +102,7 @@ impl ConfigSpace {
         self.read(SRIOV) & 0xffff == u32::from(SRIOV_ID)
     }
 
-    /// Vendor and device ID by which software knows the VFs; their own registers contain none (PCIe Base 9.3.3.11).
+    /// Vendor and device ID of the VFs. The registers of the VFs do not contain these IDs (PCIe Base 9.3.3.11).
     pub fn virtual_identity(&self) -> [u8; 4] {
         let vendor = self.read(0) as u16;
         let device = (self.read(VF_DEVICE_ID) >> 16) as u16;
@@ -119,7 +119,7 @@ impl ConfigSpace {
         (self.read(NUM_VFS) & 0xffff).min(total) as usize
     }
 
-    /// Whether there are VFs and they answer memory requests.
+    /// Whether VFs exist and answer memory requests.
     pub fn virtual_memory_enable(&self) -> bool {
         self.virtual_functions() > 0 && self.read(SRIOV_CONTROL) & VF_MEMORY_SPACE != 0
     }
@@ -129,7 +129,7 @@ impl ConfigSpace {
         SrIov::virtual_id(own, self.read(VF_OFFSET_AND_STRIDE), number as u16)
     }
 
-    /// The number of the virtual function at this distance of its ID from that of the PF, if it exists.
+    /// The number of the virtual function whose ID is greater than the ID of the PF by `distance`, if this function exists.
     pub fn virtual_number(&self, distance: u16) -> Option<usize> {
         let places = self.read(VF_OFFSET_AND_STRIDE);
         let (offset, stride) = (places as u16, places >> 16);
@@ -147,8 +147,8 @@ impl ConfigSpace {
         })
     }
 
-    /// Handles a write: aligns VF BARs to the system page size (PCIe Base 9.3.3.14), and finds the place of the first VF, which may depend
-    /// on ARI Capable Hierarchy (9.3.3.8).
+    /// Updates dependent registers after a write: aligns the VF BARs to the system page size (PCIe Base 9.3.3.14), and sets First VF
+    /// Offset, which may depend on ARI Capable Hierarchy (9.3.3.8).
     pub fn apply_virtual_registers(&mut self) {
         if self.has_sriov() {
             self.place_virtual_functions();
@@ -156,7 +156,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Without ARI a device has functions 0 to 7 alone: more VFs go to the next bus.
+    /// Sets First VF Offset. Without ARI, a device has only functions 0 to 7; if the VFs do not fit, they start on the next bus.
     fn place_virtual_functions(&mut self) {
         let total = self.read(TOTAL_VFS) >> 16;
         let has_ari = self.read(SRIOV_CONTROL) & ARI_CAPABLE_HIERARCHY != 0;

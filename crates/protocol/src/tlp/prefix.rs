@@ -3,8 +3,8 @@
 use crate::{AddressType, Header, Kind, Pasid, PasidControl, TlpError};
 
 impl Header {
-    /// Whether a PASID prefix may be before the packet: before requests with untranslated addresses, and before the messages of
-    /// address translation (PCIe Base 6.20.2).
+    /// Whether the packet may have a PASID prefix. Requests with untranslated addresses and messages of address translation may have one
+    /// (PCIe Base 6.20.2).
     pub const fn may_have_pasid(&self) -> bool {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
@@ -29,17 +29,19 @@ impl Header {
         }
     }
 
-    /// The bytes of data, or more than any packet has if there is a prefix: a receiver looks closely at packets from a limit on.
+    /// The number of bytes of data or, if the packet has a prefix, a number larger than the data of any packet. A receiver checks the
+    /// details of a packet only if this number reaches a limit.
     pub const fn checked_size(&self) -> u32 {
         self.checked_size_of(self.payload_len() as u32)
     }
 
-    /// The [checked size](Self::checked_size) of a packet with `payload_len` bytes of data, where these need not be found in the header.
+    /// The [checked size](Self::checked_size) of a packet with `payload_len` bytes of data, for a caller that already has this length.
     pub const fn checked_size_of(&self, payload_len: u32) -> u32 {
         payload_len | (self.pasid.is_some() as u32) << 17
     }
 
-    /// Reads the packet behind the PASID prefix at the beginning of `bytes`; returns its header and the length of both.
+    /// Reads the PASID prefix at the beginning of `bytes` and the header behind it. Returns the header, and the length of the prefix and
+    /// the header together.
     pub(crate) fn parse_behind_prefix(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let Some((prefix, rest)) = bytes.split_first_chunk::<{ Pasid::BYTES }>() else {
             return Err(TlpError::Truncated {
@@ -61,8 +63,8 @@ impl Header {
         Ok((header, Pasid::BYTES + len))
     }
 
-    /// The prefix that the packet gets of the wanted one, by the registers of its sender. Execute Requested is for reads and translation
-    /// requests (PCIe Base 6.20.2.2).
+    /// The prefix `wanted`, limited to the permissions that the registers of the sender enable; `None` if the packet may have no prefix.
+    /// Execute Requested is only for reads and translation requests (PCIe Base 6.20.2.2).
     pub fn allowed_prefix(&self, wanted: Option<Pasid>, control: PasidControl) -> Option<Pasid> {
         let wanted = wanted.filter(|_| control.is_enabled && self.may_have_pasid())?;
         let is_read = matches!(self.kind, Kind::MemoryRead(_));

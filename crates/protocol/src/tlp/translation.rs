@@ -18,7 +18,7 @@ impl Header {
         Ok(Kind::MemoryRead(request).into())
     }
 
-    /// The packet with a translated address if it is a memory request; otherwise unchanged.
+    /// The packet with a translated address, if it is a memory request. Other packets are returned unchanged.
     #[must_use]
     pub fn translated(self) -> Self {
         let kind = match self.kind {
@@ -26,7 +26,7 @@ impl Header {
             Kind::MemoryWrite(request) => Kind::MemoryWrite(request.translated()),
             other => other,
         };
-        // A prefix is before untranslated addresses alone (PCIe Base 6.20.2).
+        // Only packets with untranslated addresses have a prefix (PCIe Base 6.20.2).
         let pasid = match kind {
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) => None,
             _ => self.pasid,
@@ -41,7 +41,7 @@ impl Header {
     /// The completion of a translation request with `translations` entries, which may be fewer than requested. It is always one
     /// packet, because a request is limited to the read completion boundary (`boundary`, 64 or 128 bytes).
     ///
-    /// For the components between, it looks like the completion of a read that ends at the boundary (PCIe Base 10.2.3).
+    /// Switches between the two ends handle it as the completion of a read that ends at the boundary (PCIe Base 10.2.3).
     pub fn translation_completion(
         request: &Self,
         completer: FunctionId,

@@ -7,7 +7,7 @@ use super::{Access, PageRange};
 /// One entry of the data of a translation completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Translation {
-    /// The translated addresses; without access rights only the size of the range has a meaning.
+    /// The translated addresses. If the device has no rights, only the size of the range has a meaning.
     pub range: PageRange,
     /// The device's rights to the range.
     pub access: Access,
@@ -23,7 +23,8 @@ impl Translation {
     /// Size of an entry in bytes.
     pub const BYTES: usize = 8;
 
-    /// An entry for `range` with `access`: snooped, not global, translated addresses allowed.
+    /// An entry for `range` with the rights `access`. Requests are snooped, the translation is not global, and translated addresses are
+    /// allowed.
     pub const fn new(range: PageRange, access: Access) -> Self {
         Self {
             range,
@@ -34,7 +35,7 @@ impl Translation {
         }
     }
 
-    /// An entry for `size` bytes (a power of two, at least 4096) without rights.
+    /// An entry for `size` bytes (a power of two, at least 4096) to which the device has no rights.
     pub fn absent(size: u64) -> Result<Self, TlpError> {
         Ok(Self::new(PageRange::new(0, size)?, Access::None))
     }

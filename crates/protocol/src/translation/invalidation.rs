@@ -9,7 +9,7 @@ use super::PageRange;
 pub struct Invalidation {
     /// The untranslated addresses.
     pub range: PageRange,
-    /// Global Invalidate: in all address spaces of the device's processes.
+    /// Global Invalidate: the request applies to all address spaces of the device's processes.
     pub global: bool,
 }
 
@@ -49,7 +49,7 @@ impl InvalidateTag {
     /// Number of tags.
     pub const COUNT: u8 = 32;
 
-    /// The tag `number`; none above 31.
+    /// The tag with this `number`; `None` if `number` is above 31.
     pub const fn new(number: u8) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))
@@ -63,7 +63,7 @@ impl InvalidateTag {
         self.0
     }
 
-    /// The tag in the low five bits.
+    /// Reads the tag from the low five bits of `field`.
     pub(crate) const fn from_field(field: u32) -> Self {
         Self(field as u8 & (Self::COUNT - 1))
     }
@@ -93,7 +93,7 @@ impl CompletionCount {
     pub const ONE: Self = Self(1);
     const MOST: u8 = 8;
 
-    /// The count `number`; none outside 1..=8.
+    /// The count `number`; `None` if `number` is not in 1..=8.
     pub const fn new(number: u8) -> Option<Self> {
         if 1 <= number && number <= Self::MOST {
             Some(Self(number))
@@ -107,12 +107,12 @@ impl CompletionCount {
         self.0
     }
 
-    /// The 3-bit field CC, in which 0 means eight.
+    /// The value of the 3-bit field CC, in which 0 stands for eight.
     pub(crate) const fn field(self) -> u32 {
         self.0 as u32 % Self::MOST as u32
     }
 
-    /// The count in the low three bits.
+    /// Reads the count from the low three bits of `field`.
     pub(crate) const fn from_field(field: u32) -> Self {
         match field as u8 % Self::MOST {
             0 => Self(Self::MOST),

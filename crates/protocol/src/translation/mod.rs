@@ -1,7 +1,7 @@
 //! Address translation services (PCIe Base chapter 10): packets between a device and its translation agent.
 //!
-//! A translation request is a memory read. This module has its completion, and the other packets of the protocol. Features that
-//! need processes with their own address spaces (PASID) are left out: execute permission and privileged mode.
+//! A translation request is a memory read, so this module contains only its completion and the other packets of the protocol. Execute
+//! permission and privileged mode in translations are not modelled.
 
 mod completion;
 mod invalidation;

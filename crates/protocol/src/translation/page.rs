@@ -55,7 +55,7 @@ impl Access {
         self as u32
     }
 
-    /// The access in the low two bits.
+    /// Reads the rights from the low two bits of `bits`.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self::ALL[bits as usize & 3]
     }

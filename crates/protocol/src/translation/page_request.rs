@@ -55,7 +55,7 @@ impl PageGroup {
     /// Number of groups.
     pub const COUNT: u16 = 512;
 
-    /// The group `number`; none above 511.
+    /// The group with this `number`; `None` if `number` is above 511.
     pub const fn new(number: u16) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))
@@ -69,14 +69,14 @@ impl PageGroup {
         self.0
     }
 
-    /// The group in the low nine bits.
+    /// Reads the group from the low nine bits of `field`.
     pub(crate) const fn from_field(field: u32) -> Self {
         Self(field as u16 & (Self::COUNT - 1))
     }
 }
 
 impl PageResponse {
-    /// The 4-bit field.
+    /// The value of the 4-bit field Response Code.
     pub(crate) const fn bits(self) -> u32 {
         match self {
             Self::Success => 0,
@@ -85,7 +85,7 @@ impl PageResponse {
         }
     }
 
-    /// The response in the low four bits; an unused value counts as Response Failure (PCIe Base 10.4.2).
+    /// Reads the response from the low four bits of `bits`. An unused value is read as Response Failure (PCIe Base 10.4.2).
     pub(crate) const fn from_bits(bits: u32) -> Self {
         match bits & 0xf {
             0 => Self::Success,

@@ -1,8 +1,9 @@
-//! Ranges of addresses in translations and invalidations: a power of two of bytes, encoded among the address bits.
+//! Ranges of addresses in translations and invalidations. The size of a range is a power of two and is encoded in the address bits.
 
 use crate::TlpError;
 
-/// A range of a power of two of bytes, at least 4096, at a multiple of its size (PCIe Base 10.2.3.2).
+/// A range of addresses. Its size in bytes is a power of two, at least 4096, and its first address is a multiple of the size (PCIe Base
+/// 10.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageRange {
     first: u64,
@@ -64,7 +65,7 @@ impl PageRange {
         if self.bits as u32 == SMALLEST {
             return self.first;
         }
-        // All address bits below the bit that gives the size of a larger range are ones.
+        // In a range larger than a page, all address bits below the bit that gives the size are ones.
         let ones = (self.offsets() >> 1) & !(PAGE - 1);
         self.first | ones | LARGER
     }

@@ -81,7 +81,7 @@ fn an_atomic_operation_has_its_bits_in_place() {
     ];
     assert_eq!((bytes, len), (expected, 16));
     assert_eq!(Header::parse(&bytes), Ok((swap, 16)));
-    // Nine dwords cannot be operands.
+    // The two operands of a compare and swap cannot occupy nine dwords.
     let mut odd = bytes;
     odd[3] = 9;
     assert!(matches!(
@@ -135,7 +135,7 @@ fn an_address_type_that_its_request_cannot_have_is_refused() {
         assert_eq!(refused, Err(TlpError::TranslationLength(odd.into())));
     }
     assert!(matches!(with(FETCH_ADD, 2, 1), Err(TlpError::Feature(_))));
-    // Elsewhere the field is reserved (PCIe Base 10.2.1).
+    // In completions, the field AT is reserved (PCIe Base 10.2.1).
     assert!(with(COMPLETION, 3, 0).is_ok());
 }
 

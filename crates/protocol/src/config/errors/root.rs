@@ -12,7 +12,8 @@ use crate::config::space::bits_if;
 pub const ROOT_ERROR_COMMAND: u16 = AER + 11;
 /// Root Error Status.
 pub const ROOT_ERROR_STATUS: u16 = AER + 12;
-/// Error Source Identification: the source of `ERR_COR` in the lower half, that of the other messages in the upper half.
+/// Error Source Identification: the lower half contains the source of `ERR_COR`, the upper half the source of `ERR_NONFATAL` and
+/// `ERR_FATAL`.
 pub const ERROR_SOURCE: u16 = AER + 13;
 
 /// The enables of interrupts for the three severities, in Root Error Command.
@@ -35,8 +36,8 @@ impl ConfigSpace {
         self.declare_sticky(ROOT_ERROR_STATUS);
     }
 
-    /// Takes an error message that this bridge has received from below. Returns whether it goes on: from the secondary to the primary
-    /// side by SERR# Enable in Bridge Control, and from there as one of the bridge's own (PCIe Base 6.2.6).
+    /// Records an error message that this bridge has received from below. Returns whether the bridge forwards the message: SERR# Enable in
+    /// Bridge Control is set, and the bridge itself may send messages of this severity (PCIe Base 6.2.6).
     pub fn forwards_error(&mut self, severity: Severity) -> bool {
         if severity != Severity::Correctable {
             self.raise(SECONDARY_STATUS, SIGNALED_SYSTEM_ERROR);
@@ -49,7 +50,8 @@ impl ConfigSpace {
         goes_on
     }
 
-    /// Records an error message of `source` that has reached this root port, or that it would send itself.
+    /// Records an error message in the root error registers. `source` is the function that sent the message, or the root port itself if it
+    /// has detected an error.
     pub fn record_error_message(&mut self, severity: Severity, source: FunctionId) {
         let status = self.read(ROOT_ERROR_STATUS);
         let (received, shift, also) = match severity {
@@ -68,8 +70,8 @@ impl ConfigSpace {
         }
     }
 
-    /// Whether the root port has a reason to interrupt: an enable of Root Error Command and its status bit. An interrupt is sent when
-    /// that becomes so (PCIe Base 6.2.4.1.2).
+    /// Whether the root port has a reason to interrupt: a status bit and its enable in Root Error Command are both set. The root port sends
+    /// an interrupt when this condition becomes true (PCIe Base 6.2.4.1.2).
     pub fn has_error_interrupt(&self) -> bool {
         let status = self.read(ROOT_ERROR_STATUS);
         let received = [CORRECTABLE_RECEIVED, NON_FATAL_RECEIVED, FATAL_RECEIVED];

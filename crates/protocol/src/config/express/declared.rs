@@ -1,4 +1,4 @@
-//! The capability's registers as a function has them after reset.
+//! The registers of the PCI Express capability, with their values after reset.
 
 use super::{
     ARI_FORWARDING, ARI_FORWARDING_ENABLE, ATOMIC_COMPLETER, ATOMIC_EGRESS_BLOCKING,
@@ -58,8 +58,8 @@ impl ConfigSpace {
             | bits_if(forwards_ari, ARI_FORWARDING)
             | bits_if(is_requester, timeout::CAPABILITIES);
         self.declare(DEVICE_CAPABILITIES_2, capabilities, 0, 0);
-        // Ports of switches send no requests with the attribute, and may have the bit read-only (PCIe Base 7.5.3.16). Root ports pass no
-        // prefixes on to each other.
+        // Ports of switches send no requests with the attribute, so that IDO Request Enable may be read-only (PCIe Base 7.5.3.16). Root
+        // ports do not forward prefixes to each other, so they have no End-End TLP Prefix Blocking.
         let enables = bits_if(has_wide_tags, TEN_BIT_TAG_REQUESTER_ENABLE)
             | atomics_enable
             | IDO_COMPLETION_ENABLE
@@ -86,7 +86,7 @@ impl ConfigSpace {
             0,
             0,
         );
-        // Read completion boundary: software sets it, except in a root port, which has a fixed one (PCIe Base 7.5.3.7).
+        // Read Completion Boundary: software sets it in an endpoint; a root port has a fixed value (PCIe Base 7.5.3.7).
         let is_fixed = port == PortType::RootPort && express.read_completion_boundary == 128;
         let of_downstream = LINK_DISABLE | BANDWIDTH_INTERRUPT | AUTONOMOUS_BANDWIDTH_INTERRUPT;
         self.declare(
@@ -130,15 +130,15 @@ impl ConfigSpace {
 }
 
 impl PortType {
-    /// Whether packets end at the function, and requests begin there; other ports pass them on.
+    /// Whether packets start and end at the function. Other ports only forward packets.
     fn ends_packets(self) -> bool {
         matches!(self, Self::Endpoint | Self::RootPort)
     }
 }
 
 impl Express {
-    /// The bits of Device Capabilities 2 about 10-bit tags of completers and about End-End TLP prefixes: ports of switches pass on as many
-    /// prefixes as there may be, other functions receive one (PCIe Base 7.5.3.15).
+    /// The bits of Device Capabilities 2 for 10-bit tags of completers and for End-End TLP prefixes. Ports of switches forward the maximum
+    /// number of prefixes; other functions receive one prefix (PCIe Base 7.5.3.15).
     fn completer_bits(&self) -> u32 {
         let prefixes =
             EXTENDED_FMT | END_TO_END_PREFIX | bits_if(self.port.ends_packets(), ONE_PREFIX);
@@ -147,13 +147,14 @@ impl Express {
     }
 }
 
-/// L0s Exit Latency in Link Capabilities: less than 64 ns, and then twice as much for each value.
+/// L0s Exit Latency in Link Capabilities: 0 stands for less than 64 ns, and each further value doubles this limit.
 fn exit_latency_field(ns: u64) -> u32 {
     let field = (ns / 32).checked_ilog2().unwrap_or(0).min(7);
     field << 12
 }
 
-/// L1 Exit Latency in Link Capabilities: less than 1 us, and then twice as much for each value; 7 stands for more than 64 us.
+/// L1 Exit Latency in Link Capabilities: 0 stands for less than 1 us, and each further value doubles this limit; 7 stands for more than 64
+/// us.
 fn l1_exit_latency_field(ns: u64) -> u32 {
     let field = if ns > 64_000 {
         7

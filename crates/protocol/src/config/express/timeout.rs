@@ -1,4 +1,4 @@
-//! Completion timeouts as Device Capabilities 2 and Device Control 2 have them (PCIe Base 7.5.3.15, 7.5.3.16).
+//! Completion timeouts in Device Capabilities 2 and Device Control 2 (PCIe Base 7.5.3.15, 7.5.3.16).
 
 use super::{ConfigSpace, DEVICE_CONTROL_2, Express};
 
@@ -21,10 +21,10 @@ const DISABLE: u32 = 1 << 4;
 const US: u64 = 1_000_000_000;
 const MS: u64 = 1000 * US;
 
-/// The default range, which is the meaning of 0 and of reserved values.
+/// The default range, which the value 0 and reserved values select.
 const DEFAULT: (u64, u64) = (50 * US, 50 * MS);
 
-/// The ranges in femtoseconds that values select, from the shortest on.
+/// The values of Completion Timeout Value and the ranges in femtoseconds that they select, the shortest range first.
 const RANGES: [(u8, (u64, u64)); 8] = [
     (0b0001, (50 * US, 100 * US)),
     (0b0010, (MS, 10 * MS)),
@@ -40,7 +40,7 @@ impl CompletionTimeout {
     /// The completion timeout in femtoseconds of a function whose own timeout is `own`: the time nearest to `own` in the selected range.
     /// `None` if requests never time out.
     ///
-    /// A timeout between two ranges is used as it is, while the value that [represents](Self::value_for) it is selected.
+    /// If `own` is between two ranges, the function uses it unchanged while the value that [represents](Self::value_for) it is selected.
     pub fn nearest_fs(self, own: u64) -> Option<u64> {
         if self.is_disabled {
             return None;
@@ -131,7 +131,7 @@ mod tests {
             (10 * MS, 0, 10 * MS),
             (1000 * MS, 0, 50 * MS),
             (50 * US, 0b0010, MS),
-            // A reserved value counts as the default range.
+            // A reserved value selects the default range.
             (10 * MS, 0b1111, 10 * MS),
         ] {
             assert_eq!(selected(value).nearest_fs(own), Some(used));
