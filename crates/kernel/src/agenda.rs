@@ -7,7 +7,7 @@ use crate::Time;
 
 /// Items with due times.
 ///
-/// Only indices are sorted. Each item is moved twice, whatever its size.
+/// Only the indices of the items are sorted, so each item is moved only twice, whatever its size.
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
     order: BinaryHeap<Reverse<(Time, u64, u32)>>,

@@ -44,18 +44,19 @@ impl<T> fmt::Debug for Id<T> {
 #[derive(Debug)]
 pub struct Arena<T> {
     slots: Vec<Slot<T>>,
-    /// The number of holders of each slot. Beside each other, so that they stay in the cache where the values do not.
+    /// The number of holders of each slot. They are stored in an array without the values, so that they stay in the cache when the values
+    /// do not.
     holders: Vec<u32>,
     free: Vec<u32>,
 }
 
-/// The value of a slot, which begins with a cache line.
+/// The value of a slot, aligned to a cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot<T>(T);
 
 impl<T: Default> Arena<T> {
-    /// Takes a slot and gives it one holder. Its value is left over from the last user: the caller must write every field.
+    /// Claims a slot and gives it one holder. The slot still has the value of its last user: the caller must write every field.
     #[inline]
     pub fn claim(&mut self) -> Id<T> {
         let index = match self.free.pop() {
@@ -100,7 +101,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// The value left over in the free slot that is claimed after `others` other ones, if no slot is released before.
+    /// The old value in the free slot that is claimed after `others` other slots, if no slot is released before.
     pub fn next_free(&self, others: usize) -> Option<&T> {
         let index = self.free.iter().rev().nth(others)?;
         self.slots.get(*index as usize).map(|slot| &slot.0)

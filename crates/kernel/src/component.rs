@@ -1,4 +1,4 @@
-//! The contract of a component: it turns inputs into effects and sees no other component.
+//! The interface of a component: the component converts inputs to effects and does not access other components.
 
 mod division;
 mod wire;
@@ -65,9 +65,10 @@ pub trait Component: Sized {
     /// Handles a timer that this component set and that has expired.
     fn expire(&mut self, timer: Self::Timer, fx: &mut Effects<'_, Self>);
 
-    /// Begins to [load](crate::prefetch) what the component needs for an event that comes soon, as far as nothing must be read to find it.
+    /// Begins to [load](crate::prefetch) the data that the component needs for an event that comes soon. It loads only data that it can
+    /// find without another read.
     fn prefetch(&self, _action: &Action<FrameOf<Self>>) {}
-    /// Begins to load what the component needs for the next event behind what [`prefetch`](Self::prefetch) has loaded.
+    /// Begins to load the other data for the next event, which can only be found after [`prefetch`](Self::prefetch) has loaded its data.
     fn prefetch_rest(
         &self,
         _action: &Action<FrameOf<Self>>,
@@ -92,7 +93,7 @@ pub enum Action<F> {
     Expire(u32),
 }
 
-/// An event, as its component sees it.
+/// An event: its target component and its input.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<F> {
     rank: Rank,
@@ -102,8 +103,8 @@ pub struct Occurrence<F> {
 /// The order of events of the same time, in one word: by component, frames before timers, by number of the port or timer, and
 /// frames at one port by their order on the wire.
 ///
-/// The rank depends on the event itself and not on when it was scheduled, so that an event that is left out, or is scheduled by
-/// another thread, changes no order. Equal timers need no count, because the order of two equal timers makes no difference.
+/// The rank depends on the event itself and not on when it was scheduled, so the order of events does not change if another event is left
+/// out, or if another thread schedules an event. Equal timers need no count, because the order of two equal timers makes no difference.
 ///
 /// The lowest bit is set in events of the background.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +174,7 @@ impl<F: Copy> Occurrence<F> {
 /// An observation with its time and its component.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<O> {
-    /// The time that the observation is true for, which may lie in the future.
+    /// The time at which the observation is true, which may be in the future.
     pub at: Time,
     /// The component that reported it.
     pub by: ComponentId,
@@ -185,22 +186,23 @@ pub struct Observed<O> {
 #[derive(Debug)]
 pub struct World<T: Traffic> {
     now: Time,
-    /// No event after this time is taken.
+    /// Events after this time are not processed.
     last: Time,
     queue: EventQueue<Option<T::Frame>>,
     /// The wires from the ports of each component.
     wires: Vec<Wires>,
     events: u64,
     /// The number of events in the queue that are not in the background.
-    // Not as wide as `events`: the compiler would change both at once, and the processor wait for the part that was just written.
+    // Narrower than `events`: with equal widths, the compiler would change both fields in one access, and the processor would wait for the
+    // part that was written last.
     foreground: u32,
     /// The bytes that frames refer to.
     pub store: T::Store,
-    /// Observations that the run loop has not taken yet.
+    /// Observations that the run loop has not collected yet.
     pub observations: Vec<Observed<T::Observation>>,
     /// Whether a packet trace needs the detailed observations.
     pub watched: bool,
-    /// Frames for other regions of a divided world that the run loop has not taken yet.
+    /// Frames for other regions of a divided world that the run loop has not collected yet.
     pub departures: Vec<Departure<T::Frame>>,
     /// The wires into other regions of a divided world.
     boundaries: Vec<Boundary>,
@@ -231,7 +233,7 @@ impl<T: Traffic> World<T> {
         self.connect_unequally(a, b, [delay, delay]);
     }
 
-    /// Connects two ports by a wire with a delay of its own in each direction, first that from `a` to `b`.
+    /// Connects two ports by a wire with a separate delay for each direction: the first is from `a` to `b`, the second from `b` to `a`.
     pub fn connect_unequally(
         &mut self,
         a: (ComponentId, u32),
@@ -275,8 +277,8 @@ impl<T: Traffic> World<T> {
         foreground.map(|event| event.time).min()
     }
 
-    /// Whether an event that is not in the background is due by `limit`, of those that `counts`. The cost grows with the time until the
-    /// first one.
+    /// Whether an event that is not in the background, and for which `counts` returns true, is due by `limit`. The cost grows with the time
+    /// until the first event of this kind.
     pub fn has_event_by(
         &self,
         limit: Time,
@@ -290,8 +292,8 @@ impl<T: Traffic> World<T> {
             })
     }
 
-    /// Sets the time from which on no event is taken until it is set anew, so that somebody can look at the components as they are
-    /// just before this time. [`Time::NEVER`] sets none.
+    /// Sets the time from which on no event is processed until this function is called again. The caller can thus examine the components as
+    /// they are just before this time. [`Time::NEVER`] removes the limit.
     pub fn halt_before(&mut self, time: Time) {
         self.last = if time == Time::NEVER {
             Time::NEVER
@@ -300,7 +302,8 @@ impl<T: Traffic> World<T> {
         };
     }
 
-    /// The time of the next event that is due by `limit`, which [`advance`](Self::advance) takes if it does not have to halt before.
+    /// The time of the next event that is due by `limit`. [`advance`](Self::advance) processes this event unless it has to halt before the
+    /// event.
     pub fn next_due(&mut self, limit: Time) -> Option<Time> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
@@ -308,25 +311,25 @@ impl<T: Traffic> World<T> {
         self.queue.next_time().filter(|time| *time <= limit)
     }
 
-    /// Takes the next event that [is due](Self::is_due) by `limit`, and moves time to it.
+    /// Removes and returns the next event if it [is due](Self::is_due) by `limit`, and moves time to it.
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
         self.is_due(limit).then(|| self.take())
     }
 
-    /// Whether an event is due by `limit`. Without a limit, [`Time::NEVER`], none is due when only events of the background are left,
-    /// because these go on for ever. None is due either where time has to [halt](Self::halt_before) before it.
+    /// Whether an event is due by `limit` and before the time to [halt](Self::halt_before). If `limit` is [`Time::NEVER`] and all remaining
+    /// events are in the background, no event is due, because these events never end.
     #[inline(always)]
     pub fn is_due(&mut self, limit: Time) -> bool {
         (limit != Time::NEVER || self.has_events()) && self.queue.is_due(limit.min(self.last))
     }
 
-    /// Whether another event of the present time is left.
+    /// Whether another event is due at the present time.
     #[inline(always)]
     pub fn is_due_now(&mut self) -> bool {
         self.queue.is_due_today(self.now)
     }
 
-    /// Takes the next event, which is due, and moves time to it.
+    /// Removes and returns the next event, which must be due, and moves time to it.
     #[inline(always)]
     pub fn take(&mut self) -> Occurrence<T::Frame> {
         let event = self.queue.take();
@@ -340,13 +343,13 @@ impl<T: Traffic> World<T> {
         }
     }
 
-    /// Makes the next three events known to [`ahead`](Self::ahead), as far as there are events soon.
+    /// Sorts the next three events, if there are events soon, so that [`ahead`](Self::ahead) can return them.
     #[inline]
     pub fn look_ahead(&mut self) {
         self.queue.look_ahead();
     }
 
-    /// The event that comes after `others` other ones, if it is known already and nothing comes between.
+    /// The event that follows after `others` other events, if it is sorted already and no earlier event is scheduled.
     pub fn ahead(&self, others: usize) -> Option<Occurrence<T::Frame>> {
         let event = self.queue.ahead(others)?;
         Some(Occurrence {
@@ -399,7 +402,7 @@ pub struct Effects<'w, C: Component> {
 }
 
 impl<C: Component> Effects<'_, C> {
-    /// These effects again, for a part of the component.
+    /// A second value for the same effects, for use by a part of the component.
     pub fn reborrow(&mut self) -> Effects<'_, C> {
         self.world.effects(self.me)
     }
@@ -409,7 +412,7 @@ impl<C: Component> Effects<'_, C> {
         self.world.now
     }
 
-    /// The bytes that frames point to.
+    /// The store of the bytes that frames refer to.
     pub fn store(&mut self) -> &mut <C::Traffic as Traffic>::Store {
         &mut self.world.store
     }
@@ -423,12 +426,12 @@ impl<C: Component> Effects<'_, C> {
         }
     }
 
-    /// Sends `frame` from `port` after the delay `after`. It arrives after the wire's own delay.
+    /// Sends `frame` from `port` after the delay `after`. The delay of the wire is added to this delay.
     pub fn send(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
         self.at(port).send(frame, after);
     }
 
-    /// Sends a frame of the background: it has nothing new for the far end, so that a run need not wait for it.
+    /// Sends a frame in the background: the frame has no new information for the far end, so a run does not wait for it.
     pub fn send_in_background(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
         self.at(port).send_in_background(frame, after);
     }
@@ -439,18 +442,18 @@ impl<C: Component> Effects<'_, C> {
         self.world.push(self.world.now + after, rank, None);
     }
 
-    /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
+    /// Sets a timer in the background: the timer causes no new activity, so a run does not wait for it.
     pub fn wake_in_background(&mut self, timer: C::Timer, after: Span) {
         let rank = Rank::timer(self.me, timer.number()).in_background();
         self.world.push(self.world.now + after, rank, None);
     }
 
-    /// Reports `what` to the probes. It does not change the simulation.
+    /// Reports `what` to the probes. The report does not change the simulation.
     pub fn observe(&mut self, what: <C::Traffic as Traffic>::Observation) {
         self.foresee(self.world.now, what);
     }
 
-    /// Reports `what` to the probes for the future time `at`. The component must be sure that it will happen.
+    /// Reports `what` to the probes for the future time `at`. The component must be certain that `what` will happen.
     pub fn foresee(&mut self, at: Time, what: <C::Traffic as Traffic>::Observation) {
         let by = self.me;
         self.world.observations.push(Observed { at, by, what });
@@ -462,7 +465,7 @@ impl<C: Component> Effects<'_, C> {
     }
 }
 
-/// The actions at one port of a component, whose type does not matter: one function serves all components.
+/// The actions at one port of a component. They do not depend on the type of the component, so one compiled function serves all components.
 pub struct PortEffects<'w, T: Traffic> {
     world: &'w mut World<T>,
     me: ComponentId,
@@ -480,18 +483,18 @@ impl<T: Traffic> PortEffects<'_, T> {
         self.port
     }
 
-    /// The bytes that frames point to.
+    /// The store of the bytes that frames refer to.
     pub fn store(&mut self) -> &mut T::Store {
         &mut self.world.store
     }
 
-    /// Sends `frame` after the delay `after`. It arrives after the wire's own delay.
+    /// Sends `frame` after the delay `after`. The delay of the wire is added to this delay.
     #[inline(always)]
     pub fn send(&mut self, frame: T::Frame, after: Span) {
         self.transmit(frame, after, |rank| rank);
     }
 
-    /// Sends a frame of the background: it has nothing new for the far end, so that a run need not wait for it.
+    /// Sends a frame in the background: the frame has no new information for the far end, so a run does not wait for it.
     pub fn send_in_background(&mut self, frame: T::Frame, after: Span) {
         self.transmit(frame, after, Rank::in_background);
     }
@@ -515,19 +518,19 @@ impl<T: Traffic> PortEffects<'_, T> {
         self.wake_at(timer, self.world.now + after);
     }
 
-    /// Sets the component's timer with this number, which expires at `time`, or at once if that is past.
+    /// Sets the component's timer with this number, which expires at `time`, or at once if `time` is in the past.
     pub fn wake_at(&mut self, timer: u32, time: Time) {
         let rank = Rank::timer(self.me, timer);
         self.world.push(time.max(self.world.now), rank, None);
     }
 
-    /// Sets a timer of the background: what it causes is nothing new, so that a run need not wait for it.
+    /// Sets a timer in the background: the timer causes no new activity, so a run does not wait for it.
     pub fn wake_in_background(&mut self, timer: u32, after: Span) {
         let rank = Rank::timer(self.me, timer).in_background();
         self.world.push(self.world.now + after, rank, None);
     }
 
-    /// Reports `what` to the probes. It does not change the simulation.
+    /// Reports `what` to the probes. The report does not change the simulation.
     #[inline]
     pub fn observe(&mut self, what: T::Observation) {
         let (at, by) = (self.world.now, self.me);

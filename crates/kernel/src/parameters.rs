@@ -23,30 +23,31 @@ pub struct Declaration {
     pub help: &'static str,
     /// The source of the default.
     pub source: &'static str,
-    /// The limit of flows that another value lifts, if there is one.
+    /// The limit on flows that another value of the parameter lifts, if there is one.
     pub lifts: Option<Lift>,
-    /// The least and the greatest value that real machines have, as a scenario would write them, where the default is no document's and
-    /// something is known; or all other values of a choice.
+    /// The smallest and the largest value in real machines, as a scenario would write them, if no document states the default and such
+    /// values are known. For a choice, all other values.
     pub range: &'static [&'static str],
 }
 
-/// The way in which a parameter lifts a limit of flows.
+/// How another value of a parameter lifts a limit on flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lift {
-    /// The kind of the limit, as explanations name it; with a detail after a blank, if only that limit is lifted. Four names are of no
-    /// limit at one place: a "way" is shortened for the packets of any flow that passes the node, an "order" of packets is given up, the
-    /// "payload" of packets grows, and the "mapping" is what software does with an I/O MMU.
+    /// The kind of the limit, as explanations name it. A blank and a detail follow if only the limit with this detail is lifted. Four names
+    /// are not limits at one place: for "way", the path is shortened for the packets of any flow that passes the node; for "order", an
+    /// order of packets is given up; for "payload", the payload of packets grows; and "mapping" is the work of software with an I/O MMU.
     pub limit: &'static str,
-    /// The factors by which the value grows, one after the other.
+    /// The factors by which the value is multiplied, tried one after the other.
     pub times: &'static [u32],
-    /// The greatest value of growth, if there is one.
+    /// The largest value that a multiplication may reach, if there is one.
     pub most: Option<&'static str>,
-    /// The values that are tried after those, as a scenario would write them; 0 is no limit.
+    /// The values that are tried after the factors, as a scenario would write them; 0 stands for no limit.
     pub to: &'static [&'static str],
 }
 
 impl Lift {
-    /// The usual way for a parameter of this kind: without a duration, with a faster part, or with more and more of anything else.
+    /// The usual way to lift a limit with a parameter of this kind: a time becomes 0, a flag becomes false, a bandwidth or frequency is
+    /// multiplied by up to 8, and any other value by up to 4096.
     pub const fn of(limit: &'static str, kind: Kind) -> Self {
         let (times, to): (&[u32], &[&str]) = match kind {
             Kind::Time => (&[], &["0 ns"]),
@@ -74,8 +75,8 @@ pub trait Parameters {
     /// The names of all parameters, in the order of declaration.
     fn keys(&self) -> &'static [&'static str];
 
-    /// Sets the parameter `key` to `value`. Returns false if no parameter has that name. The error for a wrong value says which
-    /// values are possible.
+    /// Sets the parameter `key` to `value`. Returns false if no parameter has that name. The error for a wrong value lists the possible
+    /// values.
     fn set(&mut self, key: &str, value: &Value<'_>) -> Result<bool, String>;
 
     /// The current values of all parameters, in the order of declaration, as texts that `set` can read.
@@ -84,9 +85,10 @@ pub trait Parameters {
 
 /// Declares a struct of parameters.
 ///
-/// `within` and `among` are optional and restrict the values. `lifts` names the limit of flows that another value lifts ([`Lift`]): by growth with each
-/// of the factors after `times`, up to the value after `most`, or by the values after `to`. Without any of them, a time is set to 0, a flag
-/// to false, and anything else grows. `ranges` has the values between which real machines lie, for a default that no document states.
+/// `within` and `among` are optional and restrict the values. `lifts` names the limit on flows that another value lifts ([`Lift`]): the
+/// value is multiplied by each of the factors after `times`, up to the value after `most`, or becomes one of the values after `to`. If none
+/// of these words is given, a time is set to 0, a flag to false, and any other value grows. `ranges` has the range of the values in real
+/// machines, for a default that no document states.
 ///
 /// ```
 /// kernel::parameters! {
@@ -190,7 +192,7 @@ macro_rules! parameters {
     };
 }
 
-/// The way in which a parameter of some kind lifts a limit, as [`parameters!`](crate::parameters) has it.
+/// The [`Lift`](crate::Lift) of a parameter of some kind, as written in [`parameters!`](crate::parameters).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! lift {
@@ -209,7 +211,7 @@ macro_rules! lift {
     };
 }
 
-/// The values of a parameter that is `among` a set, or of a type with names for its values.
+/// The possible values of a parameter: the set after `among`, or the values of a type whose values have names.
 pub fn chosen<Q: Quantity>(sets: &[&[Q]]) -> Vec<String> {
     match sets.first() {
         Some(set) => set.iter().map(Quantity::show).collect(),

@@ -1,14 +1,15 @@
-//! The loads of the next events, begun while the present one is handled.
+//! Loads data for the next events while the present event is processed.
 //!
-//! In a large fabric nearly every event finds its component outside the processor's caches. The queue knows the next events, so
-//! that their loads can run beside the present event instead of one after another in their own.
+//! In a large fabric, the component of nearly every event is outside the processor's caches. The next events are known from the queue, so
+//! their data can be loaded during the present event. Otherwise, each event would wait for its own loads, one after another.
 
 use std::ops::Range;
 
 /// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Begins to load the bytes `range` of a value and what follows it. It is a hint to the processor, which changes no value.
+/// Begins to load the bytes `range`, counted from the start of `value`. The range may end behind the value. This is a hint to the processor
+/// and changes no value.
 #[inline(always)]
 #[cfg_attr(
     target_arch = "x86_64",
@@ -28,7 +29,8 @@ pub fn prefetch<T: ?Sized>(value: &T, range: Range<usize>) {
         for step in 0..steps {
             begin(range.start + step * LINE);
         }
-        // The end may be in one line more. How many there are must not depend on the address, which no processor can foresee.
+        // The last byte may be in one more cache line. The number of prefetches must not depend on the address, because no processor can
+        // predict a branch on the address.
         let lines = (range.start % LINE + range.len()).div_ceil(LINE);
         if align_of_val(value) < LINE || lines > steps {
             begin(range.end.saturating_sub(1));

@@ -88,12 +88,12 @@ pub trait Quantity: Sized {
     /// The kind of quantity.
     const KIND: Kind = Kind::Text;
 
-    /// All values, as a scenario writes them; none if they are not named one by one.
+    /// All values, as a scenario writes them; empty if the type has no list of values.
     fn choices() -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Reads a value of a scenario. The error says what is wrong and what to write instead.
+    /// Reads a value of a scenario. The error explains what is wrong and what to write instead.
     fn read(value: &Value<'_>) -> Result<Self, String>;
 
     /// The shortest text that `read` reads as the same value.
@@ -194,9 +194,9 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
-/// Declares an enumeration whose values have names in scenarios and results, which makes it a quantity. Each variant stands with its name.
+/// Declares an enumeration whose values have names in scenarios and results, and makes it a quantity. Each variant is followed by its name.
 ///
-/// The second form names the values of a type that has more than plain variants.
+/// The second form gives names to the values of an existing type, whose variants may have fields.
 ///
 /// ```
 /// kernel::choices! {
@@ -290,7 +290,7 @@ scaled!(BitRate, BIT_RATE, BitRate, |rate: BitRate| rate.0);
 scaled!(Length, LENGTH, Length, |length: Length| length.0);
 scaled!(Bandwidth, BANDWIDTH, Bandwidth, |rate: Bandwidth| rate.0);
 
-/// Below this every whole number is a floating-point number of its own.
+/// Every whole number below this limit has an exact floating-point value.
 const WHOLE: f64 = (1u64 << 53) as f64;
 
 macro_rules! whole {

@@ -1,4 +1,4 @@
-//! The event queue: a calendar whose days are sorted when they begin.
+//! The event queue: a calendar. The events of a day are sorted when the day begins.
 //!
 //! Events within the calendar's year are put into the day of their time. Later events wait in a heap until the year reaches them.
 //! The length of a day follows the density of events, and the number of days in a year follows how far ahead events are scheduled,
@@ -34,7 +34,7 @@ impl<P> Event<P> {
 }
 
 impl<P: Default> Event<P> {
-    /// An event whose content is not known yet.
+    /// An event whose content is written later.
     #[inline(always)]
     fn without(time: Time, rank: u64) -> Self {
         let payload = P::default();
@@ -46,7 +46,7 @@ impl<P: Default> Event<P> {
     }
 }
 
-/// Appends an event without its payload, and returns the payload's place.
+/// Appends an event without its payload, and returns the place of the payload, which the caller writes.
 #[inline(always)]
 fn append<P: Default>(events: &mut Vec<Event<P>>, time: Time, rank: u64) -> &mut P {
     let place = events.len();
@@ -76,7 +76,7 @@ impl<P> Ord for Event<P> {
 pub struct EventQueue<P> {
     /// The events of today, latest first: the next event is popped from the end.
     today: Vec<Event<P>>,
-    /// The last events of today, if they are too many to move for each that is pushed. None is earlier than those in `today`.
+    /// The last events of today, if there are too many to move for each pushed event. None of them is earlier than an event in `today`.
     crowd: Crowd<P>,
     /// The days of this year after today. Events of a day are not sorted.
     days: Vec<Vec<Event<P>>>,
@@ -86,14 +86,14 @@ pub struct EventQueue<P> {
     busy: Vec<u64>,
     /// Events after this year.
     later: BinaryHeap<Reverse<Event<P>>>,
-    /// Events after this year that were scheduled since the present day began. They go into the heap when the next day begins, because
-    /// their payloads have been written by then.
+    /// Events after this year that were scheduled since the present day began. They are moved into the heap when the next day begins,
+    /// because their payloads have been written by then.
     new_later: Vec<Event<P>>,
     /// The number of the current day.
     date: u64,
-    /// The time of the first event after today, if somebody has asked for it; otherwise zero.
+    /// The time of the first event after today, if it has been determined; otherwise zero.
     first: Time,
-    /// The length of a day in femtoseconds, as a power of two.
+    /// The base-2 logarithm of the length of a day in femtoseconds.
     day_bits: u32,
     in_days: usize,
     census: Census,
@@ -115,16 +115,17 @@ const MOST_DAYS: usize = 1 << 17;
 const FIRST_DAY_BITS: u32 = 20;
 const WIDEST_DAY_BITS: u32 = 49;
 /// The number of days, or of events, after which the length of a day is checked: at least these, and at least [`CENSUS_ROUNDS`] for each
-/// pending event. Pending events that are all due at once, as events of thousands of ports that work in step, would otherwise make one
-/// census find crowds and the next empty days, and each change of the length moves all of them.
+/// pending event. With fewer, pending events that are all due at once (as for thousands of ports that work in step) would make one check
+/// find crowded days and the next one empty days. Each change of the length moves all pending events.
 const CENSUS_DAYS: usize = 2048;
 const CENSUS_EVENTS: usize = 4096;
 const CENSUS_ROUNDS: usize = 4;
-/// The events that are known ahead, the next one included, where somebody looks ahead.
+/// The number of events that [`EventQueue::look_ahead`] prepares, including the next one.
 const KNOWN: usize = 3;
 /// The day is halved above this mean number of events, and doubled below a quarter of it.
 const CROWDED: u32 = 24;
-/// The year is doubled if more than one event in this many came from later years: an event costs several times as much by their heap.
+/// The year is doubled if more than one event in this many came from later years: the heap of later years makes an event several times as
+/// expensive.
 const SHORT_YEAR: u32 = 16;
 
 impl<P: Copy + Default> Default for EventQueue<P> {
@@ -148,15 +149,15 @@ impl<P: Copy + Default> Default for EventQueue<P> {
 
 impl<P: Copy + Default> EventQueue<P> {
     /// Schedules `payload` at `time`, which must not be before the last popped event.
-    // The payload is written where it stays. A function that took it would read it from memory just after its parts were written, and
-    // a read that is wider than the writes waits for all writes before it.
+    // The payload is written directly to its final place. A function that is not inlined would read the payload from memory just after its
+    // parts were written, and a read that is wider than the writes waits for all earlier writes.
     #[inline(always)]
     pub fn push(&mut self, time: Time, rank: u64, payload: P) {
         *self.place(time, rank) = payload;
     }
 
-    /// Schedules an event without its payload, and returns the payload's place.
-    // What is rare is outside it, with the same arguments.
+    /// Schedules an event without its payload, and returns the place of the payload, which the caller writes.
+    // Rare cases are in separate functions with the same arguments.
     fn place(&mut self, time: Time, rank: u64) -> &mut P {
         let date = time.as_fs() >> self.day_bits;
         if date <= self.date {
@@ -178,7 +179,8 @@ impl<P: Copy + Default> EventQueue<P> {
         if events.len() == events.capacity() {
             return self.place_in_full_day(day, time, rank);
         }
-        // First the event, whose place is known to be free, or the compiler would ask again.
+        // The event is appended before the other changes, because the compiler then uses the check above and does not check again that the
+        // vector has room.
         let payload = append(&mut self.days[day], time, rank);
         self.busy[day / 64] |= 1 << (day % 64);
         self.in_days += 1;
@@ -199,7 +201,7 @@ impl<P: Copy + Default> EventQueue<P> {
         self.insert_today(time, rank)
     }
 
-    /// Puts an event of today into its place.
+    /// Inserts an event of today at its position.
     #[inline(always)]
     fn insert_today(&mut self, time: Time, rank: u64) -> &mut P {
         self.census.events += 1;
@@ -211,7 +213,7 @@ impl<P: Copy + Default> EventQueue<P> {
         let len = self.today.len();
         self.today.push(event);
         let today = &mut self.today[..=len];
-        // Earlier events are few: each is moved when it is found, from the end, without a call.
+        // Few events are earlier than the new event. The loop moves each of them when it finds it, from the end, without a function call.
         let most = len.saturating_sub(NEAR);
         let mut place = len;
         while place > most && today[place - 1].key() < key {
@@ -227,7 +229,8 @@ impl<P: Copy + Default> EventQueue<P> {
         &mut self.today[place].payload
     }
 
-    /// Moves the last events of today into the crowd, and with them the event at `place`, which has others before it that are earlier.
+    /// Moves the last events of today into the crowd, together with the event at `place`, which is later than more than [`NEAR`] other
+    /// events.
     fn place_in_crowd(&mut self, place: usize) -> &mut P {
         let event = self.today.remove(place);
         self.crowd.take_in(&mut self.today);
@@ -246,7 +249,7 @@ impl<P: Copy + Default> EventQueue<P> {
         append(&mut self.days[day], time, rank)
     }
 
-    /// Moves new events of later years into their heap.
+    /// Moves new events of later years into the heap.
     #[inline(always)]
     fn order_later(&mut self) {
         if !self.new_later.is_empty() {
@@ -275,7 +278,7 @@ impl<P: Copy + Default> EventQueue<P> {
         has_next && self.is_due_today(limit)
     }
 
-    /// Whether the next event is due by `limit`, which lies in the day of the last popped event.
+    /// Whether the next event is due by `limit`. `limit` must be in the day of the last popped event.
     #[inline(always)]
     pub fn is_due_today(&mut self, limit: Time) -> bool {
         if self.today.is_empty() && !self.crowd.is_empty() {
@@ -285,7 +288,7 @@ impl<P: Copy + Default> EventQueue<P> {
     }
 
     /// Removes and returns the next event, which [is due](Self::is_due).
-    // Not an option, which would be taken apart at each place where an event is taken.
+    // The result is not an `Option`, because each caller would have to check it.
     #[inline(always)]
     pub fn take(&mut self) -> Event<P> {
         let (next, rest) = self.today.split_last().expect("the next event is due");
@@ -294,8 +297,8 @@ impl<P: Copy + Default> EventQueue<P> {
         next
     }
 
-    /// Makes the next events known to [`ahead`](Self::ahead): if few are left of today, events of the next day that has some are sorted
-    /// already.
+    /// Prepares the next events for [`ahead`](Self::ahead): if few events of today are left, sorts the events of the next day that has
+    /// events.
     #[inline]
     pub fn look_ahead(&mut self) {
         if self.today.len() < KNOWN && self.in_days > 0 && !self.is_census_complete() {
@@ -303,8 +306,8 @@ impl<P: Copy + Default> EventQueue<P> {
         }
     }
 
-    /// The event that is popped after `others` other ones, if it is known already and no earlier one is pushed. That of a later day is
-    /// known if somebody has [looked ahead](Self::look_ahead).
+    /// The event that is popped after `others` other events, if it is already sorted and no earlier event is pushed. An event of a later
+    /// day is sorted only by [`look_ahead`](Self::look_ahead).
     pub fn ahead(&self, others: usize) -> Option<&Event<P>> {
         self.today.iter().rev().nth(others)
     }
@@ -316,7 +319,7 @@ impl<P: Copy + Default> EventQueue<P> {
         today.or_else(|| self.first_time())
     }
 
-    /// The time of the first event after today. The next ones are in no order, so that it is looked for once, and then known.
+    /// The time of the first event after today. The events of later days are not sorted, so the time is searched for once and then stored.
     fn first_time(&mut self) -> Option<Time> {
         if self.first == Time::ZERO {
             self.first = if self.in_days > 0 {
@@ -338,7 +341,8 @@ impl<P: Copy + Default> EventQueue<P> {
         days.chain(later).chain(&self.new_later)
     }
 
-    /// The events due by `limit`, day by day, events of a day after today in no particular order, and events of later years at the end.
+    /// The events due by `limit`, day by day. The events of each day after today are in no particular order. The events of later years are
+    /// last.
     pub fn due_by(&self, limit: Time) -> impl Iterator<Item = &Event<P>> {
         let last = limit.as_fs() >> self.day_bits;
         let end = self.date + self.days.len() as u64;
@@ -364,19 +368,21 @@ impl<P: Copy + Default> EventQueue<P> {
             .map(|Reverse(event)| event.time.as_fs() >> self.day_bits)
     }
 
-    /// Makes today the next day with events, of which there must be one in this year, and the rest of today its beginning.
+    /// Sorts the next events early: puts the remaining events of today before the events of the next day that has events. There must be a
+    /// day with events in this year.
     fn turn_early(&mut self) {
         if !self.crowd.is_empty() {
             return self.crowd.give_back(&mut self.today);
         }
         let next = self.busy_date_after(self.date);
         let mut rest = self.turn_to(next);
-        // It is earlier than all others.
+        // The remaining events are earlier than all events of the next day.
         self.today.append(&mut rest);
         self.spare.push(rest);
     }
 
-    /// Makes today, which is over, the day of the next event, if it begins by `limit`. Returns whether it does.
+    /// Fills `today`, which must be empty, with the next events: with events of the crowd, or with the day of the next event if this day
+    /// begins by `limit`. Returns whether `today` then has events.
     fn turn_page(&mut self, limit: Time) -> bool {
         if !self.crowd.is_empty() {
             self.crowd.give_back(&mut self.today);
@@ -398,7 +404,7 @@ impl<P: Copy + Default> EventQueue<P> {
         } else {
             return false;
         };
-        // What is pushed until a later day begins is not of that day.
+        // The date does not change yet: events that are pushed before the later day begins do not belong to that day.
         if next << self.day_bits > limit.as_fs() {
             self.first_time();
             return false;
@@ -408,7 +414,7 @@ impl<P: Copy + Default> EventQueue<P> {
         true
     }
 
-    /// Makes today the day with the date `next`, which is the next one with events. Returns what is left of the day before.
+    /// Begins the day with the date `next`, which must be the next day that has events. Returns the remaining events of the day before.
     #[inline(always)]
     fn turn_to(&mut self, next: u64) -> Vec<Event<P>> {
         self.census.days += (next - self.date).min(CENSUS_DAYS as u64) as u32;
@@ -420,7 +426,7 @@ impl<P: Copy + Default> EventQueue<P> {
         self.in_days -= self.today.len();
         self.admit_new_year();
         if self.today.len() > 1 {
-            // Found by measurement, see 0002-the-fast-path.md: the same order takes less time to make from the other end.
+            // Found by measurement, see 0002-the-fast-path.md: the sort takes less time if the events are reversed first.
             self.today.reverse();
             self.today
                 .sort_unstable_by_key(|event| Reverse(event.key()));
@@ -429,7 +435,7 @@ impl<P: Copy + Default> EventQueue<P> {
         before
     }
 
-    /// Moves events that the year has reached from the heap into their days. Events of today are added unsorted.
+    /// Moves the events of the heap that are within the year into their days. Events of today are added unsorted.
     #[inline(always)]
     fn admit_new_year(&mut self) {
         self.order_later();
@@ -438,7 +444,7 @@ impl<P: Copy + Default> EventQueue<P> {
         }
     }
 
-    /// Whether the year has reached the first event of the heap.
+    /// Whether the first event of the heap is within the year.
     #[inline(always)]
     fn is_next_reached(&self) -> bool {
         let end = self.date + self.days.len() as u64;
@@ -461,8 +467,8 @@ impl<P: Copy + Default> EventQueue<P> {
         }
     }
 
-    /// The date of the first day after this one that holds an event, of which there must be one. If none is left of this year, it is
-    /// the date at which the first one would return in the next.
+    /// The date of the first day after `date` that has an event. At least one day must have an event. If no later day of this year has one,
+    /// the result is the date at which the first day with an event would return in the next year.
     fn busy_date_after(&self, date: u64) -> u64 {
         let from = self.day(date + 1);
         let mut word = from / 64;
@@ -478,7 +484,7 @@ impl<P: Copy + Default> EventQueue<P> {
         }
     }
 
-    /// Whether enough was counted for the length of the day to be checked.
+    /// Whether enough days or events were counted to check the length of the day.
     fn is_census_complete(&self) -> bool {
         let pending = CENSUS_ROUNDS * self.in_days;
         self.census.days as usize >= CENSUS_DAYS.max(pending)

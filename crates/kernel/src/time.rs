@@ -1,6 +1,6 @@
 //! Simulated time in whole femtoseconds.
 //!
-//! A `u64` of femtoseconds covers five hours. It is exact for every PCI Express symbol time down to Gen2.
+//! A `u64` of femtoseconds covers five hours. The symbol times of Gen1, Gen2 and Gen3 are whole numbers of femtoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -47,7 +47,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// A span of length zero.
     pub const ZERO: Span = Span(0);
 
     /// `fs` femtoseconds.

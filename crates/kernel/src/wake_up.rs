@@ -13,7 +13,8 @@ impl Default for WakeUp {
 }
 
 impl WakeUp {
-    /// Handles a timer at `now`: forgets the wake-up if it is due. Returns false if it is not due, because an earlier one has replaced it.
+    /// Handles a timer that expires at `now`. If the wake-up is due, removes it and returns true. Otherwise returns false: an earlier
+    /// wake-up has replaced the one of this timer.
     pub fn expire(&mut self, now: Time) -> bool {
         let is_due = self.0 <= now;
         if is_due {
@@ -22,7 +23,7 @@ impl WakeUp {
         is_due
     }
 
-    /// Whether a timer must be set for `time`: only if no earlier wake-up is set.
+    /// Records a wake-up at `time` and returns true, if `time` is before the recorded wake-up. The caller must then set a timer for `time`.
     pub fn schedule(&mut self, time: Time) -> bool {
         let is_earlier = time < self.0;
         if is_earlier {

@@ -1,12 +1,12 @@
-//! A world divided into regions, each with time, events and a store of its own.
+//! A world divided into regions. Each region has its own time, events and store.
 //!
-//! Regions meet at wires alone. A frame that leaves a region is handed to whoever runs them, as a departure, and enters the other
-//! region before this one comes to the frame's time. The rank of a frame depends on its wire, which its sender has, so that the
-//! order of events is that of the undivided world.
+//! Regions are connected by wires only. If a frame leaves a region, the caller that runs the regions receives it as a [`Departure`], and
+//! passes it to the other region before that region reaches the arrival time of the frame. The rank of a frame depends only on its wire,
+//! which is in the region of the sender, so the order of events is the same as in the undivided world.
 //!
-//! How far a region may go on without the others follows from the earliest time at which each of its wires can still bring a frame: not
-//! before the sender's next event and the wire's delay, and, on a wire that carries one frame after the other, not before the end of the
-//! last frame and the time of the shortest one.
+//! A region may run without the other regions until the earliest time at which a frame can arrive on one of its wires. This is not before
+//! the sender's next event plus the delay of the wire. If frames follow each other on the wire, it is also not before the arrival of the
+//! last frame plus the time of the shortest frame.
 
 use crate::{ComponentId, Span, Time};
 
@@ -17,7 +17,7 @@ use super::{Rank, Traffic, Wires, World};
 pub struct Departure<F> {
     time: Time,
     rank: Rank,
-    /// The frame, which names bytes in the store of the region that it leaves.
+    /// The frame. It refers to bytes in the store of the region that it leaves.
     pub frame: F,
 }
 
@@ -32,7 +32,7 @@ impl<F> Departure<F> {
         self.rank.component()
     }
 
-    /// Whether a run need not wait for the frame.
+    /// Whether the frame is in the background, so that a run does not wait for it.
     pub fn is_in_background(&self) -> bool {
         self.rank.is_in_background()
     }
@@ -73,8 +73,8 @@ impl<T: Traffic> World<T> {
         })
     }
 
-    /// Divides a world before time begins into `count` regions. `region` has the region of each component. `shortest` has the time of the
-    /// shortest frame that a port sends, if its frames follow each other on the wire.
+    /// Divides a world into `count` regions before its first event. `region` returns the region of a component. `shortest` returns the time
+    /// of the shortest frame from a port, if the frames from this port follow each other on the wire.
     pub fn divide(
         &self,
         count: usize,
@@ -115,8 +115,8 @@ impl<T: Traffic> World<T> {
         (0..count).map(own).collect()
     }
 
-    /// Calls `tell` with a region and a time before which no frame that is sent at `now` or later arrives there, for each wire into another
-    /// region.
+    /// Calls `tell` for each wire into another region, with this region and the earliest time at which a frame that is sent at `now` or
+    /// later can arrive there.
     pub fn earliest_arrivals(&self, now: Time, mut tell: impl FnMut(usize, Time)) {
         for boundary in &self.boundaries {
             let Some(wire) = self.wires[boundary.from.0 as usize].at(boundary.port) else {
@@ -131,20 +131,21 @@ impl<T: Traffic> World<T> {
         }
     }
 
-    // In its callers: a frame that this rare way reads from memory would be in memory on the other way, too.
+    // Inlined into its callers: otherwise this rare case would make the compiler keep the frame in memory in the frequent case, too.
     #[inline(always)]
     pub(super) fn depart(&mut self, time: Time, rank: Rank, frame: T::Frame) {
         self.departures.push(Departure { time, rank, frame });
     }
 
-    /// Lets a frame from another region arrive, whose bytes are in this region's store. Its time must not be past.
+    /// Schedules the arrival of a frame from another region. The bytes of the frame are in the store of this region. The arrival must not
+    /// be in the past.
     pub fn enter(&mut self, departure: Departure<T::Frame>) {
         debug_assert!(departure.time >= self.now);
         let Departure { time, rank, frame } = departure;
         self.push(time, rank, Some(frame));
     }
 
-    /// The time of the next event, also if it is in the background.
+    /// The time of the next event, including events in the background.
     pub fn next_event(&mut self) -> Option<Time> {
         self.queue.next_time()
     }

@@ -57,7 +57,7 @@ fn frames_that_leave_a_region_enter_the_other_one_in_the_order_of_their_wire() {
     assert_eq!(frames, [Some(20), Some(21), Some(22)]);
 }
 
-/// Component 0, whose ports 0 and 1 lead to ports of component 2, and its port 2 to component 1.
+/// A world in which ports 0 and 1 of component 0 are connected to component 2, and port 2 of component 0 is connected to component 1.
 fn world() -> World<Numbers> {
     let mut world = World::default();
     for (port, to) in [(0, (2, 5)), (1, (2, 3)), (2, (1, 0))] {
@@ -67,7 +67,7 @@ fn world() -> World<Numbers> {
     world
 }
 
-/// The events that are left, in their order: component, port or timer, and the frame if one arrives.
+/// The remaining events in their order: component, port or timer, and the frame if the event is an arrival.
 fn rest(world: &mut World<Numbers>) -> Vec<(u32, u32, Option<u32>)> {
     let all = std::iter::from_fn(|| world.advance(Time::NEVER));
     all.map(|event| match event.action() {
@@ -128,7 +128,7 @@ fn time_halts_before_the_events_of_a_time_and_goes_on_when_told() {
     assert_eq!(world.next_due(ns(1)), None);
     world.halt_before(Time::NEVER);
     assert_eq!(rest(&mut world), [(0, 2, None)]);
-    // What is left in the background is due by a limit alone.
+    // Events in the background are due only if there is a limit.
     assert_eq!(world.next_due(Time::NEVER), None);
     assert_eq!(world.next_due(ns(3)), Some(ns(3)));
 }

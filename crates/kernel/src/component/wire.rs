@@ -31,7 +31,7 @@ impl Wire {
     /// order in which they were sent.
     ///
     /// The count restarts when the wire is empty. It also wraps after 2^30 frames without an empty wire, which takes many simulated
-    /// seconds. Then, of frames that arrive at the same time, those after the wrap come first.
+    /// seconds. If frames then arrive at the same time, the frames after the wrap are ordered before the frames that were sent earlier.
     #[inline]
     pub(super) fn rank(&mut self, now: Time, arrival: Time) -> Rank {
         let count = if now > self.empty_at { 0 } else { self.count };
@@ -41,8 +41,8 @@ impl Wire {
     }
 }
 
-/// The wires from the ports of one component, by the number of the port. Most packets leave by port 0, upstream: its wire is not behind a
-/// pointer.
+/// The wires from the ports of one component, by the number of the port. Most packets leave by port 0, the upstream port, so its wire is
+/// stored without a pointer.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Wires {
@@ -84,7 +84,7 @@ impl Wires {
         all.filter_map(|(port, wire)| Some((port, wire.as_ref()?)))
     }
 
-    /// Begins to load the wire at a port, if it is behind the pointer, which is loaded.
+    /// Begins to load the wire at a port other than port 0. The pointer to the wires of these ports is already loaded.
     pub(super) fn prefetch(&self, port: u32) {
         let other = port
             .checked_sub(1)

@@ -1,4 +1,4 @@
-//! Advice about quantities that cannot be read: the same amount as it should be written, or, where it is not clear, an example.
+//! Advice about quantities that cannot be read: the same amount in the correct notation or, if the amount is not clear, an example.
 
 use super::Value;
 use super::scale::{Decimal, Scale};
@@ -32,7 +32,7 @@ const WORDS: [(&str, &str); 7] = [
     ("meter", "m"),
 ];
 
-/// Units of time that are no unit of a scenario, without the ending of a plural, in seconds.
+/// Units of time that a scenario does not accept, without the ending of a plural, and their length in seconds.
 const LONG_TIMES: [(&str, u64); 4] = [("minute", 60), ("min", 60), ("hour", 3600), ("h", 3600)];
 
 impl Scale {
@@ -44,7 +44,7 @@ impl Scale {
         }
     }
 
-    /// The error for a value that is not of this scale.
+    /// The error for a value that is not a quantity of this scale.
     pub(super) fn refusal(&self, value: &Value<'_>) -> String {
         if self.is_beyond(&plain(value)) {
             let most = self.show(self.most);
@@ -71,7 +71,7 @@ impl Scale {
             && self.units.iter().any(|(name, _)| *name == smaller)
     }
 
-    /// The amount that `text` means, as it should be written, if its number and its unit leave no doubt.
+    /// The amount in `text`, in the correct notation, if its number and its unit are unambiguous.
     fn meant(&self, text: &str) -> Option<String> {
         let (number, unit) = split(text)?;
         if unit.is_empty() {
@@ -88,7 +88,7 @@ impl Scale {
         self.written(&number, name, multiple)
     }
 
-    /// A number that has no unit, with the usual one, or the smallest one where that would be too much.
+    /// A number that has no unit, written with the usual unit, or with the smallest unit if the usual unit would make the value too large.
     fn with_a_unit(&self, number: &Number) -> Option<String> {
         let (smallest, one) = *self.units.last()?;
         self.written(number, self.usual, self.multiple(self.usual)?)
@@ -108,7 +108,7 @@ impl Scale {
         (amount <= self.most).then(|| self.show(amount))
     }
 
-    /// The unit that `written` is another spelling of, such as "GB/s" for "gbytes/sec", and its size.
+    /// The unit of which `written` is another spelling, and its size. For example, "gbytes/sec" is another spelling of "GB/s".
     fn alike(&self, written: &str) -> Option<(&'static str, u64)> {
         let written = written.replace(['µ', 'μ'], "u");
         let a_second = self.usual.ends_with("/s");
@@ -118,7 +118,7 @@ impl Scale {
             (None, Some(amount)) => (amount, "/s".to_owned()),
             (None, None) => (&*written, String::new()),
         };
-        // Of a bit rate "b" is a bit; of sizes "in_bytes" has taken the bits out.
+        // In a bit rate, "b" is a bit. In a bandwidth in bytes, `in_bytes` has already handled units of bits.
         let bits = self.usual.contains("bit") && amount.ends_with('b');
         let amount = if bits {
             format!("{amount}it")
@@ -148,7 +148,7 @@ impl Scale {
 /// A number as people write it.
 struct Number {
     value: Decimal,
-    /// The number as a scenario has it, if that needs no other unit.
+    /// The number in the notation of a scenario; `None` if it has an exponent, so that another unit may be needed.
     digits: Option<String>,
 }
 
@@ -186,7 +186,7 @@ fn split(text: &str) -> Option<(Number, &str)> {
     known.then_some((number, unit))
 }
 
-/// A number without the signs between groups of three digits, and with a point for a decimal comma.
+/// A number without the separators between groups of three digits, and with a decimal point instead of a decimal comma.
 fn grouped(written: &str) -> Option<String> {
     let point = written.find('.').unwrap_or(written.len());
     let (whole, fraction) = written.split_at(point);

@@ -7,7 +7,7 @@ pub(super) struct Scale {
     pub(super) kind: Kind,
     /// The name of the quantity with its article: "a time".
     pub(super) noun: &'static str,
-    /// The unit that error messages suggest when none is written.
+    /// The unit that error messages suggest for a value without a unit.
     pub(super) usual: &'static str,
     /// The unit in which amounts of this kind are compared.
     pub(super) base: &'static str,
@@ -198,7 +198,7 @@ impl Decimal {
         })
     }
 
-    /// The product rounded to the nearest whole number, and whether the product is exact.
+    /// The product of the number and `multiple`, rounded to the nearest whole number, and whether the product is exact.
     pub(super) fn times(&self, multiple: u64) -> Option<(u64, bool)> {
         let product = self.digits.checked_mul(multiple.into())?;
         let divisor = 10u128.checked_pow(self.fraction_len)?;

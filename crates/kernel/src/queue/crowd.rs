@@ -1,4 +1,4 @@
-//! The far part of a day with very many events, so that an event that is pushed into such a day moves few others.
+//! The last events of a day with very many events. They are stored separately, so that a push into this day moves few other events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,18 +7,18 @@ use std::mem;
 use super::Event;
 use crate::Time;
 
-/// The number of events of today that a pushed event may have to move, and the number that come back from a crowd together.
+/// The largest number of events of today that a pushed event moves, and the number of events that return from the crowd together.
 pub(super) const NEAR: usize = 64;
 
-/// Events of today that are not earlier than any other of today.
+/// The last events of today: none of them is earlier than an event of today outside the crowd.
 #[derive(Debug)]
 pub(super) struct Crowd<P> {
-    /// The key of the first event, or a key after all others if there is none.
+    /// The key of the first event; the largest possible key if there is no event.
     first: u128,
-    /// Events that were in order when they came here, latest first.
+    /// Events that were already in order when they were moved into the crowd, latest first.
     sorted: Vec<Event<P>>,
     pushed: BinaryHeap<Reverse<Event<P>>>,
-    /// Events that go into the heap when the next ones are taken, because their payloads have been written by then.
+    /// New events. They are moved into the heap when the next events are removed, because their payloads have been written by then.
     new: Vec<Event<P>>,
 }
 
@@ -44,20 +44,21 @@ impl<P: Copy + Default> Crowd<P> {
         (!self.is_empty()).then_some(Time::from_fs(fs))
     }
 
-    /// Whether an event with this key belongs here.
+    /// Whether an event with this key belongs to the crowd.
     #[inline(always)]
     pub(super) fn includes(&self, key: u128) -> bool {
         key > self.first
     }
 
-    /// Adds an event, which [belongs here](Self::includes), and returns the place of its payload.
+    /// Adds an event, which [belongs to the crowd](Self::includes), and returns the place of its payload.
     pub(super) fn add(&mut self, event: Event<P>) -> &mut P {
         let place = self.new.len();
         self.new.push(event);
         &mut self.new[place].payload
     }
 
-    /// Takes all events of `today` but the first [`NEAR`]. They are earlier than those that are here already.
+    /// Moves all events of `today` except the first [`NEAR`] into the crowd. They are earlier than all events that are already in the
+    /// crowd.
     pub(super) fn take_in(&mut self, today: &mut Vec<Event<P>>) {
         let far = today.len() - NEAR;
         self.first = today[far - 1].key();
@@ -70,7 +71,7 @@ impl<P: Copy + Default> Crowd<P> {
         }
     }
 
-    /// Moves the first events to `today`, all of whose events are earlier.
+    /// Moves the first events of the crowd to `today`. All events in `today` are earlier.
     pub(super) fn give_back(&mut self, today: &mut Vec<Event<P>>) {
         self.pushed.extend(self.new.drain(..).map(Reverse));
         let next = std::iter::from_fn(|| self.pop());

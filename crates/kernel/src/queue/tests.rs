@@ -35,7 +35,7 @@ fn the_order_holds_while_days_grow_narrow_and_wide_again() {
     }
 }
 
-/// 8,192 ports whose events come within 0.8 ns, and again 300 ns later.
+/// 8,192 ports with one event each, all within 0.8 ns, and again 300 ns later.
 #[test]
 fn events_in_step_do_not_change_the_length_of_the_day_again_and_again() {
     let mut queue = EventQueue::default();
@@ -65,7 +65,7 @@ fn what_is_pushed_before_the_next_event_is_not_sorted_into_its_day() {
     assert_eq!(queue.next_time(), Some(Time::from_fs(1 << FIRST_DAY_BITS)));
 }
 
-/// 8,192 ports whose events are of one time, and each of which pushes an event for soon after.
+/// 8,192 ports with one event each, all at the same time. Each event pushes another event, which is due soon after.
 #[test]
 fn an_event_that_is_pushed_into_a_crowded_day_moves_few_others() {
     let mut queue = EventQueue::default();
