@@ -30,7 +30,7 @@ pub struct Agent<D> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct CachedLine<D> {
     state: State,
-    /// None while the line's first data is awaited.
+    /// `None` until the first data of the line arrives.
     data: Option<D>,
     /// Whether a request for the line is outstanding.
     pending: bool,
@@ -41,7 +41,7 @@ struct CachedLine<D> {
 enum Transaction<D> {
     /// A request for a line, whose cache entry is reserved.
     Fill(Line),
-    /// A write-back. The data is none after a snoop has taken it.
+    /// A write-back. Its data is `None` after a snoop has transferred the data.
     WriteBack(Line, Option<D>),
     /// A request that the home agent executes; this agent does not cache the line.
     AtHome(Line),
@@ -75,15 +75,15 @@ pub enum Access {
     Hit,
     /// A request was sent; the access is allowed when this transaction ends.
     Begun(TransactionId),
-    /// No request could be sent: a transaction of the line is outstanding, or the cache or the transactions are full. Try again
-    /// after the end of a transaction.
+    /// No request could be sent: a transaction of the line is outstanding, or no cache entry or no transaction is free. The caller may try
+    /// again after the end of a transaction.
     Wait,
 }
 
 /// The result of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<D> {
-    /// The access of this transaction is allowed now, until the next message is received.
+    /// The access of this transaction is allowed now, but only until the agent receives the next message.
     Ready(TransactionId, Line),
     /// The home agent has executed the request.
     Done(TransactionId, HomeAnswer<D>),
@@ -98,7 +98,7 @@ pub enum HomeAnswer<D> {
     Nothing,
     /// The line.
     Data(D),
-    /// The previous value of an atomic operation; none if it is poisoned, and the operation was not executed.
+    /// The previous value of an atomic operation; `None` if the value is poisoned and the operation was not executed.
     Old(Option<u128>),
 }
 
@@ -161,7 +161,7 @@ impl<D: Data> Agent<D> {
         self.transactions.len() - self.write_backs < self.limit
     }
 
-    /// Checks whether `need` of a line is allowed; if not, sends a request.
+    /// Checks whether the access `need` to a line is allowed. If not, sends a request.
     pub fn access(&mut self, line: Line, need: Need, out: &mut Vec<Message<D>>) -> Access {
         let state = match self.lines.get(line) {
             Some(held) if held.pending => return Access::Wait,
@@ -203,7 +203,7 @@ impl<D: Data> Agent<D> {
         Access::Begun(transaction)
     }
 
-    /// Makes a cache entry free for a line that is not cached. False if that is not possible now.
+    /// Makes a cache entry free for a line that is not cached. Returns false if no entry can be made free now.
     fn make_room(&mut self, line: Line, out: &mut Vec<Message<D>>) -> bool {
         let victim = match self.lines.victim(line, |held| !held.pending) {
             Ok(None) => return true,
@@ -231,7 +231,7 @@ impl<D: Data> Agent<D> {
         out.push(self.request(transaction, line, Request::WriteBackFull(data)));
     }
 
-    /// Sends a request that the home agent executes; a copy of the line in this cache is given up before.
+    /// Sends a request that the home agent executes. If this cache has a copy of the line, the agent removes it first.
     pub fn at_home(
         &mut self,
         line: Line,
@@ -258,13 +258,13 @@ impl<D: Data> Agent<D> {
         let held = self.own(line);
         match &mut held.data {
             Some(there) => there.merge(data, range),
-            // After MakeUnique the line has no data, and the whole line is written.
+            // After MakeUnique, the line has no data yet. The whole line is then written.
             none => *none = Some(data.clone()),
         }
     }
 
-    /// Executes an atomic operation on a line, which must be in a state that allows writes; returns the previous value. None if it is
-    /// poisoned: then nothing is executed.
+    /// Executes an atomic operation on a line, which must be in a state that allows writes, and returns the previous value. If the value is
+    /// poisoned, executes nothing and returns `None`.
     pub fn change(&mut self, line: Line, atomic: &LineAtomic) -> Option<u128> {
         let data = &mut self.own(line).data;
         data.as_mut()

@@ -2,8 +2,8 @@
 
 use protocol::coherence::{AgentId, Line};
 
-/// The holders of every line. Agents drop clean lines without a message, so an agent listed here may no longer hold the line; an
-/// agent that holds it is always listed.
+/// The holders of every line. Agents remove clean lines without a message, so an agent in this directory may no longer hold the line. An
+/// agent that holds a line is always in the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Directory {
     first: Line,
@@ -29,7 +29,7 @@ pub(crate) enum Holders {
     Nobody,
     /// One agent, which may have written the line.
     One(AgentId),
-    /// The agents whose bits are set; they may only read.
+    /// The agents whose bits are set. These agents may only read the line.
     Readers(u64),
 }
 

@@ -1,4 +1,4 @@
-//! The home agent of a memory: it knows the holders of each line, and serves one request for a line at a time.
+//! The home agent of a memory: it records the holders of each line, and serves one request for a line at a time.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -20,8 +20,8 @@ pub trait Backing<D> {
 
 /// A home agent with its directory.
 ///
-/// It serves one request for a line at a time, from the first snoop to the requester's `CompAck`. So no snoop overtakes a grant,
-/// and every agent can answer every snoop at once. Messages may arrive in any order, except that no message of an agent may pass an
+/// It serves one request for a line at a time, from the first snoop to the requester's `CompAck`. Therefore, no snoop can pass a grant, and
+/// every agent can answer every snoop at once. Messages may arrive in any order, with one exception: no message of an agent may pass an
 /// older `CompAck` of this agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Home<D> {
@@ -61,7 +61,7 @@ pub struct Sent<D> {
     pub message: Message<D>,
     /// The line of the message.
     pub line: Line,
-    /// The origin of its content.
+    /// The origin of the content of the message.
     pub origin: Origin,
 }
 
@@ -88,8 +88,8 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// Removes an agent, with all lines that it holds. Returns the lines that it may have written and did not write back. Requests
-    /// that wait for its snoop response continue with the data in memory.
+    /// Removes a lost agent and all lines that it holds. Returns the lines that the agent may have written and did not write back. Requests
+    /// that wait for a snoop response of the agent continue with the data in memory.
     pub fn lose(
         &mut self,
         agent: AgentId,
@@ -133,7 +133,7 @@ impl<D: Data> Home<D> {
         self.directory.of(line) != Holders::Nobody || self.is_busy(line)
     }
 
-    /// The lines that an agent may hold; the flag says whether it may have written the line.
+    /// The lines that an agent may hold. The flag is true if the agent may have written the line.
     pub fn held_by(&self, agent: AgentId) -> impl Iterator<Item = (Line, bool)> {
         let held = self.directory.held();
         held.filter(move |(_, holders)| holders.include(agent))
@@ -190,7 +190,7 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// Starts a request for a line without another request in service.
+    /// Starts a request for a line. No other request for the line is in service.
     fn begin(
         &mut self,
         incoming: Incoming<D>,
@@ -309,7 +309,8 @@ impl<D: Data> Home<D> {
                 Holders::One(who),
             ),
             Request::WriteBackFull(data) => {
-                // Otherwise a snoop has taken the line from this write-back, and another agent may have written it since.
+                // If the requester does not hold the line, a snoop has taken the data of this write-back, and another agent may have
+                // written the line since then.
                 if held == Holders::One(who) {
                     memory.write(line, data);
                 }
@@ -386,7 +387,7 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// The position of a request among those that wait for `CompAck`, or its insertion position.
+    /// The position of a request among the requests that wait for `CompAck`, or the position at which to insert it.
     fn granted_place(&self, granted: (AgentId, TransactionId)) -> Result<usize, usize> {
         self.granted.binary_search_by_key(&granted, |(key, _)| *key)
     }

@@ -1,4 +1,4 @@
-//! Coherent agents as state machines: each takes messages and sends messages.
+//! Coherent agents as state machines: each agent receives messages and sends messages.
 //!
 //! The state machines have no notion of time. The same code runs in a fabric, where links and pipelines delay messages, and in a
 //! model checker, where messages arrive in every possible order.

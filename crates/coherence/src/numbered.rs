@@ -1,6 +1,6 @@
 //! A table of active items, by number.
 
-/// Active items, each under the number that was the lowest free one when the item began.
+/// Active items. A new item gets the lowest free number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Numbered<T> {
     /// The items by number, up to the last one in use.

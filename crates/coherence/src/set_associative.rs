@@ -68,10 +68,10 @@ impl Geometry {
     }
 }
 
-/// A table from lines to `T`; in a full set the least recently used line is replaced.
+/// A table from lines to `T`. In a full set, the least recently used line is replaced.
 ///
-/// The sets are made in groups, when a line is first put into one of the group: most caches of a fabric stay nearly empty, and would take
-/// longer to clear than to use.
+/// The sets are allocated in groups. A group is allocated when a line is first inserted into it: most caches of a fabric stay nearly empty,
+/// and to clear them would take longer than to use them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetAssociative<T> {
     ways: usize,
@@ -79,17 +79,17 @@ pub struct SetAssociative<T> {
     groups: Vec<Group<T>>,
 }
 
-/// Sets that are next to each other; empty until the first line is put into one of them.
+/// Adjacent sets. The group is empty until the first line is inserted into one of its sets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Group<T> {
-    /// The line at each place, apart from its value: a set is searched often, and its lines are then adjacent in memory.
+    /// The line at each place. Lines and values are stored separately: a set is searched often, and its lines are then adjacent in memory.
     lines: Vec<Option<Line>>,
     kept: Vec<Option<T>>,
-    /// The age of each place: how many places of its set were used more recently.
+    /// The age of each place: the number of places in its set that were used more recently.
     ages: Vec<u8>,
 }
 
-/// The most sets of a group. Our choice: with 16 ways, a group has some pages.
+/// The largest number of sets in a group. It is chosen for this model: with 16 ways, a group occupies some pages of memory.
 const SETS_OF_GROUP: usize = 16;
 
 #[derive(Clone, Copy)]
@@ -105,7 +105,7 @@ impl<T> Group<T> {
         ages: Vec::new(),
     };
 
-    /// Makes the places of `count` sets.
+    /// Allocates the places of `count` sets.
     fn make(&mut self, count: usize, ways: usize) {
         let places = count * ways;
         self.lines = vec![None; places];
@@ -113,7 +113,7 @@ impl<T> Group<T> {
         self.ages = (0..places).map(|place| (place % ways) as u8).collect();
     }
 
-    /// The lines of a set; none before the group is made.
+    /// The lines of a set; empty if the group is not allocated yet.
     fn lines_of(&self, set: Range<usize>) -> &[Option<Line>] {
         self.lines.get(set).unwrap_or_default()
     }
@@ -124,7 +124,7 @@ impl<T> Group<T> {
         self.renew(set, index);
     }
 
-    /// Takes in that a place of a set is used.
+    /// Records the use of a place in a set.
     fn renew(&mut self, set: Range<usize>, index: usize) {
         let age = self.ages[index];
         for other in &mut self.ages[set] {
@@ -147,7 +147,7 @@ impl<T> SetAssociative<T> {
         }
     }
 
-    /// The group of a line's set, and the places of the set in it.
+    /// The group that contains the set of a line, and the places of the set in this group.
     fn set(&self, line: Line) -> (usize, Range<usize>) {
         let set = line.number() as usize & (self.sets - 1);
         let first = set % SETS_OF_GROUP * self.ways;
@@ -162,7 +162,7 @@ impl<T> SetAssociative<T> {
         Some(Place { group, index })
     }
 
-    /// The group of a line's set, made, and the places of the set in it.
+    /// The group that contains the set of a line, and the places of the set in this group. Allocates the group if necessary.
     fn made(&mut self, line: Line) -> (&mut Group<T>, Range<usize>) {
         let (number, set) = self.set(line);
         let group = &mut self.groups[number];
@@ -184,7 +184,7 @@ impl<T> SetAssociative<T> {
         self.groups[group].kept[index].as_mut()
     }
 
-    /// Marks the line as most recently used. False if it is not in the table.
+    /// Marks the line as most recently used. Returns false if the line is not in the table.
     pub fn touch(&mut self, line: Line) -> bool {
         let place = self.place(line);
         if let Some(Place { group, index }) = place {
@@ -194,8 +194,8 @@ impl<T> SetAssociative<T> {
         place.is_some()
     }
 
-    /// The line to replace by `line`: the least recently used one that `may_go`; none if the set has a free place. `Err` if no line
-    /// may go.
+    /// The line to replace by `line`: the least recently used line for which `may_go` is true; `None` if the set has a free place. Returns
+    /// `Err` if no line may be replaced.
     #[expect(clippy::result_unit_err, reason = "there is nothing more to say")]
     pub fn victim(&self, line: Line, may_go: impl Fn(&T) -> bool) -> Result<Option<Line>, ()> {
         let (number, set) = self.set(line);
@@ -231,8 +231,8 @@ impl<T> SetAssociative<T> {
         group.kept[index].take()
     }
 
-    /// Marks the line as most recently used, and inserts it if it is not in the table, without regard to the value that it
-    /// replaces. False if it was inserted.
+    /// Marks the line as most recently used. If the line is not in the table, inserts it, discards the value that it replaces, and returns
+    /// false.
     pub fn admit(&mut self, line: Line, what: T) -> bool {
         if self.touch(line) {
             return true;

@@ -1,5 +1,5 @@
-//! Checks every order of messages for a few agents, lines and values: there is one writer at a time, every read returns the last
-//! written value, and no agent waits forever.
+//! Checks every order of messages for a few agents, lines and values: a line has one writer at a time, every read returns the last written
+//! value, and no agent waits forever.
 
 use std::collections::VecDeque;
 
@@ -41,7 +41,7 @@ impl Backing<Value> for Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Load(Line),
-    /// Writes the other value.
+    /// Writes the value, of the two possible values, that the line does not have.
     Store(Line),
     StoreAll(Line),
     Toggle(Line),
@@ -81,11 +81,11 @@ fn toggle() -> LineAtomic {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Doing {
     task: Task,
-    /// None while the agent could not send the request.
+    /// `None` until the agent can send the request.
     transaction: Option<TransactionId>,
     /// The write that the home agent executes.
     value: Value,
-    /// The values that the line has had since the task began, one bit each: a read may return any of these.
+    /// The values that the line has had since the task began, one bit each. A read may return any of these values.
     seen: u8,
 }
 
@@ -99,7 +99,7 @@ struct World {
     memory: Memory,
     /// Messages from the home agent, which arrive in any order.
     flying: Vec<Message<Value>>,
-    /// Messages from each agent to the home agent; no message passes a `CompAck`.
+    /// Messages from each agent to the home agent. No message may pass a `CompAck`.
     rising: Vec<VecDeque<Message<Value>>>,
     /// The last written value of each line.
     last: Vec<Value>,
@@ -121,7 +121,7 @@ struct Case {
     lines: u64,
     ways: u32,
     transactions: usize,
-    /// Number of tasks of each agent; none for no limit.
+    /// Number of tasks of each agent; `None` if the number is not limited.
     budget: Option<u8>,
     tasks: fn(Line) -> Vec<Task>,
 }
@@ -254,8 +254,8 @@ impl World {
         }
     }
 
-    /// Notes a change of memory by the home agent at the time of its answer. A `ReadOnce` takes effect earlier, when its last snoop is
-    /// answered, and is checked at its end.
+    /// Records a change of memory by the home agent at the time of its answer. A `ReadOnce` takes effect earlier, when its last snoop is
+    /// answered, so its value is checked when it ends.
     fn note(&mut self, message: &Message<Value>) {
         let Some(agent) = usize::from(message.target.number()).checked_sub(1) else {
             return;

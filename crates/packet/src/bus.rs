@@ -7,18 +7,18 @@ use crate::PacketId;
 pub struct BusFrame {
     /// The packet.
     pub packet: PacketId,
-    /// Cycles until the whole packet has arrived: one for each 16-byte word, or more if it arrives more slowly.
+    /// The number of cycles until the whole packet has arrived: one for each 16-byte word, or more if the words arrive more slowly.
     pub cycles: u16,
     /// The virtual channel of the packet.
     pub channel: u8,
 }
 
 impl BusFrame {
-    /// The first virtual channel of loads and stores, which have a crossbar of their own. This one is for posted requests; the next
-    /// two are for non-posted requests and completions.
+    /// The first virtual channel of loads and stores, which have a separate crossbar. This channel is for posted requests; the next two
+    /// channels are for non-posted requests and completions.
     pub const IO: u8 = 0xf0;
 
-    /// The channel's index among the channels of loads and stores, if it is one of them.
+    /// The channel's index among the channels of loads and stores; `None` if it is another channel.
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
     }
@@ -33,7 +33,7 @@ impl BusFrame {
 }
 
 impl ReturnedSpace {
-    /// The channel's index among the channels of loads and stores, if it is one of them.
+    /// The channel's index among the channels of loads and stores; `None` if it is another channel.
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
     }

@@ -7,7 +7,7 @@ use crate::PacketId;
 pub struct FibreFrame {
     /// The packet.
     pub packet: PacketId,
-    /// With retransmission, the number of the frame. Without it, the number of cycles sent on the channel before this frame.
+    /// With retransmission, the number of the frame. Without retransmission, the number of cycles sent on the channel before this frame.
     pub sequence: u16,
     /// Cycles within the frame in which its sender had no data to send.
     pub gaps: u16,
@@ -19,7 +19,7 @@ pub struct FibreFrame {
 
 /// A control block, which two ends exchange between frames or in frame headers.
 ///
-/// All counts only grow (modulo 65,536), so a later block makes up for a lost one.
+/// All counts only increase (modulo 65,536), so a later block also has the information of a lost block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// The total number of cycles that have left the buffer of a channel.
@@ -38,7 +38,8 @@ pub enum Block {
     },
     /// All frames before this number have arrived.
     Acknowledge(u16),
-    /// All frames before this number have arrived, but this one has not: it and all later frames must be sent again.
+    /// All frames before this number have arrived, but the frame with this number has not. The sender must send this frame and all later
+    /// frames again.
     Refuse(u16),
     /// Native flow control: the receiver must send no data until [`Block::Resume`].
     Pause,

@@ -36,7 +36,7 @@ impl Frame {
         }
     }
 
-    /// The frame with its packet at another place in a store. A frame without a packet stays as it is.
+    /// The frame with its packet replaced by `packet`, for example in another store. A frame without a packet does not change.
     #[must_use]
     pub fn with_packet(self, packet: PacketId) -> Self {
         match self {
@@ -57,16 +57,17 @@ pub struct TlpFrame {
     pub sequence: u16,
     /// Whether the packet ends with EDB and an inverted LCRC. The receiver then discards it (PCIe Base 3.6.3.1).
     pub nullified: bool,
-    /// The virtual channel in which the sender has charged the packet, or [`UNCHARGED`](Self::UNCHARGED). It is not among the bytes: a
-    /// receiver knows it by its map of traffic classes, which is that of the sender unless software changes one of them under load. Our
-    /// choice for that case, which the specification leaves open: both ends count the packet in the channel of its sender.
+    /// The virtual channel in which the sender has counted the packet, or [`UNCHARGED`](Self::UNCHARGED). The channel is not among the
+    /// bytes of the packet: a receiver finds it in its TC/VC map, which is equal to the map of the sender unless software changes one of
+    /// them under load. The specification leaves this case open. In this model, both ends then count the packet in the channel of its
+    /// sender.
     pub channel: u8,
     /// The packet.
     pub packet: PacketId,
 }
 
 impl TlpFrame {
-    /// The channel of a packet that neither end counts any more, because its channel has been disabled since it was first sent.
+    /// The channel of a packet that neither end counts, because its channel was disabled after the packet was first sent.
     pub const UNCHARGED: u8 = u8::MAX;
 
     /// The sequence number, header, data and LCRC as bytes on the wire.

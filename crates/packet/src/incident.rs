@@ -1,4 +1,4 @@
-//! Incidents: what goes wrong, or happens seldom, as the log of a run has it.
+//! Incidents: errors and other rare events, as the log of a run contains them.
 
 use std::fmt;
 
@@ -20,30 +20,30 @@ pub enum Site {
 /// An incident: an error that a function or a port has detected, or another rare event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Incident {
-    /// An uncorrectable error, and what its function makes of it (PCIe Base 6.2.2).
+    /// An uncorrectable error, and how its function handles it (PCIe Base 6.2.2).
     Uncorrectable(UncorrectableError, Detected),
     /// An error that the link corrects.
     Correctable(CorrectableError),
     /// A root port has received an error message of this function, or has recorded an error of its own.
     Message(Severity, FunctionId),
-    /// Software has read and cleared the error status of this function, whose bits these were.
+    /// Software has read and cleared the error status of this function. The number contains the bits that were set.
     Served(Severity, FunctionId, u32),
-    /// Software has looked for the error status of this function, and nobody has answered.
+    /// Software has requested the error status of this function, and received no answer.
     NoAnswer(FunctionId),
     /// A link has come up from Detect, with this rate and width.
     LinkUp(Generation, u8),
     /// A link has gone through Recovery, with this rate and width.
     Retrained(Generation, u8),
-    /// The accelerator in the slot with this number has asked its card for what that does not do, for this reason.
+    /// The accelerator in the slot with this number has requested an operation that its card does not support, for this reason.
     Misuse(u8, &'static str),
     /// Devices have written this number of bytes to a buffer of a program after its release at this time.
     WrittenAfterRelease(Time, u64),
-    /// Any other event, in the words of the specification. Each has a line of its own in the log.
+    /// Any other event, in the words of the specification. Each occurrence has a separate line in the log.
     Event(&'static str),
 }
 
 impl Incident {
-    /// Whether equal incidents are one entry of the log.
+    /// Whether equal incidents are counted in one entry of the log.
     pub const fn is_counted(self) -> bool {
         matches!(
             self,
@@ -55,12 +55,12 @@ impl Incident {
         )
     }
 
-    /// Whether a link has repaired it by itself, so that software notices nothing but the time.
+    /// Whether a link has repaired the error without software. Software can then only notice the lost time.
     pub const fn is_repaired(self) -> bool {
         matches!(self, Incident::Correctable(_) | Incident::Retrained(..))
     }
 
-    /// The severity; `None` of an event that is no error.
+    /// The severity; `None` for an event that is not an error.
     pub const fn severity(self) -> Option<Severity> {
         match self {
             Incident::Uncorrectable(_, detected) => Some(detected.severity),
@@ -106,7 +106,7 @@ impl fmt::Display for Incident {
     }
 }
 
-/// The names of the errors that the bits of a status register stand for.
+/// The names of the errors whose bits are set in `status`.
 fn names(severity: Severity, status: u32) -> impl Iterator<Item = &'static str> {
     let has = move |bit: u32| status & bit != 0;
     let is_correctable = severity == Severity::Correctable;

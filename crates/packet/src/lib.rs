@@ -1,6 +1,7 @@
 //! The traffic of a fabric: packets and the store of their bytes, frames on wires, and observations.
 //!
-//! No device and no workload has types of its own here. They report their own events by one kind of observation, a [`Note`].
+//! This crate has no types of single devices or workloads. Devices and workloads report their own events by one kind of observation, a
+//! [`Note`].
 
 mod bus;
 mod fibre;

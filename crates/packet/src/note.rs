@@ -2,8 +2,8 @@
 
 /// An event of a flow that one kind of workload, or one family of devices, reports to the probes.
 ///
-/// A note's type is declared in the module that reports it, and unpacked in the module that watches it. No other module depends on
-/// it.
+/// The type of a note is declared in the module that reports the note, and unpacked in the module that watches for it. No other module
+/// depends on the type.
 pub trait Note: Copy {
     /// The kind, which identifies the type of the note.
     const KIND: NoteKind;
@@ -18,7 +18,7 @@ pub trait Note: Copy {
 pub struct NoteKind(u32);
 
 impl NoteKind {
-    /// The kind called `name`: its 32-bit FNV-1a hash, so that no list of all kinds is needed.
+    /// The kind called `name`. It is the 32-bit FNV-1a hash of the name, so that no list of all kinds is needed.
     pub const fn named(name: &str) -> Self {
         let (bytes, mut hash, mut index) = (name.as_bytes(), 0x811c_9dc5_u32, 0);
         while index < bytes.len() {

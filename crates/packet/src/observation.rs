@@ -17,7 +17,7 @@ pub enum Observation {
         port: u16,
         /// The sequence number.
         sequence: u16,
-        /// The packet. It is held at least until the probes have seen the observation.
+        /// The packet. The store keeps it at least until the probes have read the observation.
         packet: PacketId,
         /// Whether this is a replay.
         replay: bool,
@@ -47,7 +47,7 @@ pub enum Observation {
         sequence: u16,
         /// The decision of the receiver.
         verdict: Verdict,
-        /// The number of bits that arrived wrong.
+        /// The number of bits that have changed on the wire.
         wrong_bits: u16,
         /// The time at which its last bit arrives. At a cut-through port this is later than the observation.
         end: Time,
@@ -60,25 +60,25 @@ pub enum Observation {
         bytes: [u8; 6],
         /// The decision of the receiver.
         verdict: Verdict,
-        /// The number of bits that arrived wrong.
+        /// The number of bits that have changed on the wire.
         wrong_bits: u16,
     },
-    /// SKP ordered sets leave a port at equal distances, each after its EDS token if it has one. An idle wire's ordered sets are
-    /// reported when the wire is used again. Reported only if a probe needs details.
+    /// A port sends SKP ordered sets at equal intervals, each after an EDS token if the coding has one. The ordered sets of an idle wire
+    /// are reported when the wire is used again. Reported only if a probe needs details.
     OrderedSets {
         /// The port.
         port: u16,
         /// The number of ordered sets.
         count: u32,
-        /// The bytes of each over all lanes, with the EDS token.
+        /// The bytes of each ordered set over all lanes, with its EDS token.
         bytes: u16,
-        /// The bytes of the EDS token before each.
+        /// The bytes of the EDS token before each ordered set.
         token_bytes: u8,
-        /// The time at which the first one, or its EDS token, begins.
+        /// The time at which the first ordered set begins, or its EDS token if it has one.
         start: Time,
-        /// The time that each takes on the wire, with its EDS token.
+        /// The time of each ordered set on the wire, with its EDS token.
         length: Span,
-        /// The time from the beginning of one to the beginning of the next.
+        /// The time from the beginning of one ordered set to the beginning of the next.
         interval: Span,
     },
     /// A port begins to send ordered sets that train its link. Reported only if a probe needs details.
@@ -87,18 +87,18 @@ pub enum Observation {
         port: u16,
         /// The ordered sets.
         set: OrderedSet,
-        /// The bytes of one over all lanes in use.
+        /// The bytes of one ordered set over all lanes in use.
         bytes: u32,
-        /// The time at which the first one begins to leave.
+        /// The time at which the first ordered set begins to leave.
         start: Time,
-        /// The time that each takes on the wire.
+        /// The time of each ordered set on the wire.
         length: Span,
     },
     /// A frame begins to leave an optical port. Reported only if a probe needs details.
     Fibre {
         /// The port.
         port: u16,
-        /// The frame. Its packet is held at least until the probes have seen the observation.
+        /// The frame. The store keeps its packet at least until the probes have read the observation.
         frame: FibreFrame,
         /// Whether the frame was sent before.
         replay: bool,
@@ -136,12 +136,12 @@ pub enum Observation {
     Ended {
         /// The flow.
         flow: FlowId,
-        /// The bytes that the flow asked for.
+        /// The number of bytes that the flow requested.
         bytes: u64,
     },
-    /// A circuit cannot go on, and the run ends.
+    /// A simulated circuit cannot continue, and the run ends.
     Stopped,
-    /// A reset has made the requester forget a flow: it sends no more requests of it, and expects no completions.
+    /// A reset has removed a flow from its requester: the requester sends no more requests of the flow and expects no completions.
     Forgotten {
         /// The flow.
         flow: FlowId,
@@ -161,13 +161,13 @@ pub enum Observation {
         /// Whether every byte is as the flow sent it.
         intact: bool,
     },
-    /// Payload of a flow will not arrive: the request was completed with an error, which the completer has reported.
+    /// Payload of a flow will not arrive: its request was completed with an error. The completer has already reported the error.
     Failed {
         /// The flow.
         flow: FlowId,
         /// The number of bytes.
         bytes: u32,
-        /// The offset of the payload in the flow's region, where that is known.
+        /// The offset of the payload in the flow's region, if it is known.
         offset: Option<u64>,
     },
     /// An event that only one kind of workload, or one family of devices, defines.
@@ -190,9 +190,9 @@ pub enum Observation {
         why: Refusal,
         /// The flow of the packet, if it has one.
         flow: Option<FlowId>,
-        /// The payload lost (write) or not to be expected (read), in bytes.
+        /// The number of bytes of payload that a write has lost, or that a read will not receive.
         bytes: u32,
-        /// The offset of the payload in the flow's region, where that is known.
+        /// The offset of the payload in the flow's region, if it is known.
         offset: Option<u64>,
     },
 }
@@ -204,25 +204,25 @@ pub enum Verdict {
     Accepted,
     /// A TLP that was accepted before: discarded, and acknowledged again.
     Duplicate,
-    /// A bad TLP: discarded, and a Nak is scheduled.
+    /// A bad TLP: the TLP is discarded, and a Nak is scheduled.
     Nak,
     /// A TLP that its sender nullified: discarded without a Nak.
     Nullified,
     /// A bad DLLP, or a bad TLP after a Nak that is already scheduled: discarded.
     Discarded,
-    /// A TLP with a framing error, at Gen3 and later: no TLP is recognised, and none is acknowledged (PCIe Base 4.2.2.3).
+    /// A TLP with a framing error, at Gen3 and later: the receiver does not recognise a TLP and acknowledges nothing (PCIe Base 4.2.2.3).
     Unframed,
-    /// The link has failed: nothing arrives.
+    /// The link has failed, and nothing arrives.
     LinkDown,
 }
 
 impl Observation {
-    /// A line about the component itself in the log of incidents.
+    /// An incident of the component itself, for the log of incidents.
     pub const fn event(what: &'static str) -> Self {
         Self::incident(Site::Node, Incident::Event(what))
     }
 
-    /// A line about the function or port `site` in the log of incidents.
+    /// An incident of the function or port `site`, for the log of incidents.
     pub const fn incident(site: Site, what: Incident) -> Self {
         Observation::Incident { site, what }
     }
@@ -236,7 +236,7 @@ impl Observation {
         }
     }
 
-    /// Whether the report is one of the details of wires, which are made only if a probe needs them.
+    /// Whether the observation is a detail of a wire. Components report these details only if a probe needs them.
     pub const fn is_detail(&self) -> bool {
         matches!(
             self,
@@ -259,8 +259,8 @@ impl Observation {
         )
     }
 
-    /// Reports that `packet` was dropped for the reason `why`. For a read no payload counts as lost here, but when its completion
-    /// fails.
+    /// Reports that `packet` was dropped for the reason `why`. If `packet` is a read, no payload is counted as lost here: it is counted
+    /// when the completion of the read fails.
     pub fn refused(packet: &Packet, why: Refusal) -> Self {
         Observation::Refused {
             why,

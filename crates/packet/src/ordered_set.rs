@@ -2,15 +2,15 @@
 
 use protocol::Generation;
 
-/// The ordered sets that one end of a link sends, over and over, until it sends others or a data stream.
+/// The ordered sets that one end of a link sends repeatedly, until it sends other ordered sets or a data stream.
 ///
-/// A frame on the wire stands for all of them: it is sent when the first one is, and the far end takes it for what it receives
-/// until another frame arrives.
+/// One frame on the wire represents all these ordered sets. It is sent with the first ordered set, and it is valid at the far end until
+/// another frame arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderedSet {
-    /// What the ordered sets say.
+    /// The type of the ordered sets.
     pub kind: OrderedSetKind,
-    /// Whether link and lane numbers are set, and not PAD: the link is up and retrains.
+    /// Whether link and lane numbers are set instead of PAD: the link is up and retrains.
     pub is_numbered: bool,
     /// The highest data rate that the sender offers.
     pub generation: Generation,
@@ -18,21 +18,21 @@ pub struct OrderedSet {
     pub lanes: u8,
 }
 
-/// What ordered sets that train a link say.
+/// The types of ordered sets that train a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderedSetKind {
-    /// TS1: the sender looks for the bits, symbols and blocks of the far end.
+    /// TS1: the sender has not yet found the bits, symbols and blocks of the far end.
     Ts1,
-    /// TS2: the sender has found them.
+    /// TS2: the sender has found the bits, symbols and blocks of the far end.
     Ts2,
     /// TS1 with the bit Hot Reset.
     HotReset,
     /// TS1 with the bit Disable Link.
     DisableLink,
-    /// FTS: the sender exits L0s. All of them are one frame's worth of time, which the far end does not see.
+    /// FTS: the sender exits L0s. One frame represents the whole time of the exit, and the far end ignores it.
     Fts,
-    /// EIOS: the sender goes to electrical idle, and stays there in L1.
+    /// EIOS: the sender goes to electrical idle, and stays there if the link is in L1.
     ElectricalIdleOrderedSet,
-    /// Nothing: electrical idle, because the sender has no link.
+    /// No ordered set: electrical idle, because the sender has no link.
     ElectricalIdle,
 }

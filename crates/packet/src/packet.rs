@@ -14,10 +14,11 @@ use crate::{Carried, Route};
 /// The identifier of a packet in the store.
 pub type PacketId = Id<Packet>;
 
-/// The byte of the header with TD, and the bit.
+/// The position of the header byte that contains the bit TD, and the mask of this bit.
 const TD: (usize, u8) = (2, 0x80);
 
-/// The slots from which on those that are needed next are loaded early. With their bytes, fewer fit into a cache of a quarter of a MiB.
+/// The number of slots from which on the next slots are loaded early: so many slots with their bytes do not fit into a cache of a quarter
+/// of a MiB.
 const PREFETCHED: usize = 1024;
 
 /// The store of all packets in the fabric.
@@ -41,7 +42,8 @@ impl Packets {
         id
     }
 
-    /// Makes a packet with one holder. `bytes` are its data, from the first byte on that the request or the completion is for.
+    /// Makes a packet with one holder. `bytes` is its data, beginning with the first enabled byte of the request or the first byte of the
+    /// completion.
     pub fn make(&mut self, header: Header, stamp: Stamp, bytes: &[u8]) -> PacketId {
         let first = match &header.kind {
             Kind::MemoryWrite(request) => request.first_byte(),
@@ -54,13 +56,13 @@ impl Packets {
         packet
     }
 
-    /// Whether there are so many packets that they do not fit into the cache, and those that are needed next are loaded early.
+    /// Whether there are so many slots that they do not fit into the cache, so that the next slots are loaded early.
     pub fn are_many(&self) -> bool {
         self.slots.slot_count() >= PREFETCHED
     }
 
-    /// Begins to load the slots that are claimed next. In a large fabric they are outside the cache, and several are often claimed one after
-    /// the other.
+    /// Begins to load the slots that are claimed next. In a large fabric these slots are outside the cache, and several slots are often
+    /// claimed one after the other.
     #[inline(never)]
     fn prefetch_next(&self) {
         if let Some(next) = self.slots.next_free(0) {
@@ -79,21 +81,22 @@ impl Packets {
         }
     }
 
-    /// Takes in a packet from another store, with one holder. It keeps its number. What it leaves behind has a buffer for the next one.
+    /// Adds a packet from another store, with one holder. The packet keeps its number. `packet` then contains an old packet, whose buffer
+    /// can be reused.
     pub fn admit(&mut self, packet: &mut Packet) -> PacketId {
         let id = self.slots.claim();
         std::mem::swap(&mut self.slots[id], packet);
         id
     }
 
-    /// Returns the number of packets created so far, counted from the number of the first.
+    /// Returns the number of packets created so far, counted from the number of the first packet.
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender
-    /// may still hold the old slot for a replay. Both slots count as one packet. The TLP digest is computed for the new header, and keeps the
-    /// bit errors of the old digest, so that earlier damage stays visible.
+    /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender may
+    /// still hold the old slot for a replay. Both slots count as one packet. The TLP digest is computed for the new header. It keeps the
+    /// bit errors of the old digest, so that an earlier error can still be detected.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
         let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
@@ -110,7 +113,7 @@ impl Packets {
         new
     }
 
-    /// Gives a completion with poisoned data the status that its requester makes of it. Its sender may still hold the old packet.
+    /// Sets the status [`Status::Poisoned`] in a completion with poisoned data, at its requester. The sender may still hold the old packet.
     pub fn as_poisoned(&mut self, id: PacketId) -> PacketId {
         let mut header = *self.slots[id].header();
         if let Kind::Completion(completion) = &mut header.kind {
@@ -119,7 +122,7 @@ impl Packets {
         self.rewritten(id, header)
     }
 
-    /// Gives the packet at `id` the serial number of an earlier packet, whose data it carries further.
+    /// Gives the packet at `id` the serial number of an earlier packet, if it carries the data of the earlier packet.
     pub fn renumber(&mut self, id: PacketId, number: u64) {
         self.slots[id].number = number;
     }
@@ -129,13 +132,13 @@ impl Packets {
         self.slots.retain(id);
     }
 
-    /// Removes a holder of the packet at `id`. Without holders its slot is free.
+    /// Removes a holder of the packet at `id`. If no holder is left, the slot is free.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.slots.release(id);
     }
 
-    /// Begins to load the packet at `id`, if there is one: its header and what belongs to it.
+    /// Begins to load the header of the packet at `id`, if there is one, and the fields in the same cache line.
     #[inline]
     pub fn prefetch_header(&self, id: PacketId) {
         self.slots.prefetch(id, HEADER);
@@ -147,7 +150,7 @@ impl Packets {
         self.slots.prefetch(id, STAMP);
     }
 
-    /// Begins to load the bytes of the packet at `id`, which is loaded.
+    /// Begins to load the bytes of the packet at `id`. The packet itself must already be loaded.
     #[inline]
     pub fn prefetch_bytes(&self, id: PacketId) {
         let bytes = self.slots[id].bytes();
@@ -208,7 +211,7 @@ pub struct Stamp {
 
 /// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
-/// Switches need the first line of the cache alone, and routers the second, with the route beside the stamp.
+/// Switches need only the first cache line of a packet. Routers need the second cache line, which contains the stamp and the route.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Packet {
@@ -227,7 +230,7 @@ pub struct Packet {
     number: u64,
 }
 
-/// The lines of a packet, without its bytes: that with its header, and that with its route and stamp.
+/// The cache lines of a packet, without its bytes: the line with the header, and the line with the stamp and the route.
 const HEADER: Range<usize> = 0..offset_of!(Packet, stamp);
 const STAMP: Range<usize> = offset_of!(Packet, stamp)..size_of::<Packet>();
 const _: () = assert!(HEADER.end == 64 && STAMP.end <= 128, "two lines");
@@ -259,8 +262,8 @@ impl Packet {
         self.write_plain(header, stamp)
     }
 
-    /// Rewrites the packet as one without a prefix, as [`write`](Self::write) does. Where the fields of the header are known, little of
-    /// this is left.
+    /// Rewrites the packet as [`write`](Self::write) does, but without a prefix. If the compiler can determine the fields of the header, it
+    /// removes most of this code.
     #[inline(always)]
     pub fn write_plain(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
         let (bytes, len) = header.emit();
@@ -270,9 +273,9 @@ impl Packet {
         self.digest_len = 0;
         self.stamp = stamp;
         self.route = Route::default();
-        // The caller overwrites the old payload. Only bytes of the first and last dword may be left over, so these are cleared.
+        // The caller overwrites the old payload. Only bytes of the first and the last dword may remain, so these dwords are cleared.
         let size = len + header.payload_len();
-        // Behind a short header the rest of these bytes is payload. A copy of fixed length takes less time.
+        // Behind a short header, the last of these 16 bytes are payload. A copy of fixed length takes less time.
         self.bytes.resize(size.max(bytes.len()), 0);
         if let Some(first) = self.bytes.first_chunk_mut() {
             *first = bytes;
@@ -318,7 +321,7 @@ impl Packet {
         &self.header
     }
 
-    /// The serial number of the packet, which it keeps on all its hops, those between routers included.
+    /// The serial number of the packet. The packet keeps it on all its hops, including hops between routers.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -354,7 +357,8 @@ impl Packet {
         self.bytes.len() as u32 - u32::from(self.header_len) - u32::from(self.digest_len)
     }
 
-    /// The bytes of data, or more than any packet has if there is a prefix, as [`Header::checked_size`] returns them.
+    /// The number of bytes of data or, if the packet has a prefix, a number larger than the data of any packet, as in
+    /// [`Header::checked_size`].
     pub fn checked_size(&self) -> u32 {
         self.header.checked_size_of(self.payload_len())
     }
@@ -366,8 +370,8 @@ impl Packet {
         }
     }
 
-    /// Adds a TLP digest that differs from the ECRC of the packet by `error`, the [error](Self::digest_error) of the packet from which this
-    /// packet was made, so that a wrong digest stays wrong.
+    /// Adds a TLP digest that differs from the ECRC of the packet by `error`. If the packet was made from another packet, `error` is the
+    /// [error](Self::digest_error) of that packet, so that a wrong digest stays wrong.
     pub fn append_digest(&mut self, error: u32) {
         self.bytes[self.header.prefix_len() + TD.0] |= TD.1;
         let digest = (ecrc(&self.bytes) ^ error).to_le_bytes();
@@ -516,7 +520,8 @@ mod tests {
         assert!(packets[made].payload().is_empty());
     }
 
-    /// A bridge changes the type of a configuration request, and poison may be added, and the digest stays right; a damaged bit does not.
+    /// The digest stays correct if a bridge changes the type of a configuration request or if poison is added. It becomes wrong if a bit is
+    /// damaged.
     #[test]
     fn a_digest_covers_all_but_the_variant_bits() {
         let request = |kind| {
@@ -552,8 +557,8 @@ mod tests {
         }
     }
 
-    /// A root complex translates addresses and removes prefixes; the digest covers the packet that is sent. A bit that was damaged before
-    /// stays visible.
+    /// A root complex translates addresses and removes prefixes. The digest covers the packet that it sends. A bit that was damaged before
+    /// can still be detected.
     #[test]
     fn the_digest_of_a_packet_with_another_header_is_right_if_it_was_right_before() {
         let write = |address, pasid| Header {
@@ -586,7 +591,7 @@ mod tests {
         }
     }
 
-    /// PCIe Base 2.2.1, 2.7.1: the prefix is before the header, on the wire and in the digest, and takes no credit.
+    /// PCIe Base 2.2.1, 2.7.1: the prefix is before the header, on the wire and in the digest, and consumes no credit.
     #[test]
     fn a_prefix_makes_a_packet_four_bytes_longer() {
         let write = Header::memory_write(FunctionId(8), 0x1_0000_0000, 8).expect("a legal write");
@@ -614,7 +619,7 @@ mod tests {
         assert!(!packets[packet].has_wrong_digest());
         packets[packet].bytes[3] ^= 1;
         assert!(packets[packet].has_wrong_digest());
-        // Its slot is used again for a packet without a prefix.
+        // The slot is reused for a packet without a prefix.
         packets[packet].write(write, Stamp::default());
         assert_eq!(packets[packet].wire_len(), wire);
         assert_eq!(

@@ -14,21 +14,21 @@ pub enum Refusal {
     CompleterAbort,
     /// The ECRC of the packet is wrong.
     EcrcError,
-    /// A completion that matches no outstanding request.
+    /// The completion matches no outstanding request.
     UnexpectedCompletion,
-    /// The function that the packet is for was in reset.
+    /// The target function of the packet was in reset.
     InReset,
-    /// Access Control Services of a downstream port do not let the request pass.
+    /// Access Control Services of a downstream port have blocked the request.
     AcsViolation,
-    /// The port of a switch to which the packet is routed lets no packet with an End-End TLP prefix out.
+    /// The egress port of the packet, at a switch, blocks packets with an End-End TLP prefix.
     PrefixBlocked,
     /// The egress port of the request, at a switch, blocks atomic operations.
     AtomicEgressBlocked,
-    /// A posted request or completion was for what is below a port that contains an error: it is discarded.
+    /// A posted request or completion was routed to a component below a contained port (Downstream Port Containment), and was discarded.
     Contained,
     /// No completion arrived before the completion timeout.
     CompletionTimeout,
-    /// Bit errors on a fibre destroyed the packet, and it was not sent again.
+    /// Bit errors on a fibre have damaged the packet, and it was not sent again.
     BitErrors,
     /// A fibre was cut, and no other route was left.
     SeveredFibre,
@@ -41,15 +41,16 @@ pub enum Refusal {
 }
 
 kernel::choices! {
-    /// The reason why a network interface controller dropped a packet. Each is counted by a register, in this order, and reported to the owner of the queue pair.
+    /// The reason why a network interface controller dropped a packet. A register counts the packets for each reason, in this order, and
+    /// the owner of the queue pair receives a report.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fault {
-        /// A store to a function's page that hits no register, crosses the end of one, or is not permitted while the queue pair is
-        /// open.
+        /// A store to a function's page does not address a register, crosses the end of a register, or is not permitted while the queue
+        /// pair is open.
         Doorbell = "refused store to a page of doorbells",
-        /// A doorbell while the function already has the maximum number of waiting requests.
+        /// A doorbell arrived while the function already had the maximum number of waiting requests.
         TooManyRequests = "too many requests of a function",
-        /// A doorbell of a queue pair that is not open.
+        /// A doorbell arrived for a queue pair that is not open.
         ClosedPair = "doorbell of a closed queue pair",
         /// The descriptor cannot be read or is invalid.
         Descriptor = "malformed descriptor",

@@ -23,7 +23,7 @@ pub enum Carried {
     /// The whole TLP with its header.
     #[default]
     Tlp,
-    /// Only the data, which is written.
+    /// Only the data, which is written to memory.
     Message,
     /// Only the data, whose 32-bit words are added to the words in memory.
     Sum,

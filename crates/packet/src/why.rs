@@ -1,4 +1,4 @@
-//! The reason why packets wait. Components give it to the probes at times between two events.
+//! The reasons why packets wait. Components report them to the probes at times between two events.
 
 use kernel::Time;
 use protocol::Class;
@@ -8,57 +8,57 @@ use crate::FlowId;
 /// The reason why a packet, or the next request of a flow, waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// A wire that is busy with a packet of this flow, or of none.
+    /// The wire is busy with a packet of this flow, or of no flow.
     Wire(Option<FlowId>),
-    /// A link that has failed, or is not up.
+    /// The link has failed, or is not up.
     LinkDown,
-    /// A link in Recovery, or in L1 or on the way to it.
+    /// The link is in Recovery, in L1, or on the way to L1.
     Recovery,
-    /// Credit of a class: for headers, or for data alone.
+    /// There is too little credit of this class. The flag is true if header credit is missing, and false if only data credit is missing.
     Credit(Class, bool),
-    /// Space behind a fibre, or in its retransmission buffer, which is not there or which another packet claims.
+    /// There is no space in the receiver of a fibre or in its retransmission buffer, or another packet has reserved the space.
     FibreCredit,
-    /// Space in a replay buffer.
+    /// There is no space in a replay buffer.
     ReplayBuffer,
-    /// The full queue for a wire.
+    /// The queue for a wire is full.
     Queue,
-    /// The latency of a port, until this time.
+    /// The latency of a port ends at this time.
     Latency(Time),
-    /// A tag.
+    /// All tags are in use.
     Tags,
-    /// Space in a completion buffer: bytes that may be outstanding.
+    /// There is no space in a completion buffer: too many bytes are outstanding.
     Outstanding,
-    /// Commands that software may give to a drive at a time.
+    /// Software has given a drive as many commands as it may at a time.
     Commands,
-    /// A write-combining buffer of a core.
+    /// All write-combining buffers of a core are in use.
     WriteCombining,
-    /// A datapath, or another unit that is busy.
+    /// A datapath or another unit is busy.
     Datapath,
-    /// The path from one root port to another.
+    /// The path from one root port to another is busy.
     PeerPath,
-    /// The least time between requests of an engine, or the time that it takes for a request.
+    /// The minimum time between requests of an engine, or the time that the engine needs for a request, has not passed.
     Pacing,
-    /// The least time between the requests of the flow itself.
+    /// The minimum time between the requests of the flow itself has not passed.
     Interval,
-    /// The start of the flow.
+    /// The start time of the flow has not been reached.
     Start,
-    /// The flow that it follows.
+    /// The flow follows this flow, which has not advanced far enough.
     Follows(FlowId),
-    /// The return of its round trip.
+    /// A round trip of the flow is not complete.
     RoundTrip,
-    /// The device that sends the packets of the requester.
+    /// The device that sends the packets of the requester delays the request.
     Device,
-    /// An engine that keeps packets in its receive buffer.
+    /// An engine keeps packets in its receive buffer.
     Holder,
-    /// A memory or a storage that has more work than a packet's.
+    /// A memory or a storage has other work before this packet.
     Memory,
-    /// The ownership of a line of a memory.
+    /// A write waits for the ownership of a line of memory.
     Ownership,
-    /// The translation of its address.
+    /// The address is being translated.
     Translation,
-    /// The connection from one socket to another.
+    /// The connection from one socket to another is busy.
     Socket(usize, usize),
-    /// Software, which gives the engine no work.
+    /// Software gives the engine no work.
     Software,
     /// Any other reason.
     Other,
