@@ -4,10 +4,11 @@ r"""Instructions and cache misses of a shape of `peerlane bench shapes`, by comp
       cargo build -p bench --bins --profile fast --target-dir target/profile
     python crates/bench/by_component.py target/profile/fast/shape endpoints-512 [DIVISOR]
 
-cachegrind runs the shape with one part in DIVISOR of its work (16) and with twice as much; the
-difference is the cost of the work alone, given for each of its units. Code that is inlined counts
-for the file that it is written in, that of the standard library for the function it is inlined in.
-The caches are those of a core of a server: 32 KiB for instructions and for data, 1 MiB for both.
+cachegrind runs the shape with one part in DIVISOR (16) of its work, and with twice this amount.
+The difference is the cost of the work alone, and is given for each unit of work. Inlined code is
+counted for the file in which it is written; inlined code of the standard library is counted for
+the function that contains it. The caches have the sizes of a server's core: 32 KiB for
+instructions, 32 KiB for data, and 1 MiB for both.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ COMPONENTS = {
     "sim/src/workload": "workloads",
     "sim": "run loop",
 }
-"""The names of components, by the beginning of their path below `crates` or of their crate."""
+"""The names of components. A key is the beginning of a path below `crates`, or of a crate."""
 
 _LEAST_SHARE, _LEAST_MISSES = 0.001, 0.05
-"""The share of instructions, and the misses in L1d, from which a component has a row."""
+"""The smallest share of instructions and the fewest misses in L1d of a component with a row."""
 
 _COLUMNS = ("Ir", "I1mr", "D1mr", "D1mw", "DLmr", "DLmw")
 
@@ -83,7 +84,7 @@ def main() -> None:
 
 
 def profile(binary: str, shape: str, divisor: int) -> tuple[int, Counter[tuple[str, str]]]:
-    """The work of a run, and what cachegrind counted of each component."""
+    """The work of a run, and the counts of cachegrind for each component."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES]
@@ -114,12 +115,12 @@ def counts(text: str) -> Counter[tuple[str, str]]:
 
 
 def component_of(file: str, function: str) -> str:
-    """The component that a line of a file, inlined in a function, belongs to."""
+    """The component to which a line of a file belongs, if it is inlined in a function."""
     ours = re.search(r"crates/([a-z-]+/src/.*)$", file)
     if ours:
         path = ours[1]
     else:
-        # The first crate of ours in a name such as <link::end::LinkEnd as ...>::receive.
+        # The first crate of the project in a name such as <link::end::LinkEnd as ...>::receive.
         crates = {path.partition("/")[0] for path in COMPONENTS}
         names = re.findall(r"\b([a-z_]+)::((?:[a-z_0-9]+::)*)", function)
         own = [(crate, modules) for crate, modules in names if crate in crates]

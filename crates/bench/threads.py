@@ -4,8 +4,8 @@ r"""The time of a shape of `peerlane bench shapes` on one thread and on several,
     python crates/bench/threads.py target/fast/shape nics-16-cables [THREADS] [RUNS] [DIVISOR]
 
 Each of RUNS (9) rounds runs one part in DIVISOR (1) of the work on one thread and on THREADS
-(2). The ratio is that of the medians; the range is that of the ratios of each round. It is worth
-something on a machine where nothing else runs.
+(2). The ratio is the ratio of the medians; the range contains the ratios of all rounds. The result
+is useful only if nothing else runs on the machine.
 """
 
 from __future__ import annotations

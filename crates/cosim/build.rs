@@ -1,4 +1,5 @@
-//! Translates the circuits of `gateware/circuits.toml` with Verilator and compiles them, if the feature `circuits` is on.
+//! Translates the circuits of `gateware/circuits.toml` with Verilator and compiles them, if the feature `circuits` or `test-circuits` is
+//! on.
 
 #[cfg(feature = "linked")]
 #[path = "build/ports.rs"]
@@ -27,21 +28,21 @@ mod circuits {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Circuit {
-        /// The top module, if its name is not that of the section.
+        /// The top module, if it does not have the name of the section.
         top: Option<String>,
         folder: PathBuf,
         widths: Vec<u32>,
-        /// The parameter that has the bits of a beat.
+        /// The parameter that sets the number of bits of a beat.
         width: Option<String>,
         #[serde(default)]
         parameters: BTreeMap<String, u64>,
-        /// Whether it is built with the feature `test-circuits`.
+        /// Whether the feature `test-circuits` also builds the circuit.
         #[serde(default)]
         test: bool,
     }
 
     impl Circuit {
-        /// The parameters with beats of `width` bits.
+        /// The parameters for beats of `width` bits.
         fn parameters_at(&self, width: u32) -> BTreeMap<String, u64> {
             let mut parameters = self.parameters.clone();
             parameters.extend(self.width.clone().map(|name| (name, width.into())));
@@ -111,8 +112,8 @@ mod circuits {
         format!("{model}_traced")
     }
 
-    /// The folder for the objects and the library of a model translated into `folder`. Models are compiled at the same time, and
-    /// files of one name (the driver, the compiler's checks of options) would be overwritten by each other in a shared folder.
+    /// The folder for the objects and the library of a model translated into `folder`. Models are compiled in parallel: in a shared folder,
+    /// their files with equal names (the driver, the compiler's checks of options) would overwrite each other.
     fn objects_of(folder: &Path) -> PathBuf {
         folder.join("objects")
     }
@@ -221,7 +222,7 @@ mod circuits {
                 .filter(|path| path.extension().is_some_and(|end| end == "cpp"))
                 .collect();
             sources.sort();
-            // What runs once, or for waveforms, is compiled fast; what runs in each cycle is compiled for speed.
+            // Code that runs once, or for waveforms, is compiled in a short time; code that runs in each cycle is optimised for speed.
             let is_rare = |path: &PathBuf| {
                 let name = path.to_string_lossy();
                 name.contains("__Slow") || name.contains("__Trace")
@@ -275,7 +276,7 @@ mod circuits {
                 .cpp(true)
                 .std("c++20")
                 .opt_level(if FOR_SPEED { 2 } else { 0 })
-                // Signals that happen to stand side by side cost more in one vector than each alone.
+                // A vector operation on signals that happen to be adjacent costs more than separate operations on each signal.
                 .flag_if_supported("-fno-tree-vectorize")
                 .warnings(false)
                 .include("cpp")
@@ -292,7 +293,7 @@ mod circuits {
         }
     }
 
-    /// The version of a Verilator that prints one, such as "Verilator 5.048".
+    /// The version that a command of Verilator prints, such as "Verilator 5.048".
     fn version_of(command: &str) -> Option<(u32, u32)> {
         let output = Command::new(command).arg("--version").output().ok()?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -306,7 +307,7 @@ mod circuits {
         /// The name of the circuit's own module, for messages.
         circuit: String,
         top: String,
-        /// Its text, if it is not in a file of its own.
+        /// The text of the module, if it is generated and not in a file.
         text: Option<String>,
         prefix: String,
         folder: String,
@@ -315,7 +316,7 @@ mod circuits {
     }
 
     impl Module {
-        /// The circuit itself, to look at its ports.
+        /// The circuit itself, for the check of its ports.
         fn bare(top: &str, model: &str, parameters: &BTreeMap<String, u64>) -> Self {
             let parameter = |(name, value): (&String, &u64)| format!("-G{name}={value}");
             Module {
@@ -329,8 +330,8 @@ mod circuits {
             }
         }
 
-        /// The circuit behind registers for its inputs, with a clock of their own. Without them all logic that depends on inputs
-        /// would be evaluated before each edge once more.
+        /// The circuit behind registers for its inputs, which have a separate clock. Without the registers, all logic that depends on
+        /// inputs would be evaluated one more time before each edge.
         fn registered(
             top: &str,
             model: &str,
@@ -383,18 +384,19 @@ mod circuits {
         }
     }
 
-    /// The properties of a circuit for which its driver is compiled: ways to evaluate it that take less than Verilator's own, and its ports.
+    /// The properties of a circuit for which its driver is compiled: faster ways to evaluate it than Verilator's own, and its optional
+    /// ports.
     #[derive(Default)]
     struct Traits {
         edges: Option<Edges>,
-        /// There are copies for cycles with units at rest.
+        /// Whether there are copies for cycles with units at rest.
         copies: bool,
-        /// The circuit has ports for the function-level reset.
+        /// Whether the circuit has ports for the function-level reset.
         resets_function: bool,
     }
 
     impl Traits {
-        /// The ways to evaluate a translated circuit; adds the copies to its generated code.
+        /// Finds the ways to evaluate a translated circuit, and adds the copies for units at rest to its generated code.
         fn of(model: &str, folder: &Path, rest: Option<&Rest>) -> Self {
             let edges = Edges::of(model, folder);
             let copies = match (&edges, rest) {
@@ -413,7 +415,7 @@ mod circuits {
             }
         }
 
-        /// Defines their macros of the driver.
+        /// Defines the macros of the driver for these properties.
         fn define(&self, model: &str, compiler: &mut cc::Build) {
             if let Some(edges) = &self.edges {
                 edges.define(model, compiler);
@@ -434,7 +436,8 @@ mod circuits {
     }
 
     impl Edges {
-        /// The edges of a translated circuit; none if it is sensitive to anything else, or the generated code lacks the function for them.
+        /// The edges of a translated circuit; `None` if the circuit is sensitive to other events, too, or if the generated code lacks the
+        /// function for the edges.
         fn of(model: &str, folder: &Path) -> Option<Self> {
             let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
             let text: String = fs::read_dir(folder)
@@ -488,15 +491,15 @@ mod circuits {
         fs::write(out().join("models.rs"), table).expect("Cargo's output folder is writable");
     }
 
-    /// Whether all circuits are built, for speed, or the circuits of tests alone.
+    /// Whether all circuits are built and optimised for speed. If not, only the circuits of tests are built.
     const FOR_SPEED: bool = cfg!(feature = "circuits");
     /// The oldest version of Verilator that translates the circuits.
     const OLDEST: (u32, u32) = (5, 36);
-    /// The generated constants, before every circuit.
+    /// The generated constants, which Verilator reads before every circuit.
     const PACKAGE: &str = "rtl/peerlane_pkg.sv";
     /// The modules that all circuits share.
     const COMMON: &str = "rtl/common";
-    /// Options for the copy of a circuit that runs while there are no waveforms, and for the one that can write them.
+    /// Options for the two copies of a circuit: the copy that runs without waveforms, and the copy that can write waveforms.
     const FAST: &[&str] = &["-O3", "--x-assign", "fast", "--x-initial", "fast"];
     const TRACED: &[&str] = &[
         "-O3",

@@ -1,5 +1,5 @@
-//! How fast packets cross a fabric: the jobs of `peerlane bench fabric`, for 1 to 512 endpoints, and of `peerlane bench
-//! network`, for 16 to 1,024 routers; what captures cost; and how fast a fabric is planned and enumerated.
+//! Measures the speed of packets in a fabric: the jobs of `peerlane bench fabric`, for 1 to 512 endpoints, and of `peerlane bench network`,
+//! for 16 to 1,024 routers. Also measures the cost of captures, and the speed of the plan and the enumeration of a fabric.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ fn fabric(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The cost of captures, without the disk: posted writes with each format, beside the same writes without a capture.
+/// The cost of captures, without the disk: posted writes with a capture in each format, and the same writes without a capture.
 fn captures(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("captures of posted writes");
     group.sample_size(10);

@@ -1,10 +1,10 @@
-//! The ports that a circuit must have, and those that it has by Verilator's header.
+//! The ports that a circuit must have, and the ports that it has in the header that Verilator writes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The direction of a port, seen from the circuit, and its bits.
+/// The direction of a port, from the view of the circuit, and its number of bits.
 pub type Port = (&'static str, u32);
 
 /// The ports of a leaf for beats of `width` bits (`docs/reference/circuit-ports.md`).
@@ -56,14 +56,14 @@ pub fn documented(width: u32) -> BTreeMap<&'static str, Port> {
     .collect()
 }
 
-/// The groups of ports that a circuit may leave out, each of them as a whole.
+/// The groups of ports that a circuit may omit. A circuit may omit a group only as a whole.
 const OPTIONAL: [&[&str]; 3] = [
     &["ext_tag_i"],
     &["flr_i", "flr_done_o"],
     &["err_valid_o", "err_kind_o", "err_header_o"],
 ];
 
-/// Whether a circuit with the ports `has` has left out the whole group of the port `name`.
+/// Whether a circuit with the ports `has` omits the whole group of the port `name`.
 fn is_left_out(name: &str, has: &BTreeMap<&str, Port>) -> bool {
     let mut groups = OPTIONAL.iter().filter(|group| group.contains(&name));
     groups.any(|group| !group.iter().any(|port| has.contains_key(port)))
@@ -93,7 +93,7 @@ fn declared(header: &str) -> BTreeMap<&str, Port> {
         .collect()
 }
 
-/// The first fault of the ports of a circuit; none if they are as documented.
+/// The first fault of the ports of a circuit; `None` if the ports are as documented.
 pub fn fault(header: &str, width: u32) -> Option<String> {
     let (has, needs) = (declared(header), documented(width));
     let show = |(direction, bits): &Port| {
@@ -120,7 +120,7 @@ pub fn fault(header: &str, width: u32) -> Option<String> {
     Some(format!("it has a port {other}, which a leaf does not have"))
 }
 
-/// The ports of a leaf that a circuit without a fault has left out.
+/// The ports of a leaf that a circuit without a fault omits.
 pub fn left_out(header: &str, width: u32) -> Vec<&'static str> {
     let has = declared(header);
     let mut names: Vec<_> = documented(width).into_keys().collect();
@@ -128,7 +128,7 @@ pub fn left_out(header: &str, width: u32) -> Vec<&'static str> {
     names
 }
 
-/// The ports that the circuit `top` has left out. Stops the build if its other ports are not the ports of a leaf.
+/// The ports that the circuit `top` omits. Stops the build if its other ports are not the ports of a leaf.
 pub fn check(top: &str, width: u32, header: &Path) -> Vec<&'static str> {
     let text = fs::read_to_string(header).unwrap_or_default();
     if let Some(fault) = fault(&text, width) {

@@ -1,8 +1,8 @@
 //! Copies of a circuit's evaluation for cycles in which some of its units are at rest.
 //!
-//! Verilator evaluates all units in each cycle. A copy has the signals of units at rest in local variables that begin with constants, so that the
-//! compiler leaves out what follows from them. It is exact in each cycle that begins with these values, whatever the circuit receives, and it
-//! says whether the next cycle begins with them, too.
+//! Verilator evaluates all units in each cycle. A copy keeps the signals of units at rest in local variables that begin with constants, so
+//! that the compiler removes the code whose results are constant. It is exact in each cycle that begins with these values, for every input
+//! of the circuit. It returns whether the next cycle also begins with these values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,9 +15,9 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rest {
-    /// The units at rest in each copy.
+    /// The copies, each with the units that are at rest in it.
     copies: Vec<Vec<String>>,
-    /// The signals of each unit by instance: "name" for one that is 0 at rest, or "name=value".
+    /// The signals of each unit, by instance: "name" for a signal that is 0 at rest, otherwise "name=value".
     units: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
@@ -25,7 +25,7 @@ pub struct Rest {
 type Signal = (String, u64);
 
 impl Rest {
-    /// The description in the folder of a circuit, if there is one; `shared` has modules that the circuit may use.
+    /// Reads the description in the folder of a circuit, if there is one. `shared` is the folder of modules that all circuits may use.
     pub fn of(folder: &Path, shared: &Path) -> Result<Option<Self>, String> {
         let path = folder.join("rest.toml");
         let Ok(text) = fs::read_to_string(&path) else {
@@ -75,8 +75,8 @@ impl Rest {
             .collect()
     }
 
-    /// Writes the copies for the translated circuit in `folder`, for which both clocks have the bits `edges`; false if the generated code has
-    /// another form than is known here.
+    /// Writes the copies for the translated circuit in `folder`. `edges` has the bits of the edges of both clocks. Returns false if the
+    /// form of the generated code is not known.
     pub fn write(&self, model: &str, folder: &Path, edges: u64) -> bool {
         let Some(code) = Code::of(model, folder) else {
             return false;
@@ -108,7 +108,7 @@ struct Code {
     root: String,
     /// Scalar signals with their types.
     signals: BTreeMap<String, String>,
-    /// The functions that one evaluation calls, each behind those that it calls.
+    /// The functions that one evaluation calls. Each function is behind the functions that it calls.
     functions: Vec<(String, String)>,
     /// Declarations of constants.
     constants: String,
@@ -156,7 +156,7 @@ impl Code {
         Some(code)
     }
 
-    /// Adds a function behind those that it calls.
+    /// Adds a function behind the functions that it calls.
     fn add(&mut self, name: &str, text: &str) -> Option<()> {
         if self.functions.iter().any(|(known, _)| known == name) {
             return Some(());
@@ -164,7 +164,7 @@ impl Code {
         let head = format!("void {name}({}* vlSelf) {{\n", self.root);
         let body = &text[text.find(&head)? + head.len()..];
         let body = &body[..=body.find("\n}\n")?];
-        // Other ways to the signals than these would pass by the local variables.
+        // Any other form of access to the signals would bypass the local variables.
         let called: Vec<_> = words(body)
             .filter(|(at, word)| {
                 let behind = &body[at + word.len()..];
@@ -184,7 +184,7 @@ impl Code {
         is_known.then(|| self.functions.push((name.to_owned(), body.to_owned())))
     }
 
-    /// The text of a copy in which these signals begin with their values.
+    /// The text of a copy in which these signals begin with their values at rest.
     fn copy(&self, signals: &[Signal], edges: u64) -> Option<String> {
         let mut resting: BTreeMap<&str, u64> = BTreeMap::new();
         let mut order = Vec::new();
@@ -241,7 +241,7 @@ impl Code {
         Some(text)
     }
 
-    /// A function's text with local variables instead of the signals at rest.
+    /// The text of a function, in which local variables replace the signals at rest.
     fn with_rest(&self, body: &str, resting: &BTreeMap<&str, u64>) -> String {
         let mut text = String::new();
         let mut copied = 0;
@@ -265,12 +265,12 @@ impl Code {
         text
     }
 
-    /// The name of a signal in the generated code; none if Verilator has left it out.
+    /// The name of a signal in the generated code; `None` if Verilator has removed the signal.
     fn member(&self, path: &str) -> Option<String> {
         let path = path.replace('[', "__BRA__").replace(']', "__KET__");
         let parts: Vec<_> = path.split('.').collect();
         let plain = mangled(&parts);
-        // A port may stand for the wire at it: "parent____Vcellinp__child__port".
+        // The wire at a port may have a name that is made from the port: "parent____Vcellinp__child__port".
         let (port, instances) = parts.split_last()?;
         let wires = (0..instances.len()).flat_map(|cut| {
             let (parents, child) = instances.split_at(cut);
@@ -301,7 +301,7 @@ fn mangled(parts: &[&str]) -> String {
     parts.join("__DOT__")
 }
 
-/// The identifiers of a text with their places.
+/// The identifiers in a text, with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut at = 0;
@@ -314,9 +314,9 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The beginning of the names of all signals in the wrapper.
+/// The prefix of the names of all signals in the wrapper.
 const TOP: &str = "circuit_leaf__DOT__";
-/// The beginning of the names of all signals in the circuit.
+/// The prefix of the names of all signals in the circuit.
 const CIRCUIT: &str = "circuit_leaf__DOT__circuit__DOT__";
-/// The edges of an evaluation.
+/// The variable of the generated code that contains the clock edges of an evaluation.
 const TRIGGERS: &str = "vlSelfRef.__VnbaTriggered[0U]";

@@ -79,7 +79,7 @@ unsafe impl Sync for Model {}
 
 #[cfg(feature = "linked")]
 mod linked {
-    // The compressors are linked for the writer of waveforms, which is in C++.
+    // The compressors are linked because the writer of waveforms, which is in C++, needs them.
     use {libz_sys as _, lz4_sys as _};
 
     use super::Model;

@@ -10,7 +10,7 @@ use std::slice;
 use crate::abi::{self, Model, Settings};
 use crate::{Failure, Missing};
 
-/// An instance of a circuit, with a clock and a context of its own.
+/// An instance of a circuit, with its own clock and its own context.
 #[derive(Debug)]
 pub struct Circuit {
     model: &'static Model,
@@ -18,7 +18,7 @@ pub struct Circuit {
     cycle: u64,
 }
 
-// SAFETY: an instance uses no state of a thread but what it sets at the beginning of each call.
+// SAFETY: an instance uses no state of a thread except the state that it sets at the beginning of each call.
 unsafe impl Send for Circuit {}
 // SAFETY: through a shared reference an instance is only read.
 unsafe impl Sync for Circuit {}
@@ -41,7 +41,7 @@ pub enum Happening<'c> {
 /// Whether a circuit can write waveforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waves {
-    /// The circuit cannot write waveforms, and is faster for that.
+    /// The circuit cannot write waveforms, which makes it faster.
     Never,
     /// The circuit can write waveforms.
     Possible,
@@ -52,13 +52,13 @@ pub enum Waves {
 pub struct Tlp<'b> {
     /// Header and payload, without digest.
     pub bytes: &'b [u8],
-    /// The first cycle in which the circuit may take a beat of it.
+    /// The first cycle in which the circuit may accept a beat of the TLP.
     pub cycle: u64,
     /// Label for measurements.
     pub label: u32,
     /// The BAR that a memory request hits.
     pub bar: u8,
-    /// Whether the TLP is a non-posted request. Other TLPs pass it while the circuit accepts no non-posted request.
+    /// Whether the TLP is a non-posted request. Other TLPs pass a non-posted request while the circuit accepts no non-posted requests.
     pub is_non_posted: bool,
 }
 
@@ -74,8 +74,8 @@ pub struct Events<'c> {
 pub type Beats = (u64, u64);
 
 impl<'c> Events<'c> {
-    /// The events in the order of their last beats: the beats, the label of the TLP, the vector of the interrupt or the kind of the
-    /// error, and what has happened.
+    /// The events in the order of their last beats. Each event has its beats; the label of the TLP, the vector of the interrupt or the kind
+    /// of the error; and what has happened.
     pub fn iter(&self) -> impl Iterator<Item = (Beats, u32, Happening<'c>)> {
         let (bytes, headers) = (self.bytes, self.headers);
         self.list.iter().map(move |event| {
@@ -95,7 +95,7 @@ impl<'c> Events<'c> {
     }
 }
 
-/// Calls of the model with the instance: those that change it are `mut`.
+/// Functions of the model that are called with the instance. Functions that change the instance are `mut`.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident($($mut:ident)? $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
         $(#[$doc])*
@@ -115,7 +115,7 @@ impl Circuit {
         plain.map(model).collect()
     }
 
-    /// The circuit `name` with beats of `width` bits and a clock with this period in picoseconds, after its reset.
+    /// The circuit with this name, after its reset. Its beats have `width` bits, and its clock has this period in picoseconds.
     pub fn new(name_of: &str, width: u32, period_ps: u64, waves: Waves) -> Result<Self, Missing> {
         let mut models = abi::models();
         models.retain(|model| model.is_traced == (waves == Waves::Possible));
@@ -164,7 +164,7 @@ impl Circuit {
         unsafe { (self.model.configure)(self.instance.as_ptr(), &raw const settings) }
     }
 
-    /// Queues a TLP for the circuit. Posted TLPs and completions pass non-posted requests that the circuit does not accept.
+    /// Queues a TLP for the circuit. Posted TLPs and completions pass non-posted requests while the circuit accepts no non-posted requests.
     pub fn push(&mut self, tlp: &Tlp<'_>) {
         let Tlp {
             bytes,
@@ -190,13 +190,13 @@ impl Circuit {
 
     /// Runs the circuit up to cycle `until`, and returns what has happened at its ports.
     pub fn run(&mut self, until: u64) -> Result<Events<'_>, Failure> {
-        // SAFETY: the structure has numbers and pointers alone, for which zero is a value.
+        // SAFETY: the structure contains only numbers and pointers, for which zero is a valid value.
         let mut seen: abi::Events = unsafe { std::mem::zeroed() };
         // SAFETY: the instance is of this model, and the structure is written during the call only.
         unsafe { (self.model.run)(self.instance.as_ptr(), until, &raw mut seen) }
         self.cycle = seen.cycle;
         if !seen.stopped.is_null() {
-            // SAFETY: the message ends with a zero, and stays until the instance runs again.
+            // SAFETY: the message ends with a zero, and stays valid until the instance runs again.
             let message = unsafe { CStr::from_ptr(seen.stopped) };
             return Err(Failure {
                 circuit: name(self.model),
@@ -204,7 +204,7 @@ impl Circuit {
                 message: Failure::reason(&message.to_string_lossy()),
             });
         }
-        // SAFETY: the events and bytes stay until the instance runs again, for which it must be borrowed as mutable.
+        // SAFETY: the events and bytes stay valid until the instance runs again, and a run needs a mutable borrow of the instance.
         let (events, bytes, headers) = unsafe {
             (
                 all(seen.first, seen.count),
@@ -234,14 +234,14 @@ impl Circuit {
         self.model.width as usize
     }
 
-    /// Whether the circuit has ports for the function-level reset. Without them, [`reset`](Self::reset) resets its function.
+    /// Whether the circuit has ports for the function-level reset. If not, [`reset`](Self::reset) resets its function.
     pub fn resets_function(&self) -> bool {
         self.model.resets_function
     }
 
-    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on; nothing with [`Waves::Never`].
+    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on. With [`Waves::Never`], nothing is written.
     pub fn open_waves(&mut self, path: &Path) -> io::Result<()> {
-        // The writer does not tell whether it could open the file.
+        // The writer does not report whether it could open the file.
         File::create(path)?;
         let path = CString::new(path.as_os_str().as_encoded_bytes())?;
         // SAFETY: the instance is of this model, and the path is read during the call only.
@@ -250,17 +250,17 @@ impl Circuit {
     }
 
     calls! {
-        /// Resets the circuit, which forgets all TLPs.
+        /// Resets the circuit and discards all its TLPs.
         reset(mut);
-        /// Sets the number of TLPs that the circuit may begin to send; while there are none, its port is not ready.
+        /// Sets the number of TLPs that the circuit may begin to send. If the number is 0, the port of the circuit is not ready.
         allow(mut, tlps: u32);
-        /// Ends the waveforms.
+        /// Stops the writing of waveforms.
         close_waves(mut);
         /// Whether the circuit has sent the first beat of a TLP, and not yet the last one.
         is_sending() -> bool;
-        /// Whether the circuit has ended the function-level reset that its [settings](Settings::flr) have begun.
+        /// Whether the circuit has completed the function-level reset that its [settings](Settings::flr) have started.
         is_reset_done() -> bool;
-        /// Whether the circuit works although it is given nothing; if not, its clock stands still.
+        /// Whether the circuit is working although it receives nothing. If not, its clock stops until the next input.
         is_active() -> bool;
         /// The number of cycles in which units at rest were not evaluated.
         short_cycles() -> u64;
@@ -284,7 +284,7 @@ fn name(model: &Model) -> String {
 ///
 /// # Safety
 ///
-/// They must be there, and stay unchanged, for the returned lifetime; `first` may be null if there are none.
+/// The values must exist, and stay unchanged, for the returned lifetime. `first` may be null if `count` is 0.
 unsafe fn all<'v, V>(first: *const V, count: u64) -> &'v [V] {
     if count == 0 {
         return &[];

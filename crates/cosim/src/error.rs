@@ -1,4 +1,4 @@
-//! Circuits that are not there, and circuits that stop.
+//! Errors of circuits: a circuit is not in the build, or a circuit stops.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub enum Missing {
     /// No circuit has this name.
     #[error("this build has no circuit '{name}'; `make gateware` builds all circuits of gateware/circuits.toml, and this build has: {}", known.join(", "))]
     Name {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names of all circuits.
         known: Vec<String>,
@@ -21,14 +21,14 @@ pub enum Missing {
     Width {
         /// The circuit.
         name: String,
-        /// The width that was asked for, in bits.
+        /// The requested width, in bits.
         width: u32,
         /// The widths of the circuit, in bits.
         known: Vec<String>,
     },
 }
 
-/// The end of a circuit that cannot go on: an assertion has failed, or it has broken a rule of its ports.
+/// The failure of a circuit that cannot continue: an assertion has failed, or the circuit has broken a rule of its ports.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the circuit '{circuit}' has stopped in cycle {cycle}: {message}")]
 pub struct Failure {
@@ -36,12 +36,12 @@ pub struct Failure {
     pub circuit: String,
     /// The cycle, from the creation of the circuit.
     pub cycle: u64,
-    /// The message of the assertion, with its place, or the rule.
+    /// The message of the assertion, with its location, or the broken rule.
     pub message: String,
 }
 
 impl Failure {
-    /// The reason in the output of a circuit: the first line of Verilator's, without the time in it, which stands still.
+    /// The reason in the output of a circuit: the first line that Verilator printed, without its time, which does not advance.
     pub(crate) fn reason(printed: &str) -> String {
         let line = printed.trim().lines().next().unwrap_or_default();
         let (_, reason) = line.split_once("%Error: ").unwrap_or(("", line));

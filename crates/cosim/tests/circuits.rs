@@ -1,4 +1,4 @@
-//! Laws of circuits, with one that sends back what it receives.
+//! Laws of circuits, most of them with a circuit that sends back the TLPs that it receives.
 #![cfg(feature = "linked")]
 
 use cosim::{Circuit, Happening, Missing, Settings, Tlp, Waves};
@@ -83,7 +83,7 @@ fn a_port_that_takes_nothing_holds_the_circuit_and_loses_nothing() {
 fn the_clock_of_an_idle_circuit_stands_still() {
     let mut circuit = loopback(64);
     assert!(!circuit.is_active());
-    // At a few nanoseconds a cycle this would take hours.
+    // If the circuit were evaluated in each cycle, at a few nanoseconds a cycle, this run would take hours.
     circuit.run(1 << 42).unwrap();
     assert_eq!(circuit.cycle(), 1 << 42);
 }
@@ -96,8 +96,8 @@ fn register(offset: u32, value: u64) -> Vec<u8> {
     bytes
 }
 
-/// The engine's events while it writes to itself as its own peer, then to a host by a list, and answers reads of its registers; with the
-/// number of its short cycles.
+/// The engine's events, and the number of its short cycles. The engine writes to itself as its own peer, then to a host by a list, and
+/// answers reads of its registers.
 fn engine(waves: Waves) -> (Vec<String>, u64) {
     let mut circuit = Circuit::new("dma_engine_source_sink", 64, 4000, waves).expect("it is built");
     circuit.configure(Settings {
@@ -171,7 +171,7 @@ fn a_circuit_with_units_at_rest_does_what_one_does_that_evaluates_them_in_each_c
     assert!(sent > 157 + 58, "{sent} packets were sent");
 }
 
-/// The completions with 128 bytes each that answer a read request with a short header; none if it is no such request.
+/// The completions, with 128 bytes each, for a read request with a short header; empty for any other request.
 fn completions(request: &[u8]) -> Vec<Vec<u8>> {
     if request[0] != 0 {
         return Vec::new();
@@ -345,7 +345,7 @@ fn posted_tlps_pass_requests_that_the_circuit_does_not_take() {
     assert_eq!(until(2000), [0, 5 - requests, 5]);
 }
 
-/// The engine, which may send, at the beginning of its work.
+/// The engine at the beginning of its work, with permission to send.
 fn idle_engine() -> Circuit {
     let name = "dma_engine_source_sink";
     let mut circuit = Circuit::new(name, 64, 4000, Waves::Never).expect("it is built");

@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "the build alone stops")]
 mod ports;
 
-/// A header of Verilator with the ports of a leaf at 64 bits, one of them as `changed` has it.
+/// A header of Verilator with the ports of a leaf at 64 bits. `changed` replaces the line of the port `name`.
 fn header(name: &str, changed: Option<&str>) -> String {
     let line = |(port, (direction, bits)): (&&str, &ports::Port)| {
         if *port == name {

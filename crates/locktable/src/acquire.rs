@@ -4,8 +4,8 @@ use crate::{Bucket, Machine, NotJoined, Operation, Owner, Queue};
 
 /// Adds an owner at the end of a bucket's queue.
 ///
-/// It begins as if the bucket were free, when one compare-and-swap is enough. If it is not free, the queue that was found becomes
-/// the next expected value. Each further failure means that another owner has changed the bucket since.
+/// The first attempt assumes that the bucket is free, because one compare-and-swap is then enough. If the bucket is not free, the queue
+/// that was found becomes the next expected value. Each further failure means that another owner has changed the bucket since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     bucket: Bucket,
@@ -22,13 +22,13 @@ pub enum Acquired {
     Held,
     /// The owner is in the queue, and must [wait](crate::Wait).
     Queued {
-        /// Number of owners before it.
+        /// Number of owners before this owner.
         ahead: u32,
     },
-    /// The owner already was in the queue: it holds the lock or waits for it, because of another record version in this bucket. One
-    /// release ends both.
+    /// The owner was already in the queue, because of another record version in this bucket: it holds the lock or waits for it. One release
+    /// ends both uses of the lock.
     Present {
-        /// Number of owners before it; 0 when it holds the lock.
+        /// Number of owners before this owner; 0 when it holds the lock.
         ahead: u32,
     },
     /// The queue is full. The caller decides whether and when to try again.

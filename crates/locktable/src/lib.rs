@@ -4,10 +4,10 @@
 //! word of memory, receives the word that was found, and names the next operation, until it has an outcome. A lock engine in a
 //! device, the software of a simulated host and a real thread all perform these machines.
 //!
-//! A bucket is one word, so one compare-and-swap makes each change of its queue. If every slot were a word of its own, a shift
-//! would need several operations, and between two of them an owner would be in two slots or in none: two owners might see
-//! themselves at the head, a joining owner might be lost, and an owner that died in between would leave an invalid queue. With one
-//! word there is no such intermediate state: an owner that dies leaves the queue as it was before an operation or after it.
+//! A bucket is one word, so each change of its queue is one compare-and-swap. If every slot were a separate word, a shift would need
+//! several operations. Between two of these operations, an owner would be in two slots or in none: two owners might both find themselves at
+//! the head, a joining owner might be lost, and an owner that died in between would leave an invalid queue. With one word there is no
+//! intermediate state: an owner that dies leaves the queue as it was before an operation or after it.
 //!
 //! For the same reason ABA is harmless: a word may change and change back before a compare-and-swap finds the expected value. The
 //! word is the whole state and refers to nothing else, so the owners in it are valid. This needs unique owner ids. An id may be

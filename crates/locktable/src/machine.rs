@@ -2,8 +2,8 @@
 
 use crate::{Bucket, Queue};
 
-/// An operation on the word of one bucket. Its result is the queue that was found, before a swap; the swap takes place exactly when
-/// that queue is the expected one.
+/// An operation on the word of one bucket. Its result is the queue that was found, before a swap. The swap is executed if and only if this
+/// queue is the expected queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads the word atomically.
@@ -21,7 +21,7 @@ pub enum Operation {
 
 /// An algorithm on the table: a sequence of operations.
 ///
-/// It can be abandoned after any operation, also because its owner dies: each operation leaves a valid table.
+/// It can be abandoned after any operation, for example because its owner dies: each operation leaves a valid table.
 pub trait Machine {
     /// The result of the algorithm.
     type Outcome;
@@ -29,6 +29,6 @@ pub trait Machine {
     /// The next operation.
     fn operation(&self) -> Operation;
 
-    /// Takes the queue that the operation found; returns the outcome after the last operation.
+    /// Receives the queue that the operation has found. Returns the outcome after the last operation.
     fn answered(&mut self, found: Queue) -> Option<Self::Outcome>;
 }

@@ -25,7 +25,7 @@ impl Owner {
         self.0.get()
     }
 
-    /// The owner in a slot; none if the slot is empty.
+    /// The owner in a slot; `None` if the slot is empty.
     pub(crate) fn in_slot(slot: u16) -> Option<Self> {
         NonZeroU16::new(slot).map(Owner)
     }

@@ -6,8 +6,7 @@ use thiserror::Error;
 
 use crate::{Owner, Width};
 
-/// Owners in slots of 16 bits, without gaps and without repetition; the owner in the least significant slot, the head, holds the
-/// lock.
+/// Owners in slots of 16 bits, without gaps and without repetition. The owner in the least significant slot is the head and holds the lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue(u128);
 
@@ -24,7 +23,7 @@ pub enum NotJoined {
     /// The owner is already in the queue; it would wait for itself.
     #[error("the owner is already in the queue, behind {ahead} owners")]
     Present {
-        /// Number of owners before it.
+        /// Number of owners before this owner.
         ahead: u32,
     },
     /// All slots are used.

@@ -4,8 +4,8 @@ use crate::{Bucket, Machine, Operation, Owner, Queue};
 
 /// Shifts the queue of a bucket, so that the next owner holds the lock.
 ///
-/// It begins as if no owner waited, when one compare-and-swap is enough. Otherwise the queue that was found becomes the next
-/// expected value.
+/// The first attempt assumes that no owner waits, because one compare-and-swap is then enough. Otherwise the queue that was found becomes
+/// the next expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     bucket: Bucket,
@@ -21,8 +21,8 @@ pub enum Released {
         /// The new holder, if an owner waited.
         next: Option<Owner>,
     },
-    /// The owner did not hold the lock, and nothing was changed. If it had acquired the lock, it was declared dead and removed;
-    /// other owners may have repeated the work that it did under the lock.
+    /// The owner did not hold the lock, and nothing was changed. If the owner had acquired the lock, it was declared dead and removed;
+    /// other owners may have repeated its work under the lock.
     NotHeld,
 }
 

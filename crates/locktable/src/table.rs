@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-/// Bytes of a cache line; a cache that changes a word takes the whole line from all other caches.
+/// Bytes of a cache line. A cache that changes a word takes the whole line from all other caches.
 const LINE_BYTES: u64 = 64;
 
-/// A table of buckets, a power of two of them, each with one queue in one word.
+/// A table of buckets, each with one queue in one word. The number of buckets is a power of two.
 ///
-/// Two record versions in the same bucket share its lock: one may wait for the other although no record is used twice (a false
-/// conflict), and an owner of both finds that it already has the lock. More buckets make this rarer.
+/// Two record versions in the same bucket share its lock. One owner may wait for another although they use different records (a false
+/// conflict), and an owner that locks both records finds that it already has the lock. With more buckets, both cases are rarer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     base: u64,
@@ -42,7 +42,7 @@ pub struct RecordVersion(pub u64);
 /// The reason why a lock table cannot have these parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The number of buckets is not a power of two, but some bits of a hash select the bucket.
+    /// The number of buckets is not a power of two. It must be one, because some bits of a hash select the bucket.
     #[error("a lock table cannot have {0} buckets; use a power of two: 1, 2, 4, ...")]
     Buckets(u64),
     /// Buckets would overlap, or cross cache lines.
@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn ids_mix_as_the_published_generator_does() {
-        // The generator adds the golden ratio to its state before each number; these are its first three from state 0.
+        // The generator adds the golden ratio to its state before each number. The expected values are its first three numbers from state
+        // 0.
         let golden: u64 = 0x9e37_79b9_7f4a_7c15;
         let number = |count: u64| RecordVersion(golden.wrapping_mul(count)).mixed();
         assert_eq!(number(1), 0xe220_a839_7b1d_cdaf);

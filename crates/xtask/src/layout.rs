@@ -1,6 +1,6 @@
 //! Positions of the fields of a header, found in the bytes that `protocol` makes.
 //!
-//! A field's bits are those that differ among headers which differ in that field alone, so no position is written twice.
+//! The bits of a field are the bits that differ between headers that differ in this field only. Therefore, no position is written twice.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// The field that alone differs among `samples`.
+    /// The field in which `samples` differ. They must not differ in any other field.
     pub(crate) fn new(
         name: &'static str,
         help: &'static str,
@@ -34,7 +34,7 @@ impl Field {
         }
     }
 
-    /// The field without the bits of `other`, which had to differ with it.
+    /// The field without the bits of `other`, for samples that had to differ in `other`, too.
     pub(crate) const fn outside(mut self, other: &Self) -> Self {
         self.bits &= !other.bits;
         self
@@ -54,11 +54,12 @@ fn word(header: &Header) -> u128 {
     u128::from_be_bytes(header.emit().0)
 }
 
-/// Constants `PREFIX_FIELD`, the lowest bit of each field in the number of a header, and `PREFIX_FIELD_WIDTH`, the number of its bits.
+/// Two constants for each field: `PREFIX_FIELD` is the lowest bit of the field in the number of a header, and `PREFIX_FIELD_WIDTH` is the
+/// number of its bits.
 ///
 /// # Panics
 ///
-/// Where two fields share a bit, or the bits of a field are not contiguous.
+/// If two fields share a bit, or the bits of a field are not contiguous.
 pub(crate) fn positions(prefix: &str, fields: &[Field]) -> String {
     let mut text = String::new();
     let mut taken = 0;

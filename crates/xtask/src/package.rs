@@ -1,4 +1,4 @@
-//! `gateware/rtl/peerlane_pkg.sv`: formats of packets and the registers that driver, model and circuit share.
+//! `gateware/rtl/peerlane_pkg.sv`: the formats of packets, and the registers that the driver, the model and the circuit share.
 
 use std::fmt::Write;
 
@@ -44,14 +44,14 @@ const WIRE_ORDER: &str = r"  // A header in the order of a stream's lanes: byte 
 ///
 /// # Panics
 ///
-/// Where a sample header is wrong, which is a fault of this crate.
+/// If a sample header is wrong, which is a fault of this crate.
 pub fn package() -> String {
     let fields = fields().expect("the samples are correct headers");
     let values = values().expect("the samples are correct headers");
     format!("{HEAD}\n{values}\n{fields}{WIRE_ORDER}\nendpackage\n")
 }
 
-/// A list of constants, one a line.
+/// A list of constants, with one constant on each line.
 #[derive(Default)]
 struct Constants(String);
 
@@ -77,7 +77,8 @@ impl Constants {
     }
 }
 
-/// Adds constants to a list: numbers with so many bits (`NAME[8] = value`) and others (`NAME = value`), each with its help.
+/// Adds constants to a list: numbers with a given number of bits (`NAME[8] = value`) and other numbers (`NAME = value`), each with its help
+/// text.
 macro_rules! add {
     ($list:ident: $($name:ident $([$width:literal])? = $value:expr, $help:literal;)*) => {
         $(add!(one $list $name $([$width])? = $value, $help);)*
@@ -95,7 +96,7 @@ const MESSAGE_MASK: u8 = 0b1011_1000;
 /// The bit of the type of a locked memory read and its completion (PCIe Base table 2-3).
 const LOCKED: u8 = 1;
 const REQUESTER: FunctionId = FunctionId(0);
-/// The function whose ID has all bits.
+/// The function whose ID has all bits set.
 const LAST: FunctionId = FunctionId(u16::MAX);
 const STATUSES: [Status; 4] = [
     Status::Successful,
@@ -319,7 +320,7 @@ fn fields() -> Result<String, TlpError> {
     Ok(text + &positions("COMPLETION", &completion_fields()) + "\n")
 }
 
-/// The fields of every header, with `header` as the one to change.
+/// The fields of every header. Each field is found from a copy of `header` in which this field is changed.
 fn common(header: Header) -> Vec<Field> {
     let class = |number| Header {
         traffic_class: TrafficClass::new(number).unwrap_or_default(),
@@ -343,7 +344,7 @@ fn common(header: Header) -> Vec<Field> {
     ]
 }
 
-/// The fields of a memory request with an address from `base` on, of `bits` bits.
+/// The fields of a memory request whose address has `bits` bits and is `base` or above.
 fn memory(base: u64, bits: u32) -> Result<Vec<Field>, TlpError> {
     let read = |tag, address, len| read(tag, base + address, len);
     let first = read(0, 0, 4)?;
@@ -375,7 +376,7 @@ fn memory(base: u64, bits: u32) -> Result<Vec<Field>, TlpError> {
     ])
 }
 
-/// The field that alone differs among `samples`, all of which must be correct.
+/// The field in which `samples` differ. All samples must be correct headers.
 fn all(
     name: &'static str,
     help: &'static str,

@@ -1,4 +1,4 @@
-//! How much memory a fabric takes: bytes of an idle link with its endpoint, and of a packet in flight, as the allocator counts them.
+//! Measures the memory of a fabric: bytes of an idle link with its endpoint, and of a packet in flight, as the allocator counts them.
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -74,7 +74,8 @@ struct Waiting {
     bytes: usize,
 }
 
-/// The fabric in which an endpoint on x16 has written for this number of microseconds through an uplink of x1, whose queue never fills.
+/// A fabric in which an endpoint on a link of x16 has written for this number of microseconds through an uplink of x1. The queue of the
+/// uplink is never full.
 fn waiting(payload: u64, microseconds: u64) -> Waiting {
     let text = format!(
         "name = \"waiting\"\n[links]\ngeneration = 3\nlanes = 16\n[hosts.h]\n\

@@ -1,6 +1,6 @@
-//! Runs a shape of `peerlane bench shapes` once, for a profiler: `shape NAME DIVISOR`, with one part in `DIVISOR` of its work. The difference
-//! of two amounts of work is the cost of the work alone, without that of the plan. `shape NAME DIVISOR THREADS` runs it on threads, link
-//! initialisation included, and says how they shared it.
+//! Runs a shape of `peerlane bench shapes` once, for a profiler: `shape NAME DIVISOR` runs one part in `DIVISOR` of its work. The
+//! difference between two amounts of work is the cost of the work alone, without the cost of the plan. `shape NAME DIVISOR THREADS` runs
+//! the shape on threads, including link initialisation, and prints how the threads shared the work.
 
 use std::process::ExitCode;
 use std::time::Instant;

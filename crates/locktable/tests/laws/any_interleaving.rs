@@ -37,7 +37,7 @@ impl Observed {
         }
     }
 
-    /// One step of client or sweep `number`; sweeps are numbered after the clients.
+    /// Executes one step of the client or sweep with this `number`. Sweeps are numbered after the clients.
     fn turn(&mut self, number: usize, turn: Turn) {
         let clients = self.world.clients.len();
         let number = number % (clients + self.world.sweeps.len());
@@ -128,7 +128,7 @@ fn turns() -> impl Strategy<Value = Vec<(usize, Turn)>> {
         1 => Just(Turn::Declared(Standing::Dead)),
         1 => Just(Turn::Declared(Standing::Doubted)),
     ];
-    // Bursts of steps of one client, so that it gets far while the others stop.
+    // A burst is several steps of one client, so that this client advances far while the others stop.
     let burst = (0_usize..12, 1_usize..8, turn);
     proptest::collection::vec(burst, 0..120).prop_map(|bursts| {
         let repeat = |(number, count, turn)| std::iter::repeat_n((number, turn), count);

@@ -1,5 +1,5 @@
-//! Three clients take the lock of one bucket twice each: every order of their operations, and every moment at which one dies, is
-//! wrongly declared dead or gives up.
+//! Three clients take the lock of one bucket twice each. The tests check every order of their operations, and every moment at which a
+//! client dies, is wrongly declared dead or gives up.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use crate::world::{Standing, World};
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     world: World,
-    /// The standing of a client that may still be declared dead.
+    /// The standing that one client may still get by a declared death.
     fate: Option<Standing>,
     /// Whether a waiter may still give up.
     may_give_up: bool,
 }
 
-/// All states that were reached; the flag says that some step from the state is not yet followed.
+/// All states that were reached. The flag is true while some step from the state has not been followed.
 type Reached = HashMap<State, bool>;
 
 impl State {
-    /// The states that the next operation of a client or a sweep leads to.
+    /// The states after the next operation of a client or a sweep.
     fn operations(&self) -> Vec<State> {
         let clients = self.world.clients.iter().enumerate();
         let client = clients.filter(|(_, client)| !client.is_over());
@@ -39,7 +39,7 @@ impl State {
         client.chain(sweep).collect()
     }
 
-    /// The states that a declared death or a waiter's giving up leads to.
+    /// The states after a client is declared dead or a waiter gives up.
     fn turns_of_fate(&self) -> Vec<State> {
         let clients = 0..self.world.clients.len();
         let mut turns = Vec::new();
@@ -79,8 +79,8 @@ impl State {
 
 /// Follows all steps from `state`.
 ///
-/// The load of a waiter changes nothing and leaves the same steps. All other operations must lead to new states: as no step leads
-/// back, each client that continues reaches its end.
+/// The load of a waiter changes nothing, and the same steps remain. All other operations must lead to new states. No step leads back, so
+/// each client that continues reaches its end.
 fn follow(state: &State, reached: &mut Reached) {
     reached.insert(state.clone(), true);
     let mut operations = state.operations();

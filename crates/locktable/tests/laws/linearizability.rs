@@ -1,4 +1,4 @@
-//! Linearizability: whether a history of concurrent calls could result from calls one after the other.
+//! Linearizability: whether a history of concurrent calls could result from the same calls in sequence.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use locktable::{Acquired, Owner, Released, Removed};
 
 use crate::specification::{Call, Outcome, QueueLock};
 
-/// A call as its caller saw it. All times are different.
+/// A call with the times that its caller recorded. All times are different.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub call: Call,
@@ -17,8 +17,8 @@ pub struct Record {
     pub outcome: Option<Outcome>,
 }
 
-/// Searches an order of the calls on one lock in which each call takes effect between its begin and its end and has its recorded
-/// outcome (Wing and Gong). `processes` are the calls of each caller in order.
+/// Searches for an order of the calls on one lock in which each call takes effect between its begin and its end and has its recorded
+/// outcome (Wing and Gong). `processes` contains the calls of each caller in order.
 pub fn is_linearizable(lock: QueueLock, processes: &[Vec<Record>]) -> bool {
     let start = (vec![0; processes.len()], lock);
     let mut known = HashSet::from([start.clone()]);

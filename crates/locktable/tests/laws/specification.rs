@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use locktable::{Acquired, Owner, Released, Removed, Waited};
 
-/// A call of an owner on the lock of a bucket; the owner of a removal is the one to remove.
+/// A call of an owner on the lock of a bucket. For a removal, it is the owner to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     Acquire(Owner),
@@ -44,7 +44,7 @@ impl QueueLock {
         self.owners.front().copied()
     }
 
-    /// Makes `call` atomically; `None` while it would have to wait.
+    /// Executes `call` atomically; `None` if the call must wait.
     pub fn make(&mut self, call: Call) -> Option<Outcome> {
         match call {
             Call::Acquire(owner) => Some(Outcome::Acquired(self.acquire(owner))),

@@ -16,7 +16,7 @@ use crate::words::AtomicWords;
 const THREADS: u32 = 4;
 const ROUNDS: u64 = 1_000;
 const BUCKETS: u64 = 2;
-/// A limit of some seconds, so that other threads end when one fails.
+/// The largest number of yields, which take some seconds, so that the other threads end when one thread fails.
 const MOST_YIELDS: u32 = 10_000_000;
 
 /// Data that is protected by the lock of a bucket and by nothing else.
@@ -30,7 +30,7 @@ impl Protected {
     fn visit(&self, owner: Owner) {
         let before = self.inside.swap(owner.id().into(), Ordering::Relaxed);
         assert_eq!(before, 0, "nobody is inside");
-        // A read and a write: a visit of another thread between them would be lost.
+        // The read and the write are separate: a visit of another thread between them would be lost.
         let visits = self.visits.load(Ordering::Relaxed);
         thread::yield_now();
         self.visits.store(visits + 1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Protected {
     }
 }
 
-/// One thread, with its calls on each bucket as it saw them.
+/// One thread, with its calls on each bucket as the thread recorded them.
 struct Thread<'a> {
     owner: Owner,
     table: Table,

@@ -1,4 +1,4 @@
-//! The words of a table in the memory of this process, and the performance of machines on them.
+//! The words of a table in the memory of this process, and the execution of machines on these words.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -32,7 +32,7 @@ pub struct Client {
 enum Doing {
     Resting,
     Calling(Bucket, Steps),
-    /// A call has an outcome, which the client has not seen yet.
+    /// A call has an outcome that the client has not received yet.
     Told(Bucket, Outcome),
     Queued(Bucket),
     Holding(Bucket),
@@ -72,7 +72,7 @@ pub enum Event {
 }
 
 impl World {
-    /// Clients 1, 2, ... want the locks of the buckets in `wishes`, one after the other.
+    /// Clients 1, 2, ... request the locks of the buckets in `wishes`, one after the other.
     pub fn new(table: Table, wishes: &[Vec<u64>]) -> Self {
         let clients = (1..).zip(wishes).map(|(id, wishes)| Client {
             owner: Owner::new(id).unwrap(),
@@ -97,7 +97,7 @@ impl World {
         ((bucket.address() - addresses.start) / stride) as usize
     }
 
-    /// One step of a client: it begins a call, performs one operation, or sees the outcome.
+    /// Executes one step of a client: it begins a call, performs one operation, or receives the outcome.
     pub fn go(&mut self, client: usize) -> Option<Event> {
         let Client { owner, doing, .. } = self.clients[client];
         match doing {
