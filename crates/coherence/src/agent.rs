@@ -41,7 +41,7 @@ struct CachedLine<D> {
 enum Transaction<D> {
     /// A request for a line, whose cache entry is reserved.
     Fill(Line),
-    /// A write-back. Its data is `None` after a snoop has transferred the data.
+    /// A write-back. The data is `None` after a snoop has transferred it.
     WriteBack(Line, Option<D>),
     /// A request that the home agent executes; this agent does not cache the line.
     AtHome(Line),

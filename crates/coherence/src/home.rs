@@ -20,9 +20,9 @@ pub trait Backing<D> {
 
 /// A home agent with its directory.
 ///
-/// It serves one request for a line at a time, from the first snoop to the requester's `CompAck`. Therefore, no snoop can pass a grant, and
-/// every agent can answer every snoop at once. Messages may arrive in any order, with one exception: no message of an agent may pass an
-/// older `CompAck` of this agent.
+/// The home agent serves one request for a line at a time, from the first snoop to the requester's `CompAck`. Therefore, no snoop can pass
+/// a grant, and every agent can answer every snoop at once. Messages may arrive in any order, with one exception: no message of an agent
+/// may pass an older `CompAck` of this agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Home<D> {
     directory: Directory,

@@ -89,7 +89,7 @@ struct Group<T> {
     ages: Vec<u8>,
 }
 
-/// The largest number of sets in a group. It is chosen for this model: with 16 ways, a group occupies some pages of memory.
+/// The largest number of sets in a group, chosen for this model: with 16 ways, a group occupies some pages of memory.
 const SETS_OF_GROUP: usize = 16;
 
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Copies of a circuit's evaluation for cycles in which some of its units are at rest.
 //!
 //! Verilator evaluates all units in each cycle. A copy keeps the signals of units at rest in local variables that begin with constants, so
-//! that the compiler removes the code whose results are constant. It is exact in each cycle that begins with these values, for every input
-//! of the circuit. It returns whether the next cycle also begins with these values.
+//! that the compiler removes the code whose results are constant. The copy is exact in each cycle that begins with these values, for every
+//! input of the circuit. The copy returns whether the next cycle also begins with these values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

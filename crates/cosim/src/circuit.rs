@@ -115,7 +115,7 @@ impl Circuit {
         plain.map(model).collect()
     }
 
-    /// The circuit with this name, after its reset. Its beats have `width` bits, and its clock has this period in picoseconds.
+    /// The circuit with this name, after its reset, with beats of `width` bits and a clock that has this period in picoseconds.
     pub fn new(name_of: &str, width: u32, period_ps: u64, waves: Waves) -> Result<Self, Missing> {
         let mut models = abi::models();
         models.retain(|model| model.is_traced == (waves == Waves::Possible));

@@ -1,7 +1,7 @@
 //! Circuits in `SystemVerilog`, translated by Verilator, that run cycle by cycle inside a simulated fabric.
 //!
-//! A [`Circuit`] is one instance of a module with the ports of a leaf (`docs/reference/circuit-ports.md`). It receives and sends TLPs as
-//! bytes, beat by beat, and has no time except its own cycles. Its owner runs it in batches of cycles.
+//! A [`Circuit`] is one instance of a module with the ports of a leaf (`docs/reference/circuit-ports.md`). A circuit receives and sends
+//! TLPs as bytes, beat by beat, and has no time except its own cycles. The owner of the circuit runs it in batches of cycles.
 
 #[expect(unsafe_code, reason = "the interface of the circuits, in C")]
 mod abi;

@@ -44,8 +44,7 @@ impl<T> fmt::Debug for Id<T> {
 #[derive(Debug)]
 pub struct Arena<T> {
     slots: Vec<Slot<T>>,
-    /// The number of holders of each slot. They are stored in an array without the values, so that they stay in the cache when the values
-    /// do not.
+    /// The number of holders of each slot. This array does not contain the values, so that it stays in the cache when the values do not.
     holders: Vec<u32>,
     free: Vec<u32>,
 }

@@ -13,7 +13,7 @@ use wire::{Wire, Wires};
 
 /// The frames that components exchange, the store of their bytes, and the observations they report.
 pub trait Traffic: Sized {
-    /// The content of one transmission on a wire. It is a few words long, because events hold it directly.
+    /// The content of one transmission on a wire. A frame is a few words long, because events hold it directly.
     type Frame: Copy + std::fmt::Debug;
     /// The store of the bytes that frames refer to.
     type Store: Default + std::fmt::Debug;
@@ -65,8 +65,8 @@ pub trait Component: Sized {
     /// Handles a timer that this component set and that has expired.
     fn expire(&mut self, timer: Self::Timer, fx: &mut Effects<'_, Self>);
 
-    /// Begins to [load](crate::prefetch) the data that the component needs for an event that comes soon. It loads only data that it can
-    /// find without another read.
+    /// Begins to [load](crate::prefetch) the data that the component needs for an event that is due soon. Only data that can be found
+    /// without another read is loaded here.
     fn prefetch(&self, _action: &Action<FrameOf<Self>>) {}
     /// Begins to load the other data for the next event, which can only be found after [`prefetch`](Self::prefetch) has loaded its data.
     fn prefetch_rest(
@@ -465,7 +465,8 @@ impl<C: Component> Effects<'_, C> {
     }
 }
 
-/// The actions at one port of a component. They do not depend on the type of the component, so one compiled function serves all components.
+/// The actions at one port of a component. The actions do not depend on the type of the component, so one compiled function serves all
+/// components.
 pub struct PortEffects<'w, T: Traffic> {
     world: &'w mut World<T>,
     me: ComponentId,

@@ -14,7 +14,7 @@ pub use written::{Unit, Written};
 
 use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
-/// A value in a scenario, before it is known which quantity it is.
+/// A value in a scenario, before the kind of its quantity is determined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A bare whole number.

@@ -86,8 +86,8 @@ pub struct EventQueue<P> {
     busy: Vec<u64>,
     /// Events after this year.
     later: BinaryHeap<Reverse<Event<P>>>,
-    /// Events after this year that were scheduled since the present day began. They are moved into the heap when the next day begins,
-    /// because their payloads have been written by then.
+    /// Events after this year that were scheduled since the present day began. These events are moved into the heap when the next day
+    /// begins, because their payloads have been written by then.
     new_later: Vec<Event<P>>,
     /// The number of the current day.
     date: u64,

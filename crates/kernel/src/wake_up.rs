@@ -14,7 +14,7 @@ impl Default for WakeUp {
 
 impl WakeUp {
     /// Handles a timer that expires at `now`. If the wake-up is due, removes it and returns true. Otherwise returns false: an earlier
-    /// wake-up has replaced the one of this timer.
+    /// wake-up has replaced the wake-up of this timer.
     pub fn expire(&mut self, now: Time) -> bool {
         let is_due = self.0 <= now;
         if is_due {

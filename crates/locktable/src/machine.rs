@@ -2,8 +2,8 @@
 
 use crate::{Bucket, Queue};
 
-/// An operation on the word of one bucket. Its result is the queue that was found, before a swap. The swap is executed if and only if this
-/// queue is the expected queue.
+/// An operation on the word of one bucket. The result of an operation is the queue that was found, before a swap. The swap is executed if
+/// and only if this queue is the expected queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads the word atomically.
@@ -21,7 +21,7 @@ pub enum Operation {
 
 /// An algorithm on the table: a sequence of operations.
 ///
-/// It can be abandoned after any operation, for example because its owner dies: each operation leaves a valid table.
+/// An algorithm can be abandoned after any operation, for example because its owner dies: each operation leaves a valid table.
 pub trait Machine {
     /// The result of the algorithm.
     type Outcome;

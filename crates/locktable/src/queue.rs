@@ -20,7 +20,7 @@ pub struct NotAQueue(pub u128);
 /// The reason why an owner cannot join a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotJoined {
-    /// The owner is already in the queue; it would wait for itself.
+    /// The owner is already in the queue, and would wait for itself.
     #[error("the owner is already in the queue, behind {ahead} owners")]
     Present {
         /// Number of owners before this owner.

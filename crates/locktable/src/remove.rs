@@ -4,13 +4,13 @@ use crate::{Bucket, Machine, Operation, Owner, Queue};
 
 /// Removes an owner from a bucket: a dead one during recovery, or a waiter that gives up.
 ///
-/// It begins with a load: most searched buckets do not contain the owner, and to read a cache line is cheaper than to own it. A removal can
-/// be abandoned and repeated, also by several callers at once: one of them removes the owner, and the others find it absent.
+/// A removal begins with a load: most searched buckets do not contain the owner, and to read a cache line is cheaper than to own it. A
+/// removal can be abandoned and repeated, also by several callers at once: one of them removes the owner, and the others find it absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Remove {
     bucket: Bucket,
     owner: Owner,
-    /// The queue that was found last. It contains the owner.
+    /// The queue that was found last, which contains the owner.
     found: Option<Queue>,
 }
 

@@ -4,8 +4,8 @@ use crate::{Machine, Operation, Owner, Queue, Remove, Removed, Table};
 
 /// Removes an owner from every bucket, one after the other.
 ///
-/// It is complete only if the owner can no longer reach the memory. Otherwise a compare-and-swap that is under way may add the
-/// owner to a bucket that was already swept.
+/// A sweep is complete only if the owner can no longer access the memory. Otherwise, a compare-and-swap that is under way may add the owner
+/// to a bucket that was already swept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sweep {
     table: Table,

@@ -42,7 +42,7 @@ pub struct RecordVersion(pub u64);
 /// The reason why a lock table cannot have these parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The number of buckets is not a power of two. It must be one, because some bits of a hash select the bucket.
+    /// The number of buckets is not a power of two. A power of two is necessary, because some bits of a hash select the bucket.
     #[error("a lock table cannot have {0} buckets; use a power of two: 1, 2, 4, ...")]
     Buckets(u64),
     /// Buckets would overlap, or cross cache lines.
@@ -98,8 +98,8 @@ impl Width {
 }
 
 impl Table {
-    /// A table of `buckets` buckets of width `width` from the virtual address `base`. Each bucket has its own cache line, so that
-    /// owners of different buckets do not take lines from each other.
+    /// A table of `buckets` buckets of width `width` from the virtual address `base`. Each bucket has its own cache line, so that owners of
+    /// different buckets do not take cache lines from each other.
     pub fn new(base: u64, buckets: u64, width: Width) -> Result<Self, TableError> {
         Self::with_stride(base, buckets, width, LINE_BYTES)
     }
@@ -196,8 +196,8 @@ impl RecordVersion {
     /// The id after a mixing function, which every user of a shared table must apply: three times an exclusive or with the number
     /// shifted right (30, 27 and 31 bits), with a multiplication modulo 2^64 in between.
     ///
-    /// These are the finalizer and the constants of the generator `splitmix64`. Each step is invertible, so different ids stay
-    /// different.
+    /// The mixing function consists of the finalizer and the constants of the generator `splitmix64`. Each step is invertible, so different
+    /// ids stay different.
     pub const fn mixed(self) -> u64 {
         let folded = self.0 ^ (self.0 >> 30);
         let spread = folded.wrapping_mul(0xbf58_476d_1ce4_e5b9);

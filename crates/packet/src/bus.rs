@@ -2,7 +2,7 @@
 
 use crate::PacketId;
 
-/// A packet between a network interface controller and its crossbar. It is delivered when its header arrives.
+/// A packet between a network interface controller and its crossbar. The packet is delivered when its header arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusFrame {
     /// The packet.

@@ -18,7 +18,7 @@ pub trait Note: Copy {
 pub struct NoteKind(u32);
 
 impl NoteKind {
-    /// The kind called `name`. It is the 32-bit FNV-1a hash of the name, so that no list of all kinds is needed.
+    /// The kind called `name`: the 32-bit FNV-1a hash of the name, so that no list of all kinds is needed.
     pub const fn named(name: &str) -> Self {
         let (bytes, mut hash, mut index) = (name.as_bytes(), 0x811c_9dc5_u32, 0);
         while index < bytes.len() {

@@ -23,9 +23,9 @@ pub enum Observation {
         replay: bool,
         /// Whether the packet is nullified: it ends with EDB, and the receiver discards it.
         nullified: bool,
-        /// The time at which its first bit leaves.
+        /// The time at which the first bit of the packet leaves.
         start: Time,
-        /// The time that it takes on the wire.
+        /// The time of the packet on the wire.
         length: Span,
     },
     /// A DLLP begins to leave a port. Reported only if a probe needs details.
@@ -34,9 +34,9 @@ pub enum Observation {
         port: u16,
         /// The bytes of the DLLP.
         bytes: [u8; 6],
-        /// The time at which its first bit leaves.
+        /// The time at which the first bit of the DLLP leaves.
         start: Time,
-        /// The time that it takes on the wire.
+        /// The time of the DLLP on the wire.
         length: Span,
     },
     /// A TLP has arrived at a port, and its receiver has decided on it. Reported only if a probe needs details.
@@ -49,7 +49,7 @@ pub enum Observation {
         verdict: Verdict,
         /// The number of bits that have changed on the wire.
         wrong_bits: u16,
-        /// The time at which its last bit arrives. At a cut-through port this is later than the observation.
+        /// The time at which the last bit of the packet arrives. At a cut-through port, this time is later than the observation.
         end: Time,
     },
     /// A DLLP has arrived at a port. Reported only if a probe needs details.
@@ -102,9 +102,9 @@ pub enum Observation {
         frame: FibreFrame,
         /// Whether the frame was sent before.
         replay: bool,
-        /// The time at which its first block leaves.
+        /// The time at which the first block of the frame leaves.
         start: Time,
-        /// The time that it takes on the fibre.
+        /// The time of the frame on the fibre.
         length: Span,
     },
     /// A control block leaves an optical port. Reported only if a probe needs details.
@@ -113,7 +113,7 @@ pub enum Observation {
         port: u16,
         /// The control block.
         block: Block,
-        /// The time at which it leaves.
+        /// The time at which the control block leaves.
         start: Time,
     },
     /// Flow-control initialisation of a link end is complete, so TLPs can be sent.
@@ -127,9 +127,9 @@ pub enum Observation {
         flow: FlowId,
         /// The payload that the request carries (write) or requests (read), in bytes.
         bytes: u32,
-        /// The time at which its first bit leaves.
+        /// The time at which the first bit of the request leaves.
         start: Time,
-        /// The time at which its last bit leaves.
+        /// The time at which the last bit of the request leaves.
         end: Time,
     },
     /// A flow has sent its last request.
@@ -154,9 +154,9 @@ pub enum Observation {
         bytes: u32,
         /// The offset of the payload in the flow's region.
         offset: u64,
-        /// The time at which its transaction began.
+        /// The time at which the transaction of the payload began.
         born: Time,
-        /// Whether this is the end of its transaction.
+        /// Whether the payload is the end of its transaction.
         last: bool,
         /// Whether every byte is as the flow sent it.
         intact: bool,
@@ -179,7 +179,7 @@ pub enum Observation {
     },
     /// An incident, for the log of the run.
     Incident {
-        /// The function or port that detects it.
+        /// The function or port that has detected the incident.
         site: Site,
         /// What has happened.
         what: Incident,
@@ -251,7 +251,7 @@ impl Observation {
         )
     }
 
-    /// Whether this reports that a packet was sent or delivered. Only meters and watchers of workloads use such an observation.
+    /// Whether this observation reports that a packet was sent or delivered. Only meters and watchers of workloads use these observations.
     pub const fn is_of_packet(&self) -> bool {
         matches!(
             self,

@@ -4,7 +4,7 @@ use protocol::Generation;
 
 /// The ordered sets that one end of a link sends repeatedly, until it sends other ordered sets or a data stream.
 ///
-/// One frame on the wire represents all these ordered sets. It is sent with the first ordered set, and it is valid at the far end until
+/// One frame on the wire represents all these ordered sets. The frame is sent with the first ordered set, and is valid at the far end until
 /// another frame arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderedSet {

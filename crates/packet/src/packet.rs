@@ -95,7 +95,7 @@ impl Packets {
     }
 
     /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender may
-    /// still hold the old slot for a replay. Both slots count as one packet. The TLP digest is computed for the new header. It keeps the
+    /// still hold the old slot for a replay. Both slots count as one packet. The TLP digest is computed for the new header, but keeps the
     /// bit errors of the old digest, so that an earlier error can still be detected.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
@@ -203,7 +203,7 @@ pub struct Stamp {
     pub flow: Option<FlowId>,
     /// The offset of the packet's first byte in the flow's region.
     pub offset: u64,
-    /// The time at which its transaction began.
+    /// The time at which the transaction of the packet began.
     pub born: Time,
     /// Whether the packet is the last one of its transaction.
     pub last: bool,
@@ -220,7 +220,7 @@ pub struct Packet {
     charge: Charge,
     /// Bytes of the header and of the prefix before it.
     header_len: u8,
-    /// Bytes of the TLP digest behind the payload: 4 or none.
+    /// Bytes of the TLP digest behind the payload: 4 or 0.
     digest_len: u8,
 
     /// Data that is not sent on any wire.
@@ -520,8 +520,8 @@ mod tests {
         assert!(packets[made].payload().is_empty());
     }
 
-    /// The digest stays correct if a bridge changes the type of a configuration request or if poison is added. It becomes wrong if a bit is
-    /// damaged.
+    /// The digest stays correct if a bridge changes the type of a configuration request or if poison is added. The digest becomes wrong if
+    /// a bit is damaged.
     #[test]
     fn a_digest_covers_all_but_the_variant_bits() {
         let request = |kind| {

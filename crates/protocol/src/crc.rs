@@ -47,7 +47,7 @@ pub fn ecrc(tlp: &[u8]) -> u32 {
 /// The state of the LCRC after the two bytes of the sequence number, whose upper four bits are zero.
 fn after_sequence(sequence: u16) -> crc32fast::Hasher {
     let [high, low] = (sequence & 0xfff).to_be_bytes();
-    // The seed inverts both bytes. Its upper half remains in the state after the two bytes.
+    // The seed inverts both bytes. The upper half of the seed remains in the state after the two bytes.
     let remainder =
         LCRC_TABLES[1][usize::from(high ^ 0xff)] ^ LCRC_TABLES[0][usize::from(low ^ 0xff)] ^ 0xffff;
     crc32fast::Hasher::new_with_initial(!remainder)

@@ -155,8 +155,8 @@ impl NetworkHeader {
     const WITHOUT_DATA: u32 = 0x20;
     const RESERVED: u32 = 0x0080_b800;
 
-    /// A header with traffic class 0, without event and with key 0, for `len` bytes (0..=4096) to `address` (below 2^38). A NAP has no
-    /// address: its `address` is 0.
+    /// A header with traffic class 0, without event and with key 0, for `len` bytes (0..=4096) to `address`, which is below 2^38. For a
+    /// NAP, which has no address, `address` is 0.
     pub fn new(
         packet_type: PacketType,
         source: QueuePairId,

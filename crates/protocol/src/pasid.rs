@@ -4,7 +4,7 @@ use std::num::NonZeroU8;
 
 /// The address space of a process (PASID) in which a request has its address, and the permissions that the request needs.
 ///
-/// It occupies three bytes. An `Option<Pasid>` also occupies three bytes, so that a `Header` stores it in its padding.
+/// A `Pasid` occupies three bytes. An `Option<Pasid>` also occupies three bytes, so that a `Header` stores it in its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pasid {
     /// The second byte of the prefix, with its reserved bit 4 set so that it is never 0.

@@ -11,7 +11,7 @@ pub struct MemoryRequest {
     pub tag: Tag,
     address: u64,
     dwords: u16,
-    /// Last and first byte enables, as in the header. They share a byte to keep a `Header` at 32 bytes.
+    /// Last and first byte enables, as in the header. The two fields share a byte to keep a `Header` at 32 bytes.
     pub(crate) enables: u8,
     address_type: AddressType,
 }
@@ -34,7 +34,7 @@ pub enum AddressType {
 impl MemoryRequest {
     /// Largest length of a request, in dwords.
     pub const MAX_DWORDS: u16 = 1024;
-    /// Most translations in one request: those that fit in the largest read completion boundary (PCIe Base 10.2.2.2).
+    /// Largest number of translations in one request: as many as fit in the largest read completion boundary (PCIe Base 10.2.2.2).
     pub const MAX_TRANSLATIONS: u16 = 16;
 
     /// A request for `len` bytes (0..=4096) at any byte address, within one 4 KiB page.

@@ -17,7 +17,7 @@ use super::{Rank, Traffic, Wires, World};
 pub struct Departure<F> {
     time: Time,
     rank: Rank,
-    /// The frame. It refers to bytes in the store of the region that it leaves.
+    /// The frame, which refers to bytes in the store of the region that it leaves.
     pub frame: F,
 }
 

@@ -32,7 +32,7 @@ fn a_wire_into_another_region_brings_nothing_before_its_last_frame_and_the_short
             all
         };
         assert_eq!(earliest(&regions[0], 10), [Time::NEVER, at(idle), at(idle)]);
-        // Two wires lead to component 2, of which one stays idle.
+        // Two wires lead to component 2. One of these wires stays idle.
         let mut fx = regions[0].effects::<Silent>(ComponentId(0));
         fx.send(Port(2), 10, ns(40));
         fx.send(Port(0), 10, ns(40));

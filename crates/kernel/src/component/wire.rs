@@ -30,7 +30,7 @@ impl Wire {
     /// Returns the rank of a frame that is sent at `now` and arrives at `arrival`. Frames that arrive at the same time keep the
     /// order in which they were sent.
     ///
-    /// The count restarts when the wire is empty. It also wraps after 2^30 frames without an empty wire, which takes many simulated
+    /// The count restarts when the wire is empty. The count also wraps after 2^30 frames without an empty wire, which takes many simulated
     /// seconds. If frames then arrive at the same time, the frames after the wrap are ordered before the frames that were sent earlier.
     #[inline]
     pub(super) fn rank(&mut self, now: Time, arrival: Time) -> Rank {

@@ -3,7 +3,7 @@
 use super::Value;
 use super::scale::{Decimal, Scale};
 
-/// Prefixes of units as words, and as units are written here.
+/// Prefixes of units as words, and the notation of each prefix in scenarios.
 const PREFIXES: [(&str, &str); 14] = [
     ("femto", "f"),
     ("pico", "p"),
@@ -21,7 +21,7 @@ const PREFIXES: [(&str, &str); 14] = [
     ("tebi", "Ti"),
 ];
 
-/// Units as words, without the ending of a plural, and as they are written here.
+/// Units as words, without the ending of a plural, and the notation of each unit in scenarios.
 const WORDS: [(&str, &str); 7] = [
     ("second", "s"),
     ("sec", "s"),

@@ -8,7 +8,7 @@ use super::scale::{BANDWIDTH, BIT_RATE, FREQUENCY, LENGTH, SIZE, Scale, TIME};
 pub struct Written {
     /// The number: digits that may have a sign, a fraction and an exponent.
     pub number: String,
-    /// The unit; none for a plain number.
+    /// The unit; `None` for a plain number.
     pub unit: Option<Unit>,
 }
 

@@ -1,4 +1,4 @@
-//! The last events of a day with very many events. They are stored separately, so that a push into this day moves few other events.
+//! The last events of a day with very many events. These events are stored separately, so that a push into this day moves few other events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ pub(super) struct Crowd<P> {
     /// Events that were already in order when they were moved into the crowd, latest first.
     sorted: Vec<Event<P>>,
     pushed: BinaryHeap<Reverse<Event<P>>>,
-    /// New events. They are moved into the heap when the next events are removed, because their payloads have been written by then.
+    /// New events, which are moved into the heap when the next events are removed, because their payloads have been written by then.
     new: Vec<Event<P>>,
 }
 
@@ -57,8 +57,8 @@ impl<P: Copy + Default> Crowd<P> {
         &mut self.new[place].payload
     }
 
-    /// Moves all events of `today` except the first [`NEAR`] into the crowd. They are earlier than all events that are already in the
-    /// crowd.
+    /// Moves all events of `today` except the first [`NEAR`] into the crowd. The moved events are earlier than all events that are already
+    /// in the crowd.
     pub(super) fn take_in(&mut self, today: &mut Vec<Event<P>>) {
         let far = today.len() - NEAR;
         self.first = today[far - 1].key();

@@ -102,7 +102,7 @@ impl Message<LineData> {
         }
     }
 
-    /// Reads the message at the beginning of `bytes`. It has [`Message::len`] bytes.
+    /// Reads the message at the beginning of `bytes`. The message has [`Message::len`] bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let first = word(bytes, 0)?;
         let (code, is_poisoned) = ((first >> 24) as u8 & !POISONED, first >> 31 == 1);

@@ -45,8 +45,8 @@ impl CoherencePacket {
     }
 }
 
-/// Format and type of the optimized header. PCI Express does not assign this value; it is chosen for this model, because the value of CCIX
-/// is not public.
+/// Format and type of the optimized header: a value that PCI Express does not assign. This value is chosen for this model, because the
+/// value of CCIX is not public.
 const OPTIMIZED: u8 = 0x7e;
 /// Format and type of the compatible header: a local message with data, which terminates at the other end of the link (PCIe Base 2.2.8).
 const COMPATIBLE: u8 = 0x74;

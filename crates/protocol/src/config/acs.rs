@@ -19,10 +19,10 @@ const VECTOR_BITS: u32 = 64;
 const VECTOR_SIZE: u32 = VECTOR_BITS << 8;
 
 enumerated! {
-    /// An Access Control Service. Its value is the number of its bit in ACS Capability and in ACS Control.
+    /// An Access Control Service. The value of a service is the number of its bit in ACS Capability and in ACS Control.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AccessService {
-        /// A request whose requester is on none of the buses below the port is an ACS Violation.
+        /// A request is an ACS Violation if its requester is on none of the buses below the port.
         SourceValidation = 0,
         /// A memory request with an address type other than untranslated is an ACS Violation.
         TranslationBlocking = 1,

@@ -1,4 +1,4 @@
-//! Base address registers (BARs): how a function requests addresses, and which addresses it was given.
+//! Base address registers (BARs): how a function requests addresses, and which addresses software has assigned.
 
 use super::ConfigSpace;
 use super::header::BARS;
@@ -45,7 +45,7 @@ impl Bar {
 }
 
 impl ConfigSpace {
-    /// Declares `bar`, whose registers must be undeclared.
+    /// Declares `bar`. The registers of `bar` must not be declared yet.
     pub(super) fn declare_bar(&mut self, bar: Bar) {
         self.declare_bar_at(BARS + u16::from(bar.index), bar);
     }

@@ -1,4 +1,4 @@
-//! The Data Link Feature capability (PCIe Base 7.7.4): what the two ends of a link exchanged before the initialisation of flow
+//! The Data Link Feature capability (PCIe Base 7.7.4): the features that the two ends of a link exchanged before the initialisation of flow
 //! control.
 
 use super::ConfigSpace;

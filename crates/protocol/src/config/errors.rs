@@ -97,7 +97,7 @@ impl Severity {
 }
 
 enumerated! {
-    /// An uncorrectable error. Its value is the number of its bit in Uncorrectable Error Status.
+    /// An uncorrectable error. The value of an error is the number of its bit in Uncorrectable Error Status.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum UncorrectableError {
         /// The link below the port went down unexpectedly.
@@ -128,7 +128,8 @@ enumerated! {
 }
 
 enumerated! {
-    /// A correctable error, which the link or the device repairs. Its value is the number of its bit in Correctable Error Status.
+    /// A correctable error, which the link or the device repairs. The value of an error is the number of its bit in Correctable Error
+    /// Status.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum CorrectableError {
         /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
@@ -158,7 +159,7 @@ impl CorrectableError {
 pub struct ErrorRecord {
     /// The error.
     pub error: UncorrectableError,
-    /// The first 16 bytes of the packet's header in wire order; none for a completion timeout.
+    /// The first 16 bytes of the packet's header in wire order; `None` for a completion timeout.
     pub header: Option<[u8; 16]>,
     /// The End-End prefix before the header, if there is one.
     pub prefix: Option<Pasid>,
@@ -254,7 +255,7 @@ impl ConfigSpace {
         );
         self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
         self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
-        // A switch forwards digests unchanged. It does not generate or check an ECRC.
+        // A switch forwards digests unchanged, and does not generate or check an ECRC.
         if matches!(port, PortType::Endpoint | PortType::RootPort) {
             self.declare(CONTROL, ECRC_CAPABLE, ECRC_ENABLES, 0);
         }

@@ -157,7 +157,7 @@ impl PortType {
         found.map_or(0, |(_, field)| *field)
     }
 
-    /// The port type in a value of the register [`EXPRESS`]; none if it is not modelled.
+    /// The port type in a value of the register [`EXPRESS`]; `None` if the type is not modelled.
     pub fn in_register(value: u32) -> Option<Self> {
         let field = value >> 20 & 0xf;
         let found = Self::ENCODING.iter().find(|(_, known)| *known == field);
@@ -267,7 +267,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
+    /// Number of tags that the function may use, which depends on the enabled tag width (PCIe Base 2.2.6.2).
     pub fn tags_allowed(&self) -> u16 {
         if self.read(DEVICE_CONTROL_2) & TEN_BIT_TAG_REQUESTER_ENABLE != 0 {
             768

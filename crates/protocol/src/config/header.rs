@@ -94,7 +94,7 @@ impl ConfigSpace {
         self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
     }
 
-    /// Declares the subsystem IDs of a type 0 header. They are equal to the vendor ID and the device ID.
+    /// Declares the subsystem IDs of a type 0 header, which are equal to the vendor ID and the device ID.
     pub(super) fn declare_subsystem(&mut self, identity: &Identity) {
         let id = u32::from(identity.device) << 16 | u32::from(identity.vendor);
         self.declare(SUBSYSTEM, id, 0, 0);
@@ -119,7 +119,7 @@ impl ConfigSpace {
         self.declare(COMMAND, CAPABILITY_LIST, 0, 0);
     }
 
-    /// Appends extended capability `id` at byte `at` to the list, whose first one is at byte 256.
+    /// Appends extended capability `id` at byte `at` to the list of extended capabilities, which begins at byte 256.
     pub(super) fn append_extended(&mut self, at: u16, id: u16, version: u8) {
         let mut last = FIRST_EXTENDED;
         while let next @ 1.. = (self.read(last / 4) >> 20) as u16 {

@@ -1,8 +1,8 @@
-//! Configuration space (PCIe Base chapter 7): what a function reports about itself, and what software controls.
+//! Configuration space (PCIe Base chapter 7): the properties that a function reports, and the settings that software controls.
 //!
 //! Registers are dwords, numbered from 0. Each capability has one file, with its registers and their meaning for the component.
 
-/// Methods that say whether a bit of a register of the function is set.
+/// Declares methods that return whether a bit of a register of the function is set.
 macro_rules! bits {
     ($($(#[$doc:meta])* $seen:vis $name:ident: $register:ident, $bit:ident;)*) => {
         $($(#[$doc])*

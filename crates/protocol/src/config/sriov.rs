@@ -56,7 +56,7 @@ pub struct SrIov {
     pub bars: Vec<Bar>,
     /// Number of MSI vectors that each VF requests, 1 to 32.
     pub msi_vectors: u8,
-    /// The MSI-X table of each VF in a BAR of its own, if any.
+    /// The MSI-X table of each VF, in a BAR of the VF, if the VFs have one.
     pub msix: Option<MsixTable>,
 }
 
@@ -137,7 +137,7 @@ impl ConfigSpace {
         (number < self.virtual_functions()).then_some(number)
     }
 
-    /// The location of BAR `index` of the VFs, whether VF Enable and VF MSE are set or not; none if the VFs lack this BAR.
+    /// The location of BAR `index` of the VFs, whether VF Enable and VF MSE are set or not; `None` if the VFs do not have this BAR.
     pub fn virtual_bar(&self, index: u8) -> Option<VirtualBar> {
         let register = VF_BARS + u16::from(index);
         let size = self.bar_size_at(register).filter(|_| self.has_sriov())?;

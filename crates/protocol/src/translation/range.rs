@@ -40,7 +40,7 @@ impl PageRange {
         self.first | self.offsets()
     }
 
-    /// Size in bytes; none for the range of all addresses, 2^64 bytes.
+    /// Size in bytes; `None` for the range of all addresses, which has 2^64 bytes.
     pub const fn size(&self) -> Option<u64> {
         1_u64.checked_shl(self.bits as u32)
     }

@@ -1,4 +1,4 @@
-//! Error messages at bridges and root ports: what a bridge forwards (PCIe Base 6.2.6), and the root error registers (PCIe Base
+//! Error messages at bridges and root ports: which messages a bridge forwards (PCIe Base 6.2.6), and the root error registers (PCIe Base
 //! 7.8.4.9 to 7.8.4.11).
 
 use super::{AER, Severity};
