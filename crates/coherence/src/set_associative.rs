@@ -32,7 +32,7 @@ pub enum GeometryError {
 const MOST_WAYS: u64 = 128;
 
 impl GeometryError {
-    /// The error with the key that has the wrong value: `size` or `ways`.
+    /// The error, together with the key whose value is wrong: `size` or `ways`.
     pub fn under(self, size: &'static str, ways: &'static str) -> (&'static str, Self) {
         match self {
             GeometryError::Size(_) => (size, self),

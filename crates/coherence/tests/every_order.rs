@@ -41,7 +41,7 @@ impl Backing<Value> for Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Load(Line),
-    /// Writes the value, of the two possible values, that the line does not have.
+    /// A line has one of two values. This task writes the value that the line does not have.
     Store(Line),
     StoreAll(Line),
     Toggle(Line),

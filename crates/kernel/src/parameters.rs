@@ -13,7 +13,7 @@ pub struct Declaration {
     pub key: &'static str,
     /// The kind of the value.
     pub kind: Kind,
-    /// All values that are possible, if they are named one by one.
+    /// All possible values, if the parameter has a list of them.
     pub choices: Vec<String>,
     /// The usual unit; empty for plain numbers.
     pub unit: &'static str,

@@ -291,7 +291,7 @@ impl Packet {
         payload
     }
 
-    /// Rewrites the packet as one with a prefix, and returns its payload.
+    /// Rewrites the packet with a prefix before its header, and returns its payload.
     #[cold]
     #[inline(never)]
     fn write_behind_prefix(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
