@@ -1,4 +1,4 @@
-//! A program that starts accesses of a device by its registers, one after the other, and waits for the end of each.
+//! A program that makes a device perform accesses: for each access it writes the device's registers and waits for the end.
 
 use device::commands::registers::{ADDRESS, BUSY, CARD, COMMAND, LENGTH, STATUS, command};
 use transaction::{AccessLoop, Accesses, CallNote};
@@ -7,36 +7,36 @@ use crate::interrupts::Interrupt;
 use crate::{DriverParameters, System, ThreadId};
 
 kernel::choices! {
-    /// The way in which a program learns of the end of an access.
+    /// The method by which a program detects the end of an access.
     pub enum Completion {
-        /// It reads `STATUS` until no access is in progress.
+        /// The program reads `STATUS` until no access is in progress.
         Poll = "poll",
-        /// It sleeps until the device's interrupt.
+        /// The program sleeps until the device's interrupt.
         Interrupt = "interrupt",
     }
 }
 
-/// Accesses of a device that a program starts.
+/// The accesses that a program starts in a device.
 #[derive(Clone, Debug)]
 pub struct Commanded {
-    /// The accesses; their order and intervals are the program's.
+    /// The accesses. The program controls their order and their intervals.
     pub what: Accesses,
-    /// The number of the sequence in the device, from 1.
+    /// The number that identifies the accesses in measurements, written with each command, from 1.
     pub sequence: u32,
     /// The address of the device's registers.
     pub registers: u64,
     /// The device's interrupt.
     pub interrupt: Interrupt,
-    /// Whether the device has memory of its own, whose address each command gives.
+    /// Whether the device has its own memory. Each command then also gives an address in this memory.
     pub has_card_memory: bool,
-    /// The way in which the program learns of the end.
+    /// The method by which the program detects the end of each access.
     pub completion: Completion,
-    /// The thread that must have ended before: that of the set-up of vectors.
+    /// The thread that sets up the interrupt vectors. The program starts after the end of this thread.
     pub after: Option<ThreadId>,
 }
 
-/// Starts the accesses, each by a system call that writes the registers and waits. The device's interrupt message is also the lock
-/// that one call holds at a time.
+/// Performs the accesses, each by a system call that writes the device's registers and waits for the end. Only one call uses the device at a
+/// time: each call holds a lock, whose number is the device's interrupt message.
 pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) {
     if let Some(thread) = commanded.after {
         system.join(thread).await;
@@ -69,7 +69,7 @@ pub async fn run(system: System, costs: DriverParameters, commanded: Commanded) 
         };
         system.unlock(commanded.interrupt.message).await;
         if !has_ended {
-            // The device does not answer any more, or was reset: what is left stays undone.
+            // The device does not answer, or was reset. The remaining accesses are not performed.
             break;
         }
         all.leave(system.now().await);

@@ -6,7 +6,7 @@ use transaction::{Action, ConfigAccess};
 use crate::System;
 
 impl System {
-    /// Reads a register of a function; none if no function answers.
+    /// Reads a register of a function. Returns `None` if no function answers.
     pub async fn read_register(&self, target: FunctionId, register: u16) -> Option<u32> {
         let action = Action::Read;
         let access = ConfigAccess {
@@ -34,7 +34,7 @@ impl System {
         self.configure(access).await;
     }
 
-    /// Sets the bits of `mask` in a register to their values in `value`, by a write of the bytes with these bits.
+    /// Reads a register, changes the bits of `mask` to their values in `value`, and writes only the bytes that contain these bits.
     pub async fn change_register(&self, at: (FunctionId, u16), (mask, value): (u32, u32)) {
         let Some(old) = self.read_register(at.0, at.1).await else {
             return;
@@ -59,7 +59,7 @@ mod tests {
     const FUNCTION: FunctionId = FunctionId::new(1, 0, 0);
     const REGISTER: u16 = 9;
 
-    /// The accesses of a change of a register that has the value `old`, or that nobody answers.
+    /// The accesses by which a register is changed. The register has the value `old`; `None` means that no function answers.
     fn accesses(old: Option<u32>, (mask, value): (u32, u32)) -> Vec<Action> {
         let limits = RequesterLimits {
             max_payload: 128,

@@ -1,5 +1,5 @@
-//! Software that releases ports from Downstream Port Containment and sets up again what is below them, as an operating system does (PCIe
-//! Base 6.2.10), and software that resets what is below a port.
+//! Software that releases ports from Downstream Port Containment and sets up again the functions below them, as an operating system does (PCIe
+//! Base 6.2.10), and software that resets the functions below a port.
 
 use kernel::Span;
 use protocol::{FunctionId, register};
@@ -7,21 +7,21 @@ use protocol::{FunctionId, register};
 use crate::recovery::{Informed, SavedState, finish, prepare, report_set_up, set_up};
 use crate::{DriverParameters, System};
 
-/// A downstream port or the upstream port of a switch, and what software has set below it.
+/// A downstream port or the upstream port of a switch, with the saved configuration of the functions below the port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortBelow {
     /// The port.
     pub function: FunctionId,
-    /// The states of the functions of each node below it, the upper nodes first.
+    /// The saved states of the functions below the port, one list for each node, the upper nodes first.
     pub below: Vec<Vec<SavedState>>,
-    /// Whether there is a link below the port; below the upstream port of a switch are the downstream ports.
+    /// Whether there is a link below the port. An upstream port of a switch has the downstream ports of the switch below it, and no link.
     pub has_link: bool,
-    /// The drivers of the devices below it that are notified of what happens to these, in the order of their messages.
+    /// The drivers of the devices below the port. They are notified of resets and errors, in the order of their interrupt messages.
     pub drivers: Vec<Informed>,
 }
 
 impl PortBelow {
-    /// Releases the port if it is contained, and sets up what is below it. Returns whether it was contained.
+    /// Releases the port if it is in containment, and sets up again the functions below the port. Returns whether the port was in containment.
     pub(crate) async fn release(&self, system: &System, costs: &DriverParameters) -> bool {
         let at = (self.function, register::CONTAINMENT_STATUS);
         let status = system.read_register(at.0, at.1).await;
@@ -42,7 +42,7 @@ impl PortBelow {
         true
     }
 
-    /// Resets what is below the port by Secondary Bus Reset for the time `hold`, and sets it up again if `restores`.
+    /// Resets the functions below the port by Secondary Bus Reset, which is set for the time `hold`. Sets up the functions again if `restores`.
     pub async fn reset(
         &self,
         system: &System,
@@ -59,7 +59,7 @@ impl PortBelow {
         self.end(system, costs, restores).await;
     }
 
-    /// Sets or clears Link Disable of the port; sets up what is below it again if `restores`.
+    /// Sets or clears Link Disable of the port. Sets up again the functions below the port if `restores`.
     pub async fn disable(
         self,
         system: System,
@@ -77,7 +77,8 @@ impl PortBelow {
         self.end(&system, &costs, restores).await;
     }
 
-    /// Ends a reset of what is below the port: sets it up again if `restores`; otherwise notifies the drivers that it does not work.
+    /// Ends a reset of the functions below the port: sets up the functions again if `restores`, and otherwise notifies the drivers that their
+    /// devices do not work.
     async fn end(&self, system: &System, costs: &DriverParameters, restores: bool) {
         if restores {
             self.set_up_below(system, costs).await;
@@ -86,8 +87,8 @@ impl PortBelow {
         }
     }
 
-    /// Waits until the link is up, and for the time that functions may take after a reset; then writes their registers, and notifies the
-    /// drivers, which were notified before of what happened.
+    /// Waits until the link is up, and then for the time that functions need after a reset. Restores the registers of the functions, and
+    /// notifies the drivers that the reset is over. The caller must have notified the drivers that the reset begins.
     pub(crate) async fn set_up_below(&self, system: &System, costs: &DriverParameters) {
         let is_up = !self.has_link || self.wait_for_link(system, true).await;
         let works = if is_up {
@@ -100,7 +101,8 @@ impl PortBelow {
         finish(system, &self.drivers, works).await;
     }
 
-    /// Waits until Data Link Layer Link Active of the port has this value. Returns whether it has within a second.
+    /// Waits until Data Link Layer Link Active of the port has the value `is_active`. Returns false if the bit does not have this value in less
+    /// than a second.
     async fn wait_for_link(&self, system: &System, is_active: bool) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -126,7 +128,7 @@ pub async fn trigger(system: System, function: FunctionId) {
     system.change_register(at, (trigger, trigger)).await;
 }
 
-/// The time between the first two attempts, which doubles with each, and the longest: together they are about a second. Our choice, as
-/// operating systems do.
+/// The first and the longest pause between two reads of the link status. The pause doubles after each read, and all pauses together are less
+/// than a second. Our choice, as operating systems do.
 const FIRST_PAUSE: Span = Span::from_us(10);
 const LONGEST_PAUSE: Span = Span::from_us(500_000);

@@ -38,7 +38,7 @@ where
     Ask: Send + 'static,
     Answer: Send + 'static,
 {
-    /// Creates the program that `program` makes of its desk. It has not started.
+    /// Calls `program` with a new desk, and stores the future that it returns. The program does not run before [`begin`](Self::begin).
     pub fn new<F>(program: impl FnOnce(Desk<Ask, Answer>) -> F) -> Self
     where
         F: Future<Output = Output> + Send + 'static,

@@ -21,35 +21,37 @@ kernel::parameters! {
         poll: Span = Span::from_ns(80), lifts "software", from "common for a line that is in no cache any more: a memory read";
         /// Time from the arrival of an interrupt until the waiting thread is ready to run. The thread uses no core while it waits.
         interrupt_latency: Span = Span::from_us(3), lifts "software", from "common on Linux, with handler and scheduler";
-        /// Whether a driver masks the MSI-X vector of an interrupt from its handler until it has served the device. Interrupts
-        /// meanwhile come as one.
+        /// Whether a driver masks the MSI-X vector of an interrupt from the interrupt handler until the driver has served the device. All
+        /// interrupts in this time are signalled as one.
         interrupt_masking: bool = false, from "our choice: a mask costs a store and a read; Linux does so for threaded handlers";
-        /// Time after which a driver that masks the vector of its interrupt looks at its device without one: an interrupt may have come
-        /// before the data for which it was sent.
+        /// Time without an interrupt after which a driver that masks its interrupt vector checks its device: the last interrupt may have arrived
+        /// before the data that it signals.
         interrupt_timeout: Span = Span::from_us(30_000_000), from "Linux: nvme_core.io_timeout, 30 s";
         /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
         /// root ports for errors: it reads and clears the status of the functions that reported them.
         error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
-        /// The errors for which firmware enables Downstream Port Containment of all ports below the host that have it: "none", "fatal",
-        /// or "non-fatal" for both severities. The operating system then releases a port that has contained an error, and sets up
-        /// again what is below it.
+        /// The errors for which firmware enables Downstream Port Containment of all ports below the host that have it: "none", "fatal", or
+        /// "non-fatal" for both severities. The operating system then releases a port that has contained an error, and sets up again the devices
+        /// below the port.
         containment: ContainedErrors = ContainedErrors::None, from "PCIe Base 7.9.14.3: off after reset; Linux enables it for fatal errors";
-        /// Whether firmware enables the hot-plug interrupt of slots below the host, and its operating system sets up what is put in, and
-        /// turns the power of a slot off or on when its attention button is pressed.
+        /// Whether firmware enables the hot-plug interrupt of slots below the host, and its operating system sets up inserted cards, and turns
+        /// the power of a slot off or on when its attention button is pressed.
         hot_plug: bool = false, from "PCIe Base 7.5.3.10: off after reset; Linux enables it where firmware lets it";
-        /// Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme, block-dma and accelerator what happens to
-        /// their devices, so that they begin again; the service for errors then resets the link above a function that reports a fatal
-        /// error.
+        /// Whether the services for errors, containment and slots notify the drivers of sg-dma, nvme, block-dma and accelerator of errors and
+        /// resets of their devices, so that the drivers begin again. The service for errors then also resets the link above a function that
+        /// reports a fatal error.
         driver_recovery: bool = false, from "our choice: drivers know of no errors; in Linux each driver chooses, by its error handlers";
         /// Whether firmware enables the interrupt of all ports below the host for the bandwidth of their links (Link Bandwidth Management
         /// Interrupt Enable), and its operating system reads and clears Link Bandwidth Management Status.
         bandwidth_notification: bool = false, from "PCIe Base 7.5.3.7: off after reset; Linux has enabled it in some versions";
-        /// Time from the attention button of a slot until software turns its power off; the button cancels that once more.
+        /// Time from a press of a slot's attention button until software turns the slot's power off. A second press in this time cancels the
+        /// removal.
         attention_wait: Span = Span::from_us(5_000_000), from "PCIe Base 6.7.1.5: 5 s";
-        /// Time from when the link below a port is up again until software makes the first configuration request to what is below.
+        /// Time from when the link below a port is up again until software makes the first configuration request to the functions below the
+        /// port.
         link_up_wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms";
-        /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to
-        /// each packet that they send, and check that of packets that they receive.
+        /// Whether software enables the end-to-end CRC in all functions of the host that have it: they add a TLP digest of 4 bytes to each
+        /// packet that they send, and check the digest of packets that they receive.
         ecrc: bool = false, from "PCIe Base 7.8.4.7: disabled after reset; Linux leaves it as firmware has set it";
         /// Whether firmware enables ASPM L0s at the links below the host whose two ports support it (l0s_exit_latency).
         aspm_l0s: bool = false, from "PCIe Base 7.5.3.7: off after reset; firmware may enable it at any link that supports it";

@@ -27,21 +27,21 @@ pub struct Transfer {
     pub len: u64,
     /// The largest payload of a packet in bytes; 0 leaves the choice to the engine.
     pub payload: u32,
-    /// The traffic class of the requests for the data; `None` where no transfer of the unit needs another than that after reset.
+    /// The traffic class of the requests for the data. `None` if all transfers of the unit use the class that the unit has after reset.
     pub class: Option<TrafficClass>,
     /// The memory address of the descriptor list, which the engine fetches; `None` if the list is written into the engine.
     pub list: Option<u64>,
     /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
-    /// Whether the engine is a circuit, which does not tell the probes how much it has moved.
+    /// Whether the engine is a circuit. A circuit does not report to the probes how many bytes it has moved, so the driver reports the number.
     pub is_circuit: bool,
-    /// The first word of the data that the engine's circuit makes; `None` where it makes none, or is a model.
+    /// The first word of the data that the engine's circuit generates. `None` if it generates no data, or if the engine is a model.
     pub pattern: Option<u64>,
-    /// Whether the driver begins again after a reset of the engine; not if FIFOs have lost bytes of another transfer.
+    /// Whether the driver repeats the transfer after a reset of the engine. It cannot if the FIFOs have lost bytes of another transfer.
     pub restarts: bool,
     /// The lock of the unit, which one call holds at a time.
     pub lock: u32,
-    /// The threads that must have ended before this transfer starts: of an earlier call, and of the set-up of vectors.
+    /// The threads that must end before this transfer starts: the thread of an earlier call, and the thread that sets up the interrupt vectors.
     pub after: [Option<ThreadId>; 2],
 }
 
@@ -59,7 +59,7 @@ pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
     })
 }
 
-/// The parts of `bytes` in each page of a buffer at `address`, with their addresses.
+/// Splits `bytes`, the content of a buffer at `address`, at the page boundaries. Each part has its address.
 pub(crate) fn in_pages(address: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     scatter(address, bytes.len() as u64).map(move |page| {
         let from = (page.address - address) as usize;
@@ -95,7 +95,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
 
 /// A system call that can be made again.
 pub trait Repeated {
-    /// This call with another start: it begins when `thread` has ended.
+    /// Returns the call with another start: it begins when `thread` has ended.
     #[must_use]
     fn after(self, thread: ThreadId) -> Self;
 }
@@ -109,7 +109,7 @@ impl Repeated for Transfer {
     }
 }
 
-/// Makes a system call again and again, and pauses after one that took no time, as where the device is gone.
+/// Repeats a system call for ever. After a call that took no time, for example because the device does not work any more, the thread pauses.
 pub async fn repeat<T: Clone, F: Future<Output = ()>>(
     system: System,
     costs: DriverParameters,
@@ -125,10 +125,10 @@ pub async fn repeat<T: Clone, F: Future<Output = ()>>(
     }
 }
 
-/// Time after a call that took none.
+/// The pause after a system call that took no time.
 const PAUSE: Span = Span::from_ns(1000);
 
-/// Moves a buffer, once more after each reset of the engine. Returns false if it cannot be moved any more.
+/// Moves a buffer, and moves it again after each reset of the engine. Returns false if the buffer cannot be moved any more.
 async fn move_once_or_again(driver: &Driver<'_>, transfer: &Transfer) -> bool {
     let (system, interrupt) = (driver.system, transfer.interrupt);
     let mut is_first = true;
@@ -162,7 +162,7 @@ pub(crate) async fn begin_again(system: &System, flow: FlowId, (arrived, lost): 
     system.note(flow, restarted).await;
 }
 
-/// Reports that a driver does not move a flow any more, because its device does not work, or has lost what it needs.
+/// Reports that a driver does not move a flow any more, because its device does not work or has lost data of the flow.
 pub(crate) async fn give_up(system: &System, flow: FlowId) {
     system.log("a driver gives up its device").await;
     system.report(Observation::Forgotten { flow }).await;

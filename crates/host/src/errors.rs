@@ -14,10 +14,10 @@ use crate::{DriverParameters, System};
 pub struct ErrorPort {
     /// The root port.
     pub function: FunctionId,
-    /// The functions below it, which are all looked at when several of them have sent messages.
+    /// The functions below the root port. If the root port has received several messages, the service reads the status of all of them.
     pub below: Vec<FunctionId>,
-    /// The ports whose links are reset after fatal errors, each with the functions whose errors reset it: its own functions, and the
-    /// functions of the node at the lower end of its link. Empty where drivers are not notified of errors.
+    /// The ports whose links the service resets after fatal errors. Each entry has the functions whose fatal errors cause the reset: the port
+    /// itself, and the functions of the node at the lower end of its link. The list is empty if drivers are not notified of errors.
     pub links: Vec<(Vec<FunctionId>, PortBelow)>,
 }
 
@@ -37,8 +37,8 @@ struct Service<'a> {
 }
 
 impl Service<'_> {
-    /// Serves the messages that the root port has recorded. Returns whether there were any: more may have come meanwhile, without an
-    /// interrupt of their own.
+    /// Serves the messages that the root port has recorded. Returns whether there were any, and the functions that reported errors. If there
+    /// were any, the caller checks the root port again: other messages may have arrived without another interrupt.
     async fn serve_once(&self) -> (bool, Vec<(FunctionId, Severity)>) {
         let mut served = Vec::new();
         let root = self.port.function;
@@ -106,8 +106,8 @@ impl Service<'_> {
         }
     }
 
-    /// Reads and clears the status of a function; `received` says which: correctable or uncorrectable errors; `root` is the status of
-    /// the root port. Returns the function with the severity, if there was an error.
+    /// Reads and clears the error status of a function. The bit `received` selects correctable or uncorrectable errors, and `root` is the Root
+    /// Error Status of the root port. Returns the function with the severity if there was an error.
     async fn clear(
         &self,
         function: FunctionId,
@@ -135,7 +135,7 @@ impl Service<'_> {
             .await
         {
             _ if is_correctable => Severity::Correctable,
-            // An error of the device itself is as severe as its message says, whatever the register of severities has for it.
+            // The severity of an internal error is the severity of the received message. The function's severity register is ignored for it.
             Some(fatal)
                 if fatal & status & !register::INTERNAL_ERROR != 0
                     || status & register::INTERNAL_ERROR != 0
@@ -147,7 +147,7 @@ impl Service<'_> {
         };
         let at = (function, register);
         self.system.write_register(at, status, 0b1111).await;
-        // The upper half is Device Status, whose bits a one clears.
+        // The upper half of this register is Device Status, in which writing a one clears a bit.
         let device_status = (function, register::DEVICE_CONTROL);
         self.system
             .write_register(device_status, u32::MAX, 0b1100)
@@ -163,5 +163,5 @@ fn incident(what: Incident) -> Observation {
     Observation::Incident { site, what }
 }
 
-/// The time for which a secondary bus is held in reset, as Linux does.
+/// The time for which Secondary Bus Reset stays set, as in Linux.
 const RESET_HOLD: Span = Span::from_us(2_000);

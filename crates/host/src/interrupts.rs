@@ -13,7 +13,7 @@ pub struct VectorEntries {
     pub address: u64,
     /// Number of entries, from vector 0 on.
     pub count: u16,
-    /// The message of vector 0; the others follow.
+    /// The Message Data of vector 0. The other vectors have the next numbers.
     pub first: u32,
 }
 
@@ -27,14 +27,14 @@ pub async fn set_up(system: System, costs: DriverParameters, entries: VectorEntr
     for vector in 0..entries.count {
         let entry = entries.address + u64::from(vector) * MSIX_ENTRY;
         let message = u64::from(entries.first + u32::from(vector));
-        // Message Data, and Vector Control with a mask of 0, are the halves of a quadword.
+        // Message Data and Vector Control are the halves of a quadword. Vector Control is written as 0, which unmasks the vector.
         for (at, value) in [(entry, MSI_ADDRESS), (entry + 8, message)] {
             system.set(&costs, at, &value.to_le_bytes()).await;
         }
     }
 }
 
-/// An interrupt of a device, as its driver waits for it.
+/// An interrupt of a device, for the driver that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
     /// The message.
@@ -44,8 +44,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Sleeps until the interrupt has come and the waiting thread runs again, and unmasks its vector. Returns false if a reset of the
-    /// device comes first, of which there were `resets` before.
+    /// Sleeps until the interrupt arrives and the waiting thread runs again, and unmasks the vector. Returns false if a reset of the device
+    /// begins first; `resets` is the number of resets that the caller has counted before.
     pub async fn take(&self, system: &System, costs: &DriverParameters, resets: u32) -> bool {
         loop {
             match self.wait(system, costs, resets).await {
@@ -58,9 +58,10 @@ impl Interrupt {
         true
     }
 
-    /// Sleeps until the interrupt has come and the waiting thread runs again. The vector may be masked then. Returns early for a reset
-    /// of the device, of which there were `resets` before, and for a reason to look at the device: an interrupt whose vector is masked
-    /// meanwhile may come before the event that it reports, so that the driver does not wait for the next one without a limit.
+    /// Sleeps until the interrupt arrives and the waiting thread runs again. The vector may then be masked. Returns early if a reset of the
+    /// device begins; `resets` is the number of resets that the caller has counted before. Also returns early if the driver must check the
+    /// device: the device has reported an error, or the driver masks the vector and a time limit has passed. The limit is necessary because an
+    /// interrupt may arrive before the data that it signals, and no other interrupt may follow.
     pub async fn wait(&self, system: &System, costs: &DriverParameters, resets: u32) -> Wake {
         let limit = self.control.map(|_| costs.interrupt_timeout);
         let wake = system.interrupt_or_reset(self.message, resets, limit).await;
@@ -70,14 +71,14 @@ impl Interrupt {
         if let Some(control) = self.control {
             let mask = MSIX_VECTOR_MASK.to_le_bytes();
             system.set(costs, control, &mask).await;
-            // The completion passes no message that was sent before the mask was there (PCIe Base 6.1.4).
+            // The completion of this read does not pass an interrupt message that was sent before the vector was masked (PCIe Base 6.1.4).
             system.read(control, 4).await;
         }
         system.sleep(costs.interrupt_latency).await;
         Wake::Interrupt
     }
 
-    /// Unmasks the vector, if it is masked: an interrupt that came meanwhile is signalled once.
+    /// Unmasks the vector, if the driver masks it. Interrupts that occurred while the vector was masked are signalled once.
     pub async fn rearm(&self, system: &System, costs: &DriverParameters) {
         if let Some(control) = self.control {
             system.set(costs, control, &0_u32.to_le_bytes()).await;

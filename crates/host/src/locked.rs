@@ -21,7 +21,7 @@ pub async fn run(system: System, core: usize, work: LockedWork) {
                     .access(core, access.address, operation(&access))
                     .await;
                 if found.is_empty() && access.operation.returns() {
-                    // The word is poisoned: nobody knows who holds the lock.
+                    // The word is poisoned, so the holder of the lock is unknown.
                     work.fail();
                     continue;
                 }
@@ -42,7 +42,7 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
                 let owners: Vec<Owner> = expected.owners().collect();
                 let before = owners.split(|one| *one == owner).next();
                 let behind = before.and_then(|before| before.last()).map(|one| one.id());
-                // The note is sent before the change is visible, as for a release.
+                // The note is reported before the change is visible, in the same way as for a release of a lock.
                 let bucket = index;
                 let removing = LockNote::Removing { bucket, behind };
                 system.report(Observation::own(flow, removing)).await;

@@ -61,11 +61,11 @@ pub struct Messages {
     pub drawn: Option<(u64, Stream)>,
     /// The size of the buffers at both ends, a multiple of the message size. Messages use the buffers in turn, repeatedly.
     pub window: u64,
-    /// The end of the flow.
+    /// The condition that ends the flow.
     pub extent: MessageExtent,
 }
 
-/// The end of a flow of messages.
+/// The condition that ends a flow of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageExtent {
     /// The flow ends after this many bytes; the last message may be shorter.
@@ -78,8 +78,8 @@ pub enum MessageExtent {
 const ITEM: u64 = 2 << 20;
 
 impl Messages {
-    /// The offset of message `number`, of `len` bytes, in the buffers. A shorter message ends where others end, because its last
-    /// byte shows that it has arrived.
+    /// The offset in the buffers of message `number`, which has `len` bytes. The last message may be shorter than the others. Its last byte is
+    /// then at the same place as in a longer message, because the target detects a message by its last byte.
     fn offset(&self, number: u64, len: u64) -> u64 {
         let place = number * self.message.size % self.window;
         if self.drawn.is_none() && !self.message.primitive.is_nap() {
@@ -227,12 +227,12 @@ pub struct Offer {
     pub targets: Arc<[(QueuePairPlace, u64)]>,
     /// The random targets and times of messages.
     pub spread: Spread,
-    /// The time of the first message, and the time after which no message is due.
+    /// The time from which messages are due, and the end of this time.
     pub during: (Time, Time),
 }
 
-/// Sends open-loop messages. If the largest number of requests is outstanding, a message waits; its latency counts from its due
-/// time.
+/// Sends open-loop messages. If the largest number of requests is outstanding, a message waits. Its latency is counted from the time at which it
+/// was due.
 pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
     let mut pair = QueuePair::new(system.clone(), costs, offer.from);
     let (mut spread, mut sent) = (offer.spread, 0);

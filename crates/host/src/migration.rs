@@ -11,11 +11,11 @@ use crate::System;
 pub struct Migration {
     /// The core that moves the buffer.
     pub core: usize,
-    /// The pages at both places. The buffer starts at the first.
+    /// The pages at both places. The buffer is at the first place when the program starts.
     pub pages: [Vec<Mapping>; 2],
     /// The number of moves.
     pub moves: u32,
-    /// The time before each move, from the beginning or the end of the last move.
+    /// The time before each move, counted from the start of the program or the end of the previous move.
     pub interval: Span,
 }
 
@@ -50,7 +50,7 @@ pub async fn run(system: System, migration: Migration) {
     }
 }
 
-/// Copies the pages. Where one has poisoned bytes, all lines come back to their old places. Returns whether the pages are copied.
+/// Copies the pages. If a page has poisoned bytes, all copied lines are copied back to the old pages. Returns whether the pages are copied.
 async fn copy(system: &System, core: usize, [here, there]: [&[Mapping]; 2]) -> bool {
     for (number, (from, to)) in here.iter().zip(there).enumerate() {
         let size = from.size().bytes();

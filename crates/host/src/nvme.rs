@@ -57,7 +57,7 @@ impl Area {
         self.state() + PAGE + u64::from(id) * self.list_size()
     }
 
-    /// Size of a list of pages, a power of two, so that none crosses a page of memory.
+    /// Size of a list of pages, a power of two, so that no list crosses a page boundary.
     fn list_size(&self) -> u64 {
         (self.max_transfer / PAGE * 8).next_power_of_two()
     }
@@ -92,7 +92,7 @@ pub struct BlockTransfer {
     pub block: u64,
     /// Bytes of a command: a multiple of the block size, and at most `max_transfer`.
     pub command: u64,
-    /// The threads that must have ended before: of an earlier call, and of the set-up of vectors.
+    /// The threads that must end before this transfer starts: the thread of an earlier call, and the thread that sets up the interrupt vectors.
     pub after: [Option<ThreadId>; 2],
 }
 
@@ -141,17 +141,17 @@ struct Driver<'s> {
     head: u32,
     /// Phase tag of the next completion entry.
     phase: bool,
-    /// Identifiers that no command has.
+    /// Identifiers that no command uses.
     free: Vec<u16>,
     /// Bytes of each command in progress, by identifier.
     bytes: Vec<u64>,
     /// Offset in the buffer of each command in progress, by identifier.
     offsets: Vec<u64>,
-    /// Offset of the first part of the buffer that no command was submitted for.
+    /// Offset of the first part of the buffer for which no command was submitted.
     next: u64,
-    /// Offsets of parts whose commands a reset has lost.
+    /// Offsets of the parts whose commands were lost in a reset.
     again: Vec<u64>,
-    /// Bytes of commands that have ended well, and with an error.
+    /// Bytes of commands that have ended successfully, and bytes of commands that have ended with an error.
     ended: (u64, u64),
     /// The number of resets of the drive when it was brought up.
     resets: u32,
@@ -159,7 +159,7 @@ struct Driver<'s> {
 
 impl<'s> Driver<'s> {
     fn new(system: &'s System, costs: &'s DriverParameters, transfer: &'s BlockTransfer) -> Self {
-        // One entry of a queue is always empty: a full queue would look empty.
+        // One entry of a queue is always unused: head and tail would be equal in a full queue, as they are in an empty queue.
         let most = (transfer.area.entries - 1) as u16;
         Driver {
             system,
@@ -178,7 +178,8 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Moves the buffer; after a reset of the drive, what the reset has lost once more. Returns false if the drive does not work any more.
+    /// Moves the buffer. After a reset of the drive, moves again the parts that the reset has lost. Returns false if the drive does not work any
+    /// more.
     async fn move_all_or_again(&mut self) -> bool {
         let message = self.transfer.interrupt.message;
         let mut is_first = true;
@@ -200,7 +201,7 @@ impl<'s> Driver<'s> {
         false
     }
 
-    /// Frees the identifiers of the commands in progress, whose parts are to be moved again.
+    /// Frees the identifiers of the commands in progress, and records that their parts must be moved again.
     fn lose_commands(&mut self) {
         for id in (0..self.bytes.len() as u16).rev() {
             if !self.free.contains(&id) {
@@ -210,8 +211,8 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Takes over the queues from an earlier call, or brings the controller up if it was never up or has been reset since. Returns false
-    /// if it does not become ready.
+    /// Continues with the queues of an earlier call, or brings the controller up if it was never up or was reset after that call. Returns false
+    /// if the controller does not become ready.
     async fn bring_up(&mut self, resets: u32) -> bool {
         let area = self.transfer.area;
         let state = self.system.load(area.state(), 20).await;
@@ -238,7 +239,7 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Enables the controller, and creates the I/O queues. Returns false if it does not become ready, or fails again and again.
+    /// Enables the controller, and creates the I/O queues. Returns false if the controller does not become ready, or fails at every attempt.
     async fn enable(&mut self) -> bool {
         for _ in 0..MOST_STARTS {
             let area = &self.transfer.area;
@@ -260,7 +261,7 @@ impl<'s> Driver<'s> {
         false
     }
 
-    /// Disables the controller, which drops its commands. Returns false if it does not end its work.
+    /// Disables the controller, which drops its commands. Returns false if the controller does not stop.
     async fn disable(&mut self) -> bool {
         self.system
             .log("a driver resets the controller of its drive")
@@ -271,7 +272,8 @@ impl<'s> Driver<'s> {
         has_ended
     }
 
-    /// Waits until the controller is ready or not; also ends if it fails, or does not answer. Returns false if it takes too long.
+    /// Waits until the ready bit of the controller is `ready`. Also ends if the drive does not answer, or if the controller fails while it
+    /// starts. Returns false if the wait takes too long.
     async fn becomes(&self, ready: u32) -> bool {
         let end = self.system.now().await + LONGEST_START;
         while let Some(status) = self.status().await {
@@ -307,7 +309,8 @@ impl<'s> Driver<'s> {
         self.administer(0, &completions).await && self.administer(1, &submissions).await
     }
 
-    /// Executes an admin command, the first one or the one with this number. Returns false if it does not succeed.
+    /// Executes the admin command with this number, counted from 0 after each start of the controller. Returns false if the command does not
+    /// succeed.
     async fn administer(&self, number: u32, command: &Command) -> bool {
         let (area, interrupt) = (&self.transfer.area, self.transfer.interrupt);
         let at = u64::from(number);
@@ -320,7 +323,7 @@ impl<'s> Driver<'s> {
             match interrupt.wait(self.system, self.costs, self.resets).await {
                 Wake::Reset => return false,
                 Wake::Check if self.has_failed().await => return false,
-                // Without a mask, each entry has an interrupt that comes.
+                // If the driver does not mask the vector, each completion entry has its own interrupt, so the driver waits for it.
                 Wake::Check if interrupt.control.is_none() => {}
                 Wake::Check => {
                     if let Some(end) = self.end_at(entry, true).await {
@@ -338,8 +341,8 @@ impl<'s> Driver<'s> {
         end.is_success
     }
 
-    /// The completion entry at this address of the admin queue, whose interrupt does not wait for the memory to take the entry before it.
-    /// None if a reset of the drive comes first.
+    /// Waits for the completion entry at this address of the admin queue: the interrupt may arrive before the memory has stored the entry.
+    /// Returns `None` if a reset of the drive begins first.
     async fn await_end(&self, address: u64) -> Option<End> {
         loop {
             let end = self.end_at(address, true).await;
@@ -350,19 +353,19 @@ impl<'s> Driver<'s> {
         }
     }
 
-    /// Works for the time of a poll, which must not be zero.
+    /// Works for the time of one poll, at least 1 ns, so that simulated time advances in a loop of polls.
     async fn poll(&self) {
         let span = self.costs.poll.max(Span::from_ns(1));
         self.system.work(span).await;
     }
 
-    /// The status of the controller; none if the drive does not answer.
+    /// The status of the controller. `None` if the drive does not answer.
     async fn status(&self) -> Option<u32> {
         let bytes = self.system.read(self.transfer.registers + CSTS, 4).await;
         bytes.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// Keeps queue positions in memory, for the next call.
+    /// Stores the queue positions in memory, for the next call.
     async fn keep_state(&self) {
         let words = [1, self.tail, self.head, self.phase.into(), self.resets];
         let bytes = words.map(u32::to_le_bytes).concat();
@@ -370,8 +373,8 @@ impl<'s> Driver<'s> {
         self.system.store(self.transfer.area.state(), &bytes).await;
     }
 
-    /// Submits commands for what is left of the buffer, as many at a time as the queue holds, and waits for the end of each. Returns false
-    /// if a reset of the drive comes first.
+    /// Submits commands for the remaining parts of the buffer, as many at a time as the queue holds, and waits for the end of each command.
+    /// Returns false if a reset of the drive begins first.
     async fn move_all(&mut self) -> bool {
         while self.is_left() || self.free.len() < self.bytes.len() {
             let tail = self.tail;
@@ -460,8 +463,8 @@ impl<'s> Driver<'s> {
         [address, at]
     }
 
-    /// Takes the completion entries that are there, each with its interrupt; one interrupt has come already. Returns false if a reset of
-    /// the drive comes first.
+    /// Takes the completion entries in memory, and for each entry one interrupt. The caller has already received one interrupt. Returns false if
+    /// a reset of the drive begins first.
     async fn take_completions(&mut self) -> bool {
         let mut come = 1;
         loop {
@@ -482,22 +485,22 @@ impl<'s> Driver<'s> {
                     self.take(entry).await;
                 }
                 None if self.was_reset().await => return false,
-                // The interrupt does not wait for the memory to take the entry before it.
+                // The interrupt may arrive before the memory has stored the completion entry.
                 None if come > 0 => self.poll().await,
                 None => return true,
             }
         }
     }
 
-    /// Takes the completion entries that are there, while the interrupt is masked: one interrupt may stand for several of them, or for
-    /// entries that were taken before it came.
+    /// Takes the completion entries in memory while the vector is masked. One interrupt may signal several entries, or entries that were taken
+    /// before the interrupt arrived.
     async fn take_all_completions(&mut self) {
-        // The interrupt does not wait for the memory to take the entry before it.
+        // The interrupt may arrive before the memory has stored the completion entry.
         self.poll().await;
         self.take_entries().await;
     }
 
-    /// Takes the completion entries that are there now. Returns whether there are any.
+    /// Takes the completion entries in memory. Returns whether there were any.
     async fn take_entries(&mut self) -> bool {
         let mut any = false;
         while let Some(entry) = self.next_completion().await {
@@ -507,10 +510,10 @@ impl<'s> Driver<'s> {
         any
     }
 
-    /// Looks at the drive without an interrupt: at its completion queue, and at its status. A controller that has failed is reset, and
-    /// gets the commands in progress once more. Returns false if it does not become ready, or a reset of the drive has begun.
+    /// Checks the completion queue and the status of the drive without an interrupt. If the controller has failed, it is reset, and its commands
+    /// in progress are submitted again. Returns false if it does not become ready, or if a reset of the drive has begun.
     async fn look(&mut self) -> bool {
-        // Without a mask, each entry has an interrupt that comes.
+        // If the driver does not mask the vector, each completion entry has its own interrupt, so the driver waits for it.
         let is_masked = self.transfer.interrupt.control.is_some();
         if is_masked && self.take_entries().await {
             self.system
@@ -543,7 +546,7 @@ impl<'s> Driver<'s> {
         resets != self.resets
     }
 
-    /// The next completion entry, if it is there.
+    /// The next completion entry, if the drive has written it.
     async fn next_completion(&self) -> Option<End> {
         let at = self.transfer.area.completions() + u64::from(self.head) * COMPLETION;
         self.end_at(at, self.phase).await
@@ -592,13 +595,13 @@ impl<'s> Driver<'s> {
 
 /// The identifier of the pair of I/O queues.
 const QUEUE: u16 = 1;
-/// Number of entries of each admin queue. Our choice: one page has them, and the driver needs two commands.
+/// Number of entries of each admin queue. Our choice: they fit in one page, and the driver needs two commands.
 const ADMIN_ENTRIES: u32 = 4;
 /// The number of times that the driver enables a controller that fails at once. Our choice.
 const MOST_STARTS: u32 = 3;
 /// The longest time in which a controller becomes ready (NVM Express 1.4, 3.1.1: CAP.TO, in units of 500 ms).
 const LONGEST_START: Span = Span::from_us(500_000);
-/// The time between two looks at its status, as Linux takes. Our choice: 1 ms.
+/// The time between two reads of the controller's status, as in Linux. Our choice: 1 ms.
 const START_PAUSE: Span = Span::from_us(1_000);
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! The services of an operating system for the interrupts of downstream ports: errors that they report, their containment, and
-//! the bandwidth of their links.
+//! The services of an operating system for the interrupts of downstream ports: for errors, containment, slots, and the bandwidth of links.
 
 use protocol::{FunctionId, register};
 
@@ -22,12 +21,12 @@ pub struct PortService {
     pub bandwidth: Option<FunctionId>,
 }
 
-/// The service of one port, for ever.
+/// Serves the interrupts of one port for ever.
 pub async fn serve(system: System, costs: DriverParameters, service: PortService) {
     loop {
         system.interrupt(service.message).await;
         system.sleep(costs.interrupt_latency).await;
-        // More may come meanwhile, without an interrupt of its own.
+        // Other events may occur during the service, without another interrupt.
         while service.serve_once(&system, &costs).await {}
     }
 }
@@ -46,7 +45,7 @@ async fn serve_bandwidth(port: FunctionId, system: &System) -> bool {
 }
 
 impl PortService {
-    /// Serves what the port has to say. Returns whether there was anything.
+    /// Serves the events that the port has recorded. Returns whether there were any.
     async fn serve_once(&self, system: &System, costs: &DriverParameters) -> bool {
         let mut any = false;
         if let Some(errors) = &self.errors {
@@ -55,7 +54,7 @@ impl PortService {
         if let Some(port) = &self.containment
             && port.release(system, costs).await
         {
-            // The link has gone down and come up for containment, and not because of a card.
+            // These slot events are discarded: the link has gone down and up because of containment, and not because of a card.
             if let Some(port) = &self.slot {
                 slots::take_events(port, system).await;
             }

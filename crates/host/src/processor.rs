@@ -86,9 +86,9 @@ enum State {
     Interrupt(u32),
     /// Waiting for this interrupt, or for a reset of its device, on no core.
     InterruptOrReset(u32),
-    /// Waiting until no call uses the device with this interrupt, which is about to be reset, on no core.
+    /// Waiting on no core until no call uses the device with this interrupt. The device is about to be reset.
     Preparing(u32),
-    /// Waiting for the end of a reset of the device with this interrupt, on no core.
+    /// Waiting on no core for the end of a reset of the device with this interrupt.
     Ready(u32),
     /// Waiting for a load, on its core.
     Loading,
@@ -193,8 +193,8 @@ impl Processor {
         self.want_core(thread);
     }
 
-    /// Ends a thread whose program has not begun, or waits for an interrupt or a device write: the next one is for others. A thread that
-    /// is busy goes on.
+    /// Ends a thread whose program has not begun, or that waits for an interrupt or a device write. The next interrupt or write is then for
+    /// other threads. A busy thread is not ended.
     pub fn withdraw(&mut self, thread: ThreadId) {
         let one = &mut self.threads[thread.0];
         match one.state {
@@ -243,7 +243,7 @@ impl Processor {
         }
     }
 
-    /// The reason why the last load of a thread across the fabric has no data, if it has none.
+    /// The reason why the last load of a thread across the fabric has no data. `None` if the load has data.
     pub fn load_failure(&self, thread: ThreadId) -> Option<LoadFailure> {
         self.threads[thread.0].failed
     }
@@ -403,7 +403,7 @@ impl Processor {
         }
     }
 
-    /// Gives zeros to a thread that loads poisoned memory; returns the report of that.
+    /// Gives zeros to a thread that loads poisoned memory. Returns a report of this load.
     fn load_poison(&mut self, thread: ThreadId, len: usize, now: Time) -> Next {
         self.threads[thread.0].loaded = vec![0; len];
         self.timed.push(Reverse((now, thread)));
@@ -428,7 +428,7 @@ impl Processor {
         was_written
     }
 
-    /// Whether there is a device write to take of one of these watched addresses.
+    /// Whether a device has written one of these watched addresses, and no thread has waited for the write yet.
     fn is_written(&self, addresses: &[u64]) -> bool {
         let counts = addresses
             .iter()
@@ -441,7 +441,7 @@ impl Processor {
         self.runnable.push_back(thread);
     }
 
-    /// Adds a thread to those that hold a lock or wait for it. Returns whether it holds the lock.
+    /// Adds a thread to the queue of a lock. The first thread of the queue holds the lock. Returns whether it is `thread`.
     fn lock(&mut self, lock: u32, thread: ThreadId) -> bool {
         let line = self.locks.entry(lock).or_default();
         line.push_back(thread);

@@ -50,7 +50,7 @@ const ADDRESS: u64 = 8;
 /// Buffers are returned, and events acknowledged, in groups of this size, because each group needs a store to the controller.
 pub(crate) const GIVEN_AT_ONCE: u64 = 16;
 
-/// The offsets in the memory area of the buffers' addresses and of the buffers.
+/// The offsets in the memory area: `addresses` is the offset of the ring of buffer addresses, and `buffers` is the offset of the buffers.
 const fn addresses(entries: u64) -> u64 {
     ARRIVED + entries * Event::BYTES
 }
@@ -158,8 +158,8 @@ impl QueuePair {
         }
     }
 
-    /// Opens the closed queue pair at `place`, with empty rings and all buffers given to the controller. Others can use it when the
-    /// stores to its registers have reached the controller.
+    /// Opens the closed queue pair at `place`, with empty rings and all buffers given to the controller. Other queue pairs can send to it when
+    /// the stores to its registers have reached the controller.
     pub async fn open(system: System, costs: DriverParameters, place: QueuePairPlace) -> Self {
         let pair = Self::new(system, costs, place);
         for address in place.events() {
@@ -235,13 +235,13 @@ impl QueuePair {
         self.outstanding
     }
 
-    /// Posts `descriptor`, which must ask for an event at its end: writes it to memory and rings the doorbell.
+    /// Posts `descriptor`, which must request an event at its end: writes it to memory and rings the doorbell.
     pub async fn post(&mut self, descriptor: &Descriptor) -> Result<(), RequestError> {
         self.post_as(descriptor, StoreOrigin::default(), None).await
     }
 
-    /// Posts `descriptor` with a store to the doorbell of this origin. When the doorbell of a message rings that is `noticed` at its end,
-    /// reports that of its flow to the probes.
+    /// Posts `descriptor` by a store to the doorbell, with `origin` as the origin of the store. If the target detects the message, `noticed` is
+    /// its flow, and the doorbell is reported to the probes for this flow.
     pub async fn post_as(
         &mut self,
         descriptor: &Descriptor,
@@ -278,9 +278,9 @@ impl QueuePair {
         Ok((bell_at, Doorbell { address, len }))
     }
 
-    /// Records the end of a request without an event in the ring of sent requests: a GET whose data has arrived.
+    /// Records the end of a request that has no event in the ring of sent requests: a GET whose data has arrived.
     pub fn finish(&mut self) {
-        // A doorbell that another program has rung directly has an event, too, although it was not counted.
+        // Another program may have rung the doorbell directly. Its request has an event, but was not counted.
         self.outstanding = self.outstanding.saturating_sub(1);
     }
 

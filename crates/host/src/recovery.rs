@@ -7,7 +7,7 @@ use crate::interrupts::{self, VectorEntries};
 use crate::system::ResetPhase;
 use crate::{DriverParameters, System};
 
-/// What software has set in the registers of a function, and writes again after a reset.
+/// The values that software has set in the registers of a function, and that it writes again after a reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedState {
     /// The function.
@@ -24,8 +24,8 @@ impl SavedState {
         for (register, value, _) in controls.filter(|one| register::is_channel_control(one.0)) {
             *value = register::with_load(*register, *value);
         }
-        // Addresses first; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory Space Enable and Bus
-        // Master Enable last.
+        // The order of the writes is: addresses first; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory
+        // Space Enable and Bus Master Enable last.
         settings.sort_by_key(|(register, ..)| match *register {
             register::COMMAND => 2,
             register::SRIOV_CONTROL => 1,
@@ -45,8 +45,8 @@ pub async fn restore(system: &System, states: &[SavedState]) {
     }
 }
 
-/// Restores the saved states of nodes, upper nodes first, each when its first function answers. Returns whether all nodes answer, and adds
-/// the outcome to the log of incidents.
+/// Restores the saved states of nodes, the upper nodes first. Waits for each node until its first function answers. Returns whether all nodes
+/// answer, and adds the outcome to the log of incidents.
 pub async fn set_up(system: &System, nodes: &[Vec<SavedState>]) -> bool {
     let works = write_again(system, nodes).await;
     report_set_up(system, works).await;
@@ -83,7 +83,7 @@ pub struct Informed {
     pub function: FunctionId,
     /// The messages of the interrupts of the device.
     pub messages: Vec<u32>,
-    /// The entries of its MSI-X table, which are written again.
+    /// The entries of the device's MSI-X table, which are written again after the reset.
     pub vectors: Option<VectorEntries>,
     /// The time that software takes.
     pub costs: DriverParameters,
@@ -109,13 +109,13 @@ impl Informed {
         if let Some(message) = self.messages.first() {
             system.lock(RESETS | message).await;
         }
-        // A device with several interrupts may have several calls.
+        // Several calls may use a device with several interrupts. Each announcement waits for the calls of one interrupt.
         for message in &self.messages {
             system.announce(&[*message], ResetPhase::Prepare).await;
         }
     }
 
-    /// Notifies the drivers that the reset is over, after the vectors of a device that works are set up again.
+    /// Notifies the drivers that the reset is over. If the device works, sets up its interrupt vectors first.
     pub async fn finish(&self, system: &System, works: bool) {
         if let (Some(vectors), true) = (self.vectors, works) {
             interrupts::set_up(system.clone(), self.costs.clone(), vectors).await;
@@ -146,12 +146,12 @@ pub async fn finish(system: &System, drivers: &[Informed], works: bool) {
     }
 }
 
-/// The lock of the resets of a device, one of which is made at a time, with the message of its first interrupt. Our choice: a bit that
-/// no message of firmware has.
+/// The bit that makes the number of a lock from the message of a device's first interrupt. The lock permits one reset of the device at a time.
+/// Our choice: a bit that is not set in any message that firmware assigns.
 const RESETS: u32 = 1 << 31;
 
-/// Resets a function by Initiate Function Level Reset, waits for `wait`, and writes `states` again when the function answers. Returns
-/// whether it does.
+/// Resets a function by Initiate Function Level Reset, waits for `wait`, and writes `states` again when the function answers. Returns whether
+/// the function answers.
 pub async fn function_level_reset(
     system: System,
     target: FunctionId,
@@ -169,8 +169,8 @@ pub async fn function_level_reset(
     }
 }
 
-/// Waits until a function answers a read of its Command register, for as long as a function may take after a reset. Returns whether
-/// it does.
+/// Waits until a function answers a read of its Command register, for as long as a function may take after a reset. Returns whether the function
+/// answers.
 pub async fn is_ready(system: &System, target: FunctionId) -> bool {
     let end = system.now().await + LONGEST_RESET;
     let mut pause = FIRST_PAUSE;
@@ -189,5 +189,5 @@ pub async fn is_ready(system: &System, target: FunctionId) -> bool {
 
 /// The longest time from a reset until a function answers configuration requests (PCIe Base 6.6.1).
 const LONGEST_RESET: Span = Span::from_us(1_000_000);
-/// The time between the first two attempts, which doubles with each. Our choice: 1 ms, as operating systems do.
+/// The time between the first two attempts. It doubles after each attempt. Our choice: 1 ms, as operating systems do.
 const FIRST_PAUSE: Span = Span::from_us(1_000);

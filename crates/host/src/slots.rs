@@ -1,5 +1,5 @@
-//! The service of an operating system for slots: it sets up what was put in, and turns the power off when the attention button requests
-//! it (PCIe Base 6.7.1).
+//! The service of an operating system for slots: it sets up inserted cards, and turns the power off when the attention button requests it (PCIe
+//! Base 6.7.1).
 
 use protocol::{FunctionId, register};
 
@@ -30,8 +30,8 @@ pub(crate) async fn serve_once(
     events != 0
 }
 
-/// Notifies the drivers below that their devices are gone. A reset that software itself has made takes the link down, too: the drivers know
-/// of that, and it is over when they can be notified.
+/// Notifies the drivers below the port that their devices are removed. A reset by software also takes the link down. In this case the
+/// notification waits for the end of the reset, after which the link is active and the devices are set up.
 async fn lose(port: &PortBelow, system: &System, costs: &DriverParameters) {
     if port.drivers.is_empty() {
         return;
@@ -56,7 +56,7 @@ pub(crate) async fn take_events(port: &PortBelow, system: &System) -> u32 {
     events
 }
 
-/// Turns the power of the slot off after the time in which the user may change their mind, or on.
+/// Turns the power of the slot on if it is off. Otherwise turns it off after the time in which the user may cancel the removal.
 async fn press(port: &PortBelow, system: &System, costs: &DriverParameters) {
     let control = (port.function, register::SLOT_CONTROL);
     let off = register::SLOT_POWER_OFF;

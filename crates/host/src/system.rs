@@ -25,12 +25,12 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub usize);
 
-/// The origin of a store, which probes see.
+/// The origin of a store, as it is reported to the probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreOrigin {
-    /// The start for latencies, if that is not the time of the store.
+    /// The time from which latencies are counted. `None` for the time of the store.
     pub born: Option<Time>,
-    /// The flow whose requests on the wire the store is one of.
+    /// The flow that counts the store as one of its requests.
     pub flow: Option<FlowId>,
 }
 
@@ -48,9 +48,9 @@ impl StoreOrigin {
 /// The notification of a driver about a reset of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetPhase {
-    /// The device is about to be reset: the driver leaves it alone.
+    /// The device is about to be reset, and the driver must not access it.
     Prepare,
-    /// The device was reset, and its configuration registers are as before.
+    /// The device was reset, and its configuration registers are restored.
     Done,
     /// The device does not work after the reset.
     Lost,
@@ -63,12 +63,12 @@ pub enum Wake {
     Interrupt,
     /// A reset of the device has begun.
     Reset,
-    /// The device has reported an error, or the driver has waited long enough: it checks the device.
+    /// The device has reported an error, or the time limit of the wait has passed. The driver checks the device.
     Check,
 }
 
 impl Wake {
-    /// The reason in the bytes of an answer.
+    /// Encodes the reason as the bytes of an answer.
     pub(crate) fn emit(self) -> Vec<u8> {
         match self {
             Wake::Interrupt => Vec::new(),
@@ -89,8 +89,9 @@ impl Wake {
 /// A request of a program about a device and its resets.
 #[derive(Clone, Debug)]
 pub enum DeviceRequest {
-    /// Sleeps until an interrupt with this message arrives, or a reset of its device begins that is not among so many before, or the
-    /// device has reported an error, or this time has passed.
+    /// Sleeps until an interrupt with this message arrives, a reset of its device begins, the device has reported an error, or this time has
+    /// passed. The second number is the number of resets that the program has counted. If it is not the number of resets that have begun, the
+    /// sleep ends at once.
     InterruptOrReset(u32, u32, Option<Span>),
     /// Sleeps until the device with this interrupt message is not in reset.
     Ready(u32),
@@ -143,7 +144,7 @@ pub enum Request {
     Report(Observation),
 }
 
-/// The operating system, as one program sees it.
+/// The interface of one program to the operating system.
 #[derive(Clone)]
 pub struct System(pub(crate) Desk<Request, Answer>);
 
@@ -158,7 +159,7 @@ impl System {
         self.0.ask(Request::Sleep(span)).await;
     }
 
-    /// Sleeps until `time`, if that has not passed.
+    /// Sleeps until `time`. Returns at once if `time` has passed.
     pub async fn sleep_until(&self, time: Time) {
         let now = self.now().await;
         if time > now {
@@ -166,22 +167,22 @@ impl System {
         }
     }
 
-    /// Sleeps until an interrupt with `message` arrives. Returns early if a reset of the device begins first, or has begun after the
-    /// `resets` that [`ready`](Self::ready) has counted; if the device has reported an error; and after the time `limit`.
+    /// Sleeps until an interrupt with `message` arrives. Returns early if a reset of the device begins, or has begun since
+    /// [`ready`](Self::ready) returned `resets`; if the device has reported an error; and if the time `limit` has passed.
     pub async fn interrupt_or_reset(&self, message: u32, resets: u32, limit: Option<Span>) -> Wake {
         let request = DeviceRequest::InterruptOrReset(message, resets, limit);
         Wake::parse(&self.ask_of_device(request).await)
     }
 
-    /// Notifies the drivers of the devices with these interrupt messages of an error that needs no reset: the drivers that wait for an
-    /// interrupt look at their device.
+    /// Notifies the drivers of the devices with these interrupt messages of an error that needs no reset. Drivers that wait for an interrupt
+    /// then check their device.
     pub async fn warn(&self, messages: &[u32]) {
         let request = DeviceRequest::Warn(messages.to_vec());
         self.ask_of_device(request).await;
     }
 
-    /// Sleeps while the device with the interrupt `message` is in reset. Returns the number of its resets so far; none if the device
-    /// does not work after the last one.
+    /// Sleeps while the device with the interrupt `message` is in reset. Returns the number of its resets so far, or `None` if the device does
+    /// not work after the last reset.
     pub async fn ready(&self, message: u32) -> Option<u32> {
         let bytes = self.ask_of_device(DeviceRequest::Ready(message)).await;
         bytes.try_into().ok().map(u32::from_le_bytes)
@@ -209,7 +210,7 @@ impl System {
         self.store_of(address, bytes, StoreOrigin::default()).await;
     }
 
-    /// Stores `bytes` at `address` as a part of what `origin` says.
+    /// Stores `bytes` at `address`, and reports `origin` as the origin of the store to the probes.
     pub async fn store_of(&self, address: u64, bytes: &[u8], origin: StoreOrigin) {
         let bytes = bytes.to_vec();
         self.0.ask(Request::Store(address, bytes, origin)).await;

@@ -16,8 +16,8 @@ impl Registers {
         self.write_bytes(target, register, value, 0b1111).await;
     }
 
-    /// Gives the bits of `mask` their values in `value`. Bytes outside `mask` are not written, because they may hold status bits
-    /// that a one clears.
+    /// Changes the bits of `mask` to their values in `value`. Bytes without bits of `mask` are not written, because they may contain status bits
+    /// that are cleared by writing a one.
     pub(super) async fn replace(
         &self,
         target: FunctionId,
@@ -31,7 +31,7 @@ impl Registers {
             .await;
     }
 
-    /// Sets `bits` of `register`, and leaves the others.
+    /// Sets the bits `bits` of `register`, and does not change the other bits.
     pub(super) async fn set(&self, target: FunctionId, register: u16, bits: u32) {
         self.replace(target, register, (bits, bits)).await;
     }

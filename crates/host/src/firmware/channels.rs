@@ -32,8 +32,8 @@ pub enum ChannelSetting {
         /// The value of the field.
         select: u8,
     },
-    /// The traffic classes of a channel, with a bit for each. A channel besides VC0 is enabled with them, and has its number as VC ID; one
-    /// without classes is disabled.
+    /// The traffic classes of a channel, with a bit for each class, and the VC ID, which is the number of the channel. A channel other than VC0
+    /// is enabled if it has classes, and disabled if it has none.
     Classes {
         /// The VC resource.
         channel: u8,

@@ -9,12 +9,12 @@ pub enum FirmwareError {
     /// All 256 bus numbers are in use, and this bridge needs another one.
     #[error("no bus number is left for bridge {0}; use at most 256 buses")]
     NoBus(FunctionId),
-    /// The bus numbers end before the virtual functions of this function.
+    /// The virtual functions of this function need a bus number above 255.
     #[error(
         "no bus number is left for the virtual functions of {0}; enable ARI Forwarding above it, or use fewer buses"
     )]
     NoBusForVirtual(FunctionId),
-    /// The vectors of the functions before leave none whose number fits in the Message Data of this function's MSI.
+    /// Earlier functions have used all interrupt vectors whose numbers fit in the Message Data of this function's MSI.
     #[error("no interrupt vector is left for {0}; let functions before it request fewer")]
     NoVector(FunctionId),
     /// The BARs of one width do not fit in their part of the address space.
@@ -24,7 +24,7 @@ pub enum FirmwareError {
     NoRoom {
         /// The function with the largest BAR.
         function: FunctionId,
-        /// Whether the 64-bit BARs do not fit. Otherwise it is the 32-bit BARs.
+        /// True if the 64-bit BARs do not fit, false if the 32-bit BARs do not fit.
         wide: bool,
         /// The size of the part of the address space in bytes.
         room: u64,

@@ -92,7 +92,7 @@ impl Layout {
         };
         let mut bases = vec![0; found.len()];
         place(&top, &extents, start as u64, &mut bases);
-        // Each bridge comes before the functions below it.
+        // In `found`, each bridge is before the functions below it.
         for index in (0..found.len()).filter(|index| extents[*index].size > 0) {
             let mut next = bases[index];
             if found[index].is_bridge {
@@ -120,7 +120,7 @@ fn families(found: &[FoundFunction]) -> (Vec<usize>, Vec<Vec<usize>>) {
     (top, below)
 }
 
-/// The extent of each function. For a bridge, that of all functions below it.
+/// The extent of each function. The extent of a bridge is the window for all functions below it.
 fn extents(found: &[FoundFunction], asks: &[Vec<BarRequest>], below: &[Vec<usize>]) -> Vec<Extent> {
     let mut extents = vec![Extent::default(); found.len()];
     for index in (0..found.len()).rev() {
@@ -140,9 +140,9 @@ fn place(children: &[usize], extents: &[Extent], base: u64, bases: &mut [u64]) {
     }
 }
 
-/// The offset of each of the `children` with addresses, and their common extent.
+/// The offset of each of the `children` that need addresses, and the extent of all of them.
 ///
-/// The widest alignment goes first, which leaves the smallest gaps.
+/// The children with the largest alignment are placed first, which leaves the smallest gaps.
 fn stack(children: &[usize], extents: &[Extent]) -> (Vec<(usize, u128)>, Extent) {
     let wanting = children.iter().filter(|child| extents[**child].size > 0);
     let mut wanting: Vec<usize> = wanting.copied().collect();

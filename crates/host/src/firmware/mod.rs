@@ -1,6 +1,6 @@
 //! Firmware: it finds the functions of a host, assigns bus numbers and addresses, and enables the functions.
 //!
-//! It uses only configuration requests, one at a time, and knows nothing else of the fabric.
+//! Firmware uses only configuration requests, one at a time, and has no other access to the fabric.
 
 mod access;
 mod bars;
@@ -34,18 +34,19 @@ pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
 /// The first interrupt vector for devices. Processors use lower vectors for exceptions.
 pub const FIRST_VECTOR: u32 = 32;
 
-/// The interrupt vectors of a function with MSI-X. Its table, which no configuration request reaches, is written by its driver.
+/// The interrupt vectors of a function with MSI-X. The function's driver writes the MSI-X table, because configuration requests cannot access
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssignedVectors {
     /// The function.
     pub function: FunctionId,
-    /// The message of vector 0; the others follow.
+    /// The Message Data of vector 0. The other vectors have the next numbers.
     pub first: u32,
 }
 
 /// The enumeration program: it scans bus 0 and all buses below, assigns addresses, and configures every function.
 ///
-/// Returns the vectors of functions with MSI-X, which signal by it instead of MSI.
+/// Returns the vectors of functions with MSI-X. A function that has MSI-X and MSI uses MSI-X.
 ///
 /// Max payload size is set to the largest value that a root port and all functions below it support, because every port on a route must
 /// accept the packets.
@@ -130,7 +131,8 @@ async fn place(registers: &Registers, found: &[FoundFunction], layout: &Layout, 
 /// A closed window, which ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Sets max payload size, and enables the widest tags that the function and, for `wide_tags`, all completers support.
+/// Sets max payload size, and enables the widest tags that the function supports. 10-bit tags are enabled only if `wide_tags`: all completers
+/// support them.
 async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32, wide_tags: bool) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
@@ -150,7 +152,7 @@ async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32,
     }
 }
 
-/// Enables address translation and page requests of a function, with its largest capacities.
+/// Enables address translation of a function, and its page requests with the largest capacity that the function supports.
 async fn enable_translation(registers: &Registers, id: FunctionId) {
     let Some(ats) = registers.extended(id, register::ATS_ID).await else {
         return;
@@ -171,14 +173,14 @@ async fn enable_atomics(registers: &Registers, one: &FoundFunction) {
     registers.set(one.id, control, enable).await;
 }
 
-/// The interrupt vectors that functions have not got yet.
+/// The next free interrupt vector, and the vectors assigned to functions with MSI-X.
 struct Vectors {
     next: u32,
     assigned: Vec<AssignedVectors>,
 }
 
 impl Vectors {
-    /// Enables the messages of a function, and assigns vectors to it.
+    /// Enables the interrupt messages of a function, and assigns vectors to it.
     async fn assign(
         &mut self,
         registers: &Registers,
@@ -214,7 +216,7 @@ impl Vectors {
     }
 }
 
-/// Message Data of MSI has 16 bits (PCIe Base 7.7.1.6), that of MSI-X 32.
+/// The number of vectors for MSI, whose Message Data has 16 bits (PCIe Base 7.7.1.6). Message Data of MSI-X has 32 bits.
 const MSI_VECTORS: u32 = 1 << 16;
 
 async fn enable_virtual_functions(

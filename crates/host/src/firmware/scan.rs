@@ -11,7 +11,7 @@ use super::virtual_functions::FoundVirtual;
 #[derive(Clone, Debug)]
 pub(super) struct FoundFunction {
     pub(super) id: FunctionId,
-    /// The index of the bridge above, which is always smaller.
+    /// The index of the bridge above. It is smaller than the index of this function.
     pub(super) above: Option<usize>,
     pub(super) is_bridge: bool,
     /// The BARs of the function; empty for a bridge.
@@ -96,7 +96,7 @@ impl Bus {
     }
 }
 
-/// Finds every function of a host, and assigns bus numbers to all bridges. Each function comes after the bridge above it.
+/// Finds every function of a host, and assigns bus numbers to all bridges. In the result, each function is after the bridge above it.
 pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, FirmwareError> {
     let mut found: Vec<FoundFunction> = Vec::new();
     let mut open = vec![Bus::new(0, None, 32)];
@@ -144,7 +144,7 @@ async fn number(registers: &Registers, bridge: FunctionId, secondary: u8, subord
         .await;
 }
 
-/// Enables ARI Forwarding at `port`, if it supports it and the function `id` below has ARI (PCIe Base 6.13). Returns whether it does.
+/// Enables ARI Forwarding at `port`, if it supports it and the function `id` below has ARI (PCIe Base 6.13). Returns whether it is enabled.
 async fn enable_ari(registers: &Registers, port: Option<&FoundFunction>, id: FunctionId) -> bool {
     let express = port.and_then(|port| Some((port.id, port.express.as_ref()?)));
     let express = express.filter(|(_, express)| express.supports_ari_forwarding);
@@ -221,7 +221,7 @@ pub(super) async fn messages(registers: &Registers, id: FunctionId) -> FoundMess
     }
 }
 
-/// The capability `capability` of a function, whose register Message Control has the number of vectors.
+/// The capability with the ID `capability` of a function, if it has one. `count` reads the number of vectors from Message Control.
 async fn vectors(
     registers: &Registers,
     id: FunctionId,
@@ -281,10 +281,11 @@ pub(super) fn passes_prefixes(found: &[FoundFunction], index: usize) -> bool {
     true
 }
 
-/// Whether every function that completes requests supports 10-bit tags: root ports, for the memory above, and endpoints, which may be
-/// the targets of others (PCIe Base 2.2.6.2).
+/// Whether every function that completes requests supports 10-bit tags: root ports complete requests to the memory of the host, and endpoints
+/// may complete requests of other endpoints (PCIe Base 2.2.6.2).
 ///
-/// Firmware does not know who sends requests to whom, and a requester with 10-bit tags uses no others.
+/// All completers must support 10-bit tags because firmware cannot predict the targets of a requester, and a requester with 10-bit tags uses
+/// them for all requests.
 pub(super) fn all_complete_ten_bit_tags(found: &[FoundFunction]) -> bool {
     let mut completers = found.iter().filter_map(|one| one.express.as_ref());
     completers.all(|express| express.completes_ten_bit_tags)

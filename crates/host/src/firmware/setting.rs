@@ -31,21 +31,22 @@ pub enum Setting {
     CompletionsById(bool),
     /// A change to the virtual channels of a port.
     Channels(ChannelSetting),
-    /// All enables of error messages: in Device Control, Command and Bridge Control, and of interrupts in Root Error Command.
+    /// All bits in Device Control, Command and Bridge Control that enable error messages, and all bits in Root Error Command that enable
+    /// interrupts.
     ReportErrors,
     /// ECRC Generation Enable and ECRC Check Enable, of functions that have them.
     Ecrc,
-    /// Downstream Port Containment of a port that has it, with its interrupt, for fatal errors, and for non-fatal errors if true.
+    /// Downstream Port Containment of a port that supports it, and its interrupt. It is for fatal errors, and if true also for non-fatal errors.
     Containment(bool),
-    /// The events and the interrupt of a port's slot.
+    /// The hot-plug events of a port's slot, and their interrupt.
     HotPlug,
-    /// The interrupt of a port for the bandwidth of its link.
+    /// Link Bandwidth Management Interrupt Enable of a port.
     BandwidthNotification,
     /// L0s Entry Enabled in ASPM Control.
     EnterL0s,
     /// L1 Entry Enabled in ASPM Control.
     EnterL1,
-    /// PASID Enable, with the enables of permissions that the function supports.
+    /// PASID Enable, with the enable bits of the permissions that the function supports.
     AddressSpaces(bool),
     /// End-End TLP Prefix Blocking.
     BlockPrefixes,
@@ -62,13 +63,13 @@ pub enum Setting {
 enum Place {
     /// In the header.
     Header(u16),
-    /// In the PCI Express capability, at the offset that the register has in [`register`].
+    /// In the PCI Express capability. The value is the number that the register has in [`register`].
     Express(u16),
-    /// Behind the header of the extended capability of Access Control Services.
+    /// In the extended capability of Access Control Services, at this offset in dwords.
     AccessControl(u16),
 }
 
-/// A program that makes each change, in order, if the function has the capability.
+/// A program that makes the changes in order. A change is skipped if the function does not have the capability.
 pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
     let registers = Registers(desk);
     for (function, setting) in settings {
@@ -132,7 +133,8 @@ impl Registers {
         }
     }
 
-    /// Enables the error messages of a function, and those that a bridge forwards.
+    /// Enables the error messages of a function. In a bridge, also enables the forwarding of error messages and the interrupts in Root Error
+    /// Command.
     async fn report_errors(&self, function: FunctionId) {
         let Some(control) = self.express(function, register::DEVICE_CONTROL).await else {
             return;
@@ -166,7 +168,7 @@ impl Registers {
         }
     }
 
-    /// Enables the events of the slot and their interrupt, if there is one for hot plug.
+    /// Enables the hot-plug events of a port's slot and their interrupt, if the slot supports hot plug.
     async fn enable_hot_plug(&self, function: FunctionId) {
         let Some(capabilities) = self.express(function, register::SLOT_CAPABILITIES).await else {
             return;
@@ -181,7 +183,7 @@ impl Registers {
         }
     }
 
-    /// Sets or clears PASID Enable and the enables of permissions that the function supports.
+    /// Sets or clears PASID Enable and the enable bits of the permissions that the function supports.
     pub(super) async fn enable_address_spaces(&self, function: FunctionId, on: bool) {
         if let Some(pasid) = self.extended(function, register::PASID_ID).await {
             let enables = register::pasid_enables(self.read(function, pasid + 1).await);
@@ -189,7 +191,7 @@ impl Registers {
         }
     }
 
-    /// Enables the interrupt for the bandwidth of the link, if the port has it.
+    /// Enables the Link Bandwidth Management Interrupt, if the port supports it.
     async fn enable_bandwidth_notification(&self, function: FunctionId) {
         let Some(capabilities) = self.express(function, register::LINK_CAPABILITIES).await else {
             return;
@@ -215,7 +217,7 @@ impl Registers {
     }
 }
 
-/// The bit `mask` and its value.
+/// The mask of a field, and the value that sets or clears all its bits.
 fn flag(mask: u32, on: bool) -> (u32, u32) {
     (mask, if on { mask } else { 0 })
 }

@@ -148,7 +148,7 @@ impl Tree {
         self.assigned().map(drop)
     }
 
-    /// Enumerates; the vectors of functions with MSI-X.
+    /// Enumerates the tree. Returns the vectors of functions with MSI-X.
     fn assigned(&mut self) -> Result<Vec<AssignedVectors>, FirmwareError> {
         Coroutine::new(enumerate).run(|access| self.answer(access))
     }
@@ -285,7 +285,7 @@ fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
             assert_eq!(asks, is_device, "{} {place:?}", functions.id());
         }
     }
-    // The same devices below a port that is not a root port, where atomic operations are not completed.
+    // The port above the device is not a root port, and atomic operations are not completed there.
     let mut tree = Tree { nodes: Vec::new() };
     let host = ConfigSpace::host_bridge(&IDENTITY);
     tree.add(&[device(4096)], PortType::Downstream, 1, &|ports| {
@@ -299,7 +299,7 @@ fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
 fn each_function_has_interrupt_vectors_of_its_own() {
     let mut tree = Tree::below_a_host(&[device(4096), device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
-    // Two root ports have one vector each, and the devices four each, aligned.
+    // Each of the two root ports has one vector, and each device has an aligned group of four vectors.
     let data = |node: usize, vector| tree.own(node).msi(vector);
     assert_eq!(data(1, 0), Some((MSI_ADDRESS, 36)));
     assert_eq!(data(1, 3), Some((MSI_ADDRESS, 39)));
@@ -312,7 +312,7 @@ fn each_virtual_function_is_a_bus_master_with_interrupt_vectors_of_its_own() {
     let mut tree = Tree::below_a_host(&[physical(3, Vec::new()), device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
     let functions = &tree.nodes[1].0;
-    // One vector of each root port and four of the physical function come before, aligned.
+    // Lower vectors are used by the root ports, one each, and by the physical function, an aligned group of four.
     let data: Vec<_> = functions
         .virtual_places()
         .map(|place| {
@@ -341,7 +341,7 @@ fn a_function_with_msix_has_it_enabled_instead_of_msi_and_vectors_as_many_as_its
     let mut tree = Tree::below_a_host(&[shape, device(4096)]);
     let assigned = tree.assigned().expect("there is room for all");
     let functions = &tree.nodes[1].0;
-    // One vector of each root port and four of the physical function come before, aligned.
+    // Lower vectors are used by the root ports, one each, and by the physical function, an aligned group of four.
     for (place, first) in functions.virtual_places().zip([40, 45]) {
         let function = functions.id_of(place);
         assert!(assigned.contains(&AssignedVectors { function, first }));
@@ -513,7 +513,8 @@ fn below_port(shape: Shape, has_ari: bool) -> Shape {
     }
 }
 
-/// The IDs of a device with `total` virtual functions, the first and the last of them, behind a port with ARI Forwarding or without.
+/// The ID of a device with `total` virtual functions, the IDs of its first and its last virtual function, the bus numbers below its port, and
+/// the ID of the next device. The port has ARI Forwarding if `has_ari`.
 fn virtual_ids(total: u8, has_ari: bool) -> (String, [String; 2], (u8, u8), FunctionId) {
     let shape = below_port(physical(total, Vec::new()), has_ari);
     let mut tree = Tree::below_a_host(&[shape, device(4096)]);
@@ -593,7 +594,7 @@ proptest! {
             for (id, place) in places {
                 ids.push(id);
                 prop_assert_eq!(tree.nodes[node].0.place_of(id), Some(place));
-                // A register without effect here: Message Address of virtual functions, Interrupt Line of others.
+                // The test writes a register without effect here: Message Address in virtual functions, and Interrupt Line in other functions.
                 let (register, value) = match place {
                     FunctionPlace::Virtual(_) => (register::MSI + 1, u32::from(id.0) << 2),
                     _ => (register::INTERRUPT, u32::from(id.0) & 0xff),
@@ -608,7 +609,7 @@ proptest! {
         ids.sort_unstable();
         ids.dedup();
         prop_assert_eq!(ids.len(), count);
-        // Below a bridge all IDs are on its buses.
+        // The bus number of each function below a bridge is within the bus numbers of the bridge.
         for (functions, below) in &tree.nodes {
             for (port, child) in below.iter().enumerate() {
                 let (first, last) = functions.space(FunctionPlace::Port(port)).buses();

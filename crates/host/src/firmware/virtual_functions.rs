@@ -1,4 +1,4 @@
-//! Virtual functions as the driver of their physical function enables them: the largest number, with 4 KiB pages.
+//! Firmware enables virtual functions as a driver of the physical function does: the largest number of them, with pages of 4 KiB.
 
 use protocol::{FunctionId, SrIov, register};
 
@@ -16,8 +16,8 @@ pub(super) struct FoundVirtual {
 }
 
 impl FoundVirtual {
-    /// The SR-IOV capability of the function `id`, if it has one; `has_ari` says whether the port above has ARI Forwarding enabled, on which
-    /// the IDs of the virtual functions may depend.
+    /// The SR-IOV capability of the function `id`, if it has one. `has_ari` is true if ARI Forwarding is enabled in the port above; the IDs of
+    /// the virtual functions may depend on it.
     pub(super) async fn of(registers: &Registers, id: FunctionId, has_ari: bool) -> Option<Self> {
         let at = registers.extended(id, register::SRIOV_ID).await?;
         let totals = registers.read(id, beyond(at, register::TOTAL_VFS)).await;
@@ -34,7 +34,7 @@ impl FoundVirtual {
         })
     }
 
-    /// The number of the last bus with virtual functions of the function `id`, which may be larger than there are bus numbers.
+    /// The number of the last bus with virtual functions of the function `id`. The number may exceed 255, the largest bus number.
     pub(super) fn last_bus(&self, id: FunctionId) -> u32 {
         let (offset, stride) = (self.places & 0xffff, self.places >> 16);
         let last = u32::from(self.total).saturating_sub(1);
@@ -67,7 +67,7 @@ impl FoundVirtual {
     }
 }
 
-/// The register at the same offset in the capability `at` as `register` in the capability [`register::SRIOV`].
+/// The number of a register of the SR-IOV capability at `at`. `register` is its number if the capability is at [`register::SRIOV`].
 fn beyond(at: u16, register: u16) -> u16 {
     at + (register - register::SRIOV)
 }

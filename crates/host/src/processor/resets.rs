@@ -9,19 +9,19 @@ use super::{Processor, State};
 use crate::ThreadId;
 use crate::system::{DeviceRequest, ResetPhase, Wake};
 
-/// The resets of devices, by the messages of their interrupts.
+/// The state of the resets of each device, by the message of its interrupt.
 #[derive(Debug, Default)]
 pub(super) struct Resets(BTreeMap<u32, Device>);
 
-/// The state of the resets of a device, as its drivers are notified of it.
+/// The state of the resets of one device.
 #[derive(Clone, Debug, Default)]
 struct Device {
     begun: u32,
-    /// Whether one has not ended.
+    /// Whether a reset has begun and has not ended.
     is_in_reset: bool,
-    /// Whether the device does not work after the last one.
+    /// Whether the device does not work after the last reset.
     is_lost: bool,
-    /// Whether it has reported an error of which no driver was notified.
+    /// Whether the device has reported an error of which no driver was notified.
     has_error: bool,
     /// Calls that use the device.
     users: Vec<ThreadId>,
@@ -32,8 +32,8 @@ impl Resets {
         self.0.get(&message).map_or(0, |device| device.begun)
     }
 
-    /// The answer to a call that checks whether the device works, and that uses it from then on: the number of resets, or nothing if it
-    /// does not work. None while it is in reset.
+    /// Answers a call that checks whether the device works, and that uses the device from then on. The answer is the number of resets, or empty
+    /// if the device does not work. Returns `None` while the device is in reset.
     pub(super) fn answer(&mut self, message: u32, thread: ThreadId) -> Option<Vec<u8>> {
         let device = self.0.entry(message).or_default();
         if device.is_in_reset {
@@ -46,7 +46,7 @@ impl Resets {
         Some(device.begun.to_le_bytes().to_vec())
     }
 
-    /// Takes in that a call does not use any device now.
+    /// Records that the call of `thread` uses no device any more.
     pub(super) fn release(&mut self, thread: ThreadId) {
         for device in self.0.values_mut() {
             device.users.retain(|user| *user != thread);
@@ -61,20 +61,20 @@ impl Resets {
 }
 
 impl Processor {
-    /// Whether drivers were notified of a reset that is not over.
+    /// Whether a reset of which drivers were notified has not ended.
     pub fn is_resetting(&self) -> bool {
         self.resets.0.values().any(|device| device.is_in_reset)
     }
 
-    /// Notifies the drivers of a device of a reset, and wakes the threads that wait for it. Returns whether the caller's thread goes on at
-    /// once: it waits until no call uses a device that is about to be reset.
+    /// Notifies the drivers of devices of a phase of a reset, and wakes the threads that wait for it. Returns false if the caller's thread must
+    /// wait, because a call still uses a device that is about to be reset.
     fn announce(&mut self, messages: &[u32], phase: ResetPhase) -> bool {
         for message in messages {
             let device = self.resets.0.entry(*message).or_default();
             device.begun += u32::from(phase == ResetPhase::Prepare);
             device.is_in_reset = phase == ResetPhase::Prepare;
             device.is_lost = phase == ResetPhase::Lost;
-            // Interrupts from before the reset have no cause after it.
+            // Interrupts from before the reset are dropped, because their causes do not exist after the reset.
             self.interrupts.remove(message);
             for number in 0..self.threads.len() {
                 let thread = ThreadId(number);
@@ -94,7 +94,8 @@ impl Processor {
         phase != ResetPhase::Prepare || self.resets.are_idle(messages)
     }
 
-    /// Notifies the drivers of a device of an error: now the drivers that wait for an interrupt, otherwise the next one that does.
+    /// Notifies a driver of each device of an error. If no driver waits for an interrupt of the device, the next driver that begins to wait is
+    /// notified.
     fn warn(&mut self, messages: &[u32]) {
         for message in messages {
             let waits = State::InterruptOrReset(*message);
@@ -109,7 +110,7 @@ impl Processor {
         }
     }
 
-    /// Ends the wait of a driver for an interrupt, with its limit.
+    /// Ends the wait of a driver for an interrupt, and the time limit of the wait.
     pub(super) fn end_wait(&mut self, thread: ThreadId) {
         if matches!(self.threads[thread.0].state, State::InterruptOrReset(_)) {
             self.timed.retain(|Reverse((_, other))| *other != thread);
@@ -117,7 +118,7 @@ impl Processor {
         self.want_core(thread);
     }
 
-    /// Begins the wait of a driver for an interrupt. Returns the reason if it need not wait.
+    /// Begins the wait of a driver for an interrupt. If the driver does not need to wait, returns the reason.
     fn await_interrupt(
         &mut self,
         thread: ThreadId,
@@ -141,8 +142,8 @@ impl Processor {
         None
     }
 
-    /// Serves a request of a driver about its device, with the bytes of the answer. None if the thread goes on at once; otherwise what it
-    /// waits for.
+    /// Serves a request of a driver about its device, and stores the answer in `bytes`. Returns the state in which the thread waits, or `None`
+    /// if the thread continues at once.
     pub(super) fn serve_driver(
         &mut self,
         thread: ThreadId,
@@ -183,7 +184,7 @@ impl Processor {
         }
     }
 
-    /// Takes in that a call does not use any device now, and lets the resets begin that have waited for that.
+    /// Records that the call of `thread` uses no device any more. Resets that have waited for the end of this use begin.
     pub(super) fn release_devices(&mut self, thread: ThreadId) {
         if self.resets.0.is_empty() {
             return;

@@ -10,7 +10,7 @@ use crate::ThreadId;
 pub struct Wait {
     /// The event that the thread waits for, directly or through the threads that hold its locks.
     pub what: String,
-    /// The time from which all these threads have waited.
+    /// The time from which the thread, and all threads for which it waits, have waited.
     pub since: Time,
 }
 

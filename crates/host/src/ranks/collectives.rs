@@ -56,9 +56,9 @@ impl Rank {
         self.all_reduce_with(range, add).await;
     }
 
-    /// Combines the `len` bytes at `address` of all ranks by `combine`, and stores the result at every rank. `combine` takes its
-    /// second argument into its first, both of the same length. That is at most 60 KiB, and whole elements if the element size
-    /// divides 60 KiB. `combine` must be associative and commutative. Each [`Number`] and [`Operator`] has such a function.
+    /// Combines the `len` bytes at `address` of all ranks by `combine`, and stores the result at every rank. `combine` combines its second
+    /// argument into its first. Both arguments have the same length, at most 60 KiB, and contain whole elements if the element size divides 60
+    /// KiB. `combine` must be associative and commutative. Each [`Number`] and [`Operator`] has such a function.
     pub async fn all_reduce_with(&mut self, (address, len): (u64, u64), combine: Combine) {
         for at in (0..len).step_by(PIECE as usize) {
             let piece = Item {

@@ -4,8 +4,8 @@
 //! receiver returns credit with its next NAP, or by a credit NAP when half of the share is owed. A credit NAP spends no credit. It
 //! returns at least half of a share, and at most one share is in use, so there are at most [`RETURNS`] unread credit NAPs.
 //!
-//! A rank reads every NAP that has arrived whenever it calls the layer, so a rank that waits for credit gets it at the other's next
-//! call.
+//! Whenever a rank calls the layer, it reads every NAP that has arrived. A rank that waits for credit therefore receives it at the next call of
+//! the other rank.
 
 use super::RankParameters;
 
@@ -80,7 +80,8 @@ mod tests {
 
     use super::*;
 
-    /// Two ranks, and the unread NAPs of each: whether it is a message, and the credit that it returns.
+    /// Two ranks, with the unread NAPs that each has sent. The flag of a NAP is true for a message and false for a credit NAP, and the number is
+    /// the credit that the NAP returns.
     struct Pair {
         sides: [Credit; 2],
         unread: [VecDeque<(bool, u16)>; 2],

@@ -11,8 +11,8 @@
 //! | 16 | 64 | in a request, the address of the message; in an answer, the address of the target |
 //! | 24 | 32 | in an answer, the number of the receive |
 //!
-//! All fields are little-endian. A kind without a field is shorter; the data of an eager message follows its number. The event of
-//! the NAP names the sender.
+//! All fields are little-endian. The header ends after the last field of its kind. The data of an eager message follows the message number. The
+//! sender is in the event of the NAP.
 
 use super::matching::{Context, Envelope};
 

@@ -57,7 +57,7 @@ pub struct RankConfig {
 /// The memory that the layer needs in addition to the queue pair, in bytes.
 pub const SCRATCH: u64 = HEADERS + 60 * 1024;
 
-/// The part of that memory for headers that the controller reads, 16 bytes each.
+/// The bytes of [`SCRATCH`] for headers that the controller reads, 16 bytes each.
 const HEADERS: u64 = 4096;
 
 /// The number of buffers of a rank's queue pair in a job of `size` ranks. It is enough for all NAPs that others may send, although
@@ -88,7 +88,7 @@ pub struct Sending(u32);
 #[must_use = "the message is there only after `end_receive`"]
 pub struct Receiving(u32);
 
-/// A program's interface to the job that it is a rank of.
+/// The interface of a program to its job, in which the program is one rank.
 pub struct Rank {
     system: System,
     config: RankConfig,
@@ -108,7 +108,7 @@ pub struct Rank {
     fetches: VecDeque<Fetch>,
     /// The number of control words to all peers that wait for credit.
     unsent_words: usize,
-    /// The fault of a refused request that the program has not asked for yet.
+    /// The fault of a refused request, until the program reads it by [`take_refusal`](Self::take_refusal).
     refused: Option<Fault>,
     /// The numbers and headers used so far.
     numbers: u32,
@@ -185,8 +185,8 @@ impl Rank {
         &self.system
     }
 
-    /// Returns and clears the fault of a refused request, if there was one: a range of it is not memory. The request has ended, and
-    /// its data is lost.
+    /// Returns and clears the fault of a refused request, if there was one. For example, a range of the request is not memory. The request has
+    /// ended, and its data is lost.
     pub fn take_refusal(&mut self) -> Option<Fault> {
         self.refused.take()
     }

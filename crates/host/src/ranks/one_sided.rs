@@ -1,4 +1,4 @@
-//! One-sided transfers, to or from an address of another rank without a call of its program.
+//! One-sided transfers: a rank writes or reads the memory of another rank, whose program makes no call.
 
 use device::nic::descriptor::{Body, Item};
 use device::nic::event::Event;
@@ -24,7 +24,7 @@ pub(super) enum Purpose {
         status: Status,
         number: u32,
     },
-    /// A GET that the program asked for.
+    /// A GET that the program requested.
     Program { number: u32 },
 }
 
@@ -79,8 +79,8 @@ impl Rank {
         self.end(number).await;
     }
 
-    /// Starts a GET or queues it. GETs use at most half of the outstanding requests, so that the others, which end when they are
-    /// sent, always give events.
+    /// Starts a GET or queues it. At most half of the outstanding requests are GETs. Each other request gives an event when it is sent, so there
+    /// is always an event to wait for.
     pub(super) async fn begin_fetch(&mut self, fetch: Fetch) {
         self.fetches.push_back(fetch);
         self.begin_fetches().await;

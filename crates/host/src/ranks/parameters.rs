@@ -31,7 +31,7 @@ kernel::parameters! {
         eager: Eager = Eager::Immediate, from "the authors of chpp: immediate is best when small, and both are close at 2 KiB";
         /// Method of longer messages, chosen by the receiver: "put" or "get".
         rendezvous: Rendezvous = Rendezvous::Put, from "our choice: GETs need a virtual channel of their own; they save the answer";
-        /// Number of NAPs that each rank may send to another before that one has read them.
+        /// Number of NAPs that each rank may send to another rank before the receiver has read them.
         share: u32 = 8, within 1..=256, from "our choice: 16 KiB, which hides a round trip of messages of 1 KiB";
         /// Rate at which a program copies messages out of their buffers.
         copy_rate: Bandwidth = Bandwidth(5_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core that copies what a device has written";

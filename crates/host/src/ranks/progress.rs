@@ -17,7 +17,7 @@ impl ControlWord {
         number: 0,
     };
 
-    /// A control word that confirms a GET of message `number`, or says that its data is not needed.
+    /// A control word to the sender of message `number`: a GET has read its data, or its data is not needed.
     pub(super) fn fetched(number: u32) -> Self {
         Self {
             kind: Kind::Fetched,
@@ -293,7 +293,7 @@ impl Rank {
         }
     }
 
-    /// Sends a NAP whose credit is already spent, or that needs none.
+    /// Sends a NAP. Its credit is already spent, or it needs no credit.
     async fn send_word(&mut self, to: usize, word: ControlWord) {
         let header = Header {
             kind: word.kind,
