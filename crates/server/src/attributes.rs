@@ -64,7 +64,7 @@ impl Server {
         let control = CounterControl(self.load_register(address, watch)?);
         let control = match attribute {
             Attribute::IsFrozen => control.with_frozen(value != 0),
-            // Counters are disabled by enabling others.
+            // A driver disables counters by enabling others.
             Attribute::IsCounting(_) if value == 0 => return Err(Failure::Invalid),
             Attribute::IsCounting(port) => control.with_port(port),
             _ => return Err(Failure::NotSupported),
@@ -87,7 +87,7 @@ impl Server {
         loaded.map_err(|_: AccessError| Failure::Exception)
     }
 
-    /// The address of the management engine of a device that has the attribute.
+    /// The address of a device's management engine, if the object is a device that has the attribute.
     fn management(&self, object: Named, attribute: Attribute) -> Result<u64, Failure> {
         let place = &self.cards[object.card].place;
         let port = match attribute {
@@ -116,7 +116,7 @@ fn event(counter: Counter) -> CounterEvent {
     }
 }
 
-/// The address of an error register of the device, or of the port of a slot; none if it belongs to the other kind of object.
+/// The address of an error register of the device, or of the port of a slot. `None` if the register belongs to the other kind of object.
 fn error_address(place: &CardPlace, slot: Option<usize>, register: ErrorRegister) -> Option<u64> {
     let offset = match register {
         ErrorRegister::Management => registers::OWN_ERRORS,

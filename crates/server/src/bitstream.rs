@@ -1,7 +1,7 @@
 //! The file of an accelerator: a header, metadata as JSON, and configuration bits for a real FPGA.
 //!
-//! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes of magic number, the length of the metadata as 32 bits,
-//! little-endian, the metadata, the bits.
+//! The format is used by Intel's green bitstreams (`.gbs`): 16 bytes of magic number, the length of the metadata as 32 bits, little-endian, the
+//! metadata, the bits.
 
 use kernel::Frequency;
 use serde::Deserialize;
@@ -36,11 +36,11 @@ pub enum BitstreamError {
 pub struct Image {
     /// The UUID of the accelerator, as text.
     pub accelerator: String,
-    /// The UUID of the interface that it was made for, as text.
+    /// The UUID of the interface that the accelerator was made for, as text.
     pub interface: String,
-    /// The model of a user's accelerator, if it is one: `FILE.py` or `FILE.py:CLASS`.
+    /// The model of the accelerator, if a user has written it: `FILE.py` or `FILE.py:CLASS`.
     pub model: Option<String>,
-    /// The user clock that it was made for, `clock-frequency-high`.
+    /// The user clock that the accelerator was made for, `clock-frequency-high`.
     pub clock: Option<Frequency>,
 }
 
@@ -58,7 +58,7 @@ struct AfuImage {
     interface: String,
     #[serde(rename = "accelerator-clusters")]
     clusters: Vec<Cluster>,
-    /// In MHz; some tools leave a text here, which sets no clock.
+    /// The user clock in MHz. Some tools leave a text here, which sets no clock.
     #[serde(rename = "clock-frequency-high", default)]
     clock: Value,
 }
@@ -75,7 +75,7 @@ struct Own {
 }
 
 impl Image {
-    /// An image of an accelerator for the model's cards; it has metadata only.
+    /// An image of an accelerator for the simulated cards. It has metadata only.
     pub fn new(accelerator: String, model: Option<String>) -> Self {
         Image {
             accelerator,
@@ -141,7 +141,7 @@ impl Image {
 /// A megahertz in hertz.
 const MHZ: u64 = 1_000_000;
 
-/// The user clock in the metadata. Zero, a text or nothing ask for none.
+/// The user clock in the metadata. `None` if the value is zero, a text or absent.
 fn user_clock(value: &Value) -> Result<Option<Frequency>, BitstreamError> {
     let Some(mhz) = value.as_f64().filter(|mhz| *mhz > 0.0) else {
         return Ok(None);

@@ -16,7 +16,7 @@ use crate::handles::Named;
 pub(crate) struct Buffer {
     pub(crate) handle: u64,
     object: Named,
-    /// Its address for devices.
+    /// The address of the buffer for devices.
     pub(crate) address: u64,
     /// Size of the allocated memory in bytes.
     taken: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Buffers {
     released: Vec<Released>,
 }
 
-/// Memory of a buffer that was released. No other buffer gets it while a device may still write to it.
+/// Memory of a buffer that was released. It is not used for another buffer while a device may still write to it.
 #[derive(Debug)]
 pub(crate) struct Released {
     /// The card of the object that the buffer belonged to.
@@ -46,7 +46,7 @@ pub(crate) struct Released {
 #[derive(Debug, Default)]
 struct LateWrites(AtomicU64);
 
-/// The released memory that is given back.
+/// The part of the released memory that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
@@ -207,8 +207,8 @@ impl Buffers {
     }
 }
 
-/// Most buffers of all processes: a quarter of the mappings that Linux permits a process (`vm.max_map_count`), as the session needs
-/// some for itself.
+/// Largest number of buffers of all processes: a quarter of the mappings that Linux permits a process (`vm.max_map_count`), because the session
+/// also needs mappings for itself.
 const MOST_BUFFERS: usize = 16_384;
 
 /// Size of the smallest page in bytes.

@@ -17,7 +17,7 @@ use crate::handles::{Named, State};
 use crate::pages::expect_transfer;
 use crate::server::{Server, Watch, is_called};
 
-/// Real time of a wait after which calls of others are looked for, and served first.
+/// Real time of a wait after which the server checks for calls of other processes, and serves them first.
 const SLICE: Duration = Duration::from_millis(10);
 
 /// Size of the largest accepted bitstream in bytes.
@@ -26,7 +26,7 @@ const LARGEST_BITSTREAM: u64 = 1 << 28;
 /// How a slot is configured.
 #[derive(Clone, Copy)]
 struct How {
-    /// Whether the accelerator may be open.
+    /// Whether the slot is also configured if its accelerator is open.
     force: bool,
     keeps_clock: bool,
 }
@@ -203,8 +203,8 @@ impl Server {
         slots.get(slot).ok_or(Failure::NotFound)
     }
 
-    /// Sets the user clock of an accelerator, as its driver does; the registers of the clock's PLL are not modelled. A clock above the
-    /// one that the accelerator was built for is set, as the published library does, with a warning on standard error.
+    /// Sets the user clock of an accelerator, as its driver does. The registers of the clock's PLL are not modelled. A clock above the clock
+    /// that the accelerator was built for is also set, as in the published library, with a warning on standard error.
     fn set_clock(
         &mut self,
         client: u64,
@@ -291,7 +291,7 @@ impl Server {
             Failure::NotABitstream
         })?;
         let took = place.configuration_rate.time_of(size);
-        // The accelerator that is replaced must not run meanwhile.
+        // The accelerator that is replaced must not run during the configuration.
         self.begin_reset(accelerator, watch)?;
         self.pass(took, watch);
         let name = &self.cards[card].place.name;
@@ -328,7 +328,7 @@ impl Server {
         let mut until = Instant::now() + SLICE;
         loop {
             let (listener, clients) = (self.listener.as_ref(), &self.clients);
-            // Only a call of somebody breaks a wait off, so that real time makes no difference to a program that is alone.
+            // Only a call of another process interrupts a wait, so that real time has no effect on a program that runs alone.
             let mut goes_on = || {
                 if Instant::now() >= until {
                     until = Instant::now() + SLICE;
@@ -363,7 +363,7 @@ fn is_eventfd(file: &OwnedFd) -> bool {
     readlink(link, Vec::new()).is_ok_and(|target| target.to_bytes() == b"anon_inode:[eventfd]")
 }
 
-/// The first `size` bytes of `file`; none if it is shorter, or no file. A process may change it meanwhile.
+/// The first `size` bytes of `file`. `None` if the file is shorter, or not a regular file. A process may change the file while it is read.
 fn read(file: &OwnedFd, size: u64) -> Option<Vec<u8>> {
     let status = fstat(file).ok()?;
     let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;

@@ -12,14 +12,14 @@ use crate::handles::{INTERRUPTS, Named, OpenHandles, State};
 
 /// The source of models of users' accelerators.
 pub trait Loader: Debug + Send {
-    /// The model at `place`, which a bitstream names.
+    /// Loads the model at `place`, as it is written in a bitstream.
     fn load(&self, place: &str) -> Result<Box<dyn Afu>, String>;
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) place: CardPlace,
-    /// Number of its [missing](sim::FpgaCard::missing) features that were said.
+    /// Number of the card's [missing](sim::FpgaCard::missing) features that were reported.
     pub(crate) said: usize,
 }
 
@@ -39,7 +39,7 @@ impl Card {
             .collect()
     }
 
-    /// The card's device and its accelerators; their indices are `first` and the following ones.
+    /// The card's device and its accelerators. Their indices in the list are consecutive, from `first` on.
     fn objects(
         &self,
         simulation: &Simulation,
@@ -166,7 +166,7 @@ pub(crate) fn accelerator(
     Ok(Configuration { afu, clock })
 }
 
-/// Loads a bitstream into a slot of the card `card`, with the user clock that it was made for, in no simulated time.
+/// Loads a bitstream into a slot of the card `card`, and sets the user clock that the bitstream was made for. Takes no simulated time.
 pub fn load_image(
     simulation: &mut Simulation,
     (card, slot): (&str, usize),
@@ -183,7 +183,7 @@ pub fn load_image(
     configure(simulation, (card, slot), unit, false).map_err(|error| error.to_string())
 }
 
-/// Puts an accelerator into a slot, and sets its user clock unless it keeps the one that it has.
+/// Puts an accelerator into a slot. Sets the slot's user clock to the clock that the accelerator was made for, unless `keeps_clock`.
 pub(crate) fn configure(
     simulation: &mut Simulation,
     (card, slot): (&str, usize),

@@ -14,29 +14,29 @@ pub(crate) struct Client {
     pub(crate) channel: Channel,
     /// The page for calls that follow each other closely, from the first accepted [hello](session::Request::Hello) on.
     page: Option<Exchange<Call, Response>>,
-    /// Whether the next call is looked for in the page; the process says there if it has sent it over the socket.
+    /// Whether the server reads the next call from the page. If the process sends the call over the socket, it leaves a note in the page.
     looks: bool,
-    /// Whether the last call came by the page.
+    /// Whether the last call was in the page.
     was_in_page: bool,
-    /// Whether its [hello](session::Request::Hello) was accepted.
+    /// Whether the [hello](session::Request::Hello) of the process was accepted.
     pub(crate) is_welcome: bool,
-    /// Whether its next call is awaited without a sleep.
+    /// Decides whether the next call of the process is awaited without a sleep.
     pub(crate) pace: Pace,
 }
 
-/// Whether the next call of a process is awaited where it is received.
+/// How the server waits for the next call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// No wait.
+    /// The server does not wait.
     None,
-    /// A wait as long as [`BRIEF`].
+    /// The server waits as long as [`BRIEF`].
     Brief,
-    /// No wait, and no further look at the page.
+    /// The server does not wait, and stops reading from the page.
     Last,
 }
 
-/// Real time for which the server waits for the next call of the only process alone, without a look at others: about the shortest
-/// that the system measures for sockets.
+/// Real time for which the server waits for the next call of its only process, without a check for other connections. It is about the shortest
+/// time-out that the system measures for sockets.
 pub(crate) const BRIEF: Duration = Duration::from_millis(2);
 
 impl Client {
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// Creates the page, once; returns its file for the process. Without one, all calls come over the socket.
+    /// Creates the page, if there is none, and returns its file for the process. Without a page, all calls arrive over the socket.
     pub(crate) fn share_page(&mut self) -> Option<OwnedFd> {
         if self.page.is_some() {
             return None;
@@ -62,12 +62,12 @@ impl Client {
         Some(file)
     }
 
-    /// Whether the next call is looked for in the page.
+    /// Whether the server reads the next call from the page.
     pub(crate) fn looks(&self) -> bool {
         self.looks
     }
 
-    /// The next call, with its file; with `patience`, it is awaited.
+    /// Receives the next call, with its file. `patience` determines how the server waits for the call.
     pub(crate) fn receive(
         &mut self,
         patience: Patience,
@@ -89,7 +89,8 @@ impl Client {
         }
     }
 
-    /// Looks for the next call in the page; after a wait, or the last time, for the last time.
+    /// Reads the next call from the page. After a wait without a call, or if `patience` is [`Last`](Patience::Last), the server stops reading
+    /// from the page.
     fn find(&mut self, patience: Patience) -> Result<Option<Found<Call>>, ChannelError> {
         let Some(page) = &self.page else {
             return Ok(None);
@@ -110,8 +111,8 @@ impl Client {
         Ok(found)
     }
 
-    /// Answers the last call where it came from, with an optional file. If `may_look`, and if the process looks at its half of the page, the next
-    /// call is looked for in the other half.
+    /// Answers the last call in the page or over the socket, as the call has arrived, with an optional file. If `may_look`, and if the process
+    /// waits in its half of the page, the server reads the next call from the other half.
     pub(crate) fn answer(
         &mut self,
         answer: &Response,
@@ -119,7 +120,7 @@ impl Client {
         may_look: bool,
     ) -> Result<(), ChannelError> {
         if let Some(page) = &self.page {
-            // The process may make its next call as soon as it has the answer.
+            // The server must wait in the page before it answers, because the process may make its next call as soon as it has the answer.
             if may_look && page.is_wanted() {
                 page.look();
                 self.looks = true;
@@ -138,7 +139,7 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// A process that waits for an answer in the page finds the socket closed.
+    /// Wakes a process that waits for an answer in the page, so that it detects that the socket is closed.
     fn drop(&mut self) {
         if let Some(page) = &self.page {
             page.point_to_socket();

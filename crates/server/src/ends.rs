@@ -14,7 +14,7 @@ use crate::server::{Server, Watch};
 const IN_RESET: u64 = 1;
 const RESET_DONE: u64 = 1 << 4;
 
-/// Number of reads of the control register after which a reset is given up.
+/// Number of reads of the control register after which the server stops waiting for the acknowledgement of a reset.
 const RESET_LOOKS: u32 = 1000;
 
 impl Server {
@@ -72,8 +72,8 @@ impl Server {
             .unpin_all(&mut self.simulation, &self.host, object);
     }
 
-    /// Shares memory with devices. Released memory is used again when nothing is under way in the fabric. If there is no other memory, the
-    /// part that no device has written to is used before.
+    /// Shares memory with devices. Released memory is used again when no transfer is in progress in the fabric. If no other memory is left,
+    /// released memory that no device has written to is used before that time.
     pub(crate) fn pin(
         &mut self,
         of: (u64, Named),
@@ -93,8 +93,8 @@ impl Server {
         self.buffers.pin(simulation, &self.host, of, file, size)
     }
 
-    /// Whether there is released memory, and no device writes to memory before a program begins something: nothing is under way, and no
-    /// accelerator waits for a time.
+    /// Whether there is released memory, and no device can write to memory until a program starts an operation. Then no transfer is in progress,
+    /// and no accelerator waits for a time.
     fn is_quiet(&mut self) -> bool {
         let cards = &self.cards;
         let simulation = &mut self.simulation;
@@ -106,7 +106,7 @@ impl Server {
             })
     }
 
-    /// Gives released memory back to the host, and logs what was written to it after its release.
+    /// Gives released memory back to the host, and logs how many bytes were written to it after its release.
     fn give_back(&mut self, which: Which) {
         let (simulation, host) = (&mut self.simulation, &self.host);
         let given = self.buffers.give_back(simulation, host, which);
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// Closes all handles at the end of the session, and logs what was written to released memory.
+    /// Closes all handles at the end of the session, and logs how many bytes were written to released memory.
     pub(crate) fn close_all(&mut self) {
         for handle in self.handles.all() {
             self.close(handle);
@@ -131,7 +131,7 @@ impl Server {
         if self.is_quiet() {
             return self.give_back(Which::All);
         }
-        // The simulation gives this memory to nothing else any more.
+        // The memory is not given back, because the simulation allocates no more memory.
         let released = self.buffers.take_released();
         self.log_late_writes(&released);
     }

@@ -20,7 +20,7 @@ pub(crate) struct OpenHandle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) card: usize,
-    /// The slot with the accelerator, unless the object is the device.
+    /// The slot of the accelerator. `None` if the object is the device.
     pub(crate) slot: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct OpenHandles {
 }
 
 impl OpenHandles {
-    /// Opens a card, or an accelerator in it, for a process: exclusively, or shared with others that open it shared.
+    /// Opens a card, or an accelerator in it, for a process: exclusively, or shared with other processes that also open it shared.
     pub(crate) fn open(
         &mut self,
         client: u64,
@@ -98,16 +98,16 @@ impl OpenHandles {
     }
 }
 
-/// Most open handles of all processes.
+/// Largest number of open handles of all processes.
 const MOST_HANDLES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No process has it open.
+    /// No process has the object open.
     Free,
-    /// Some processes share it.
+    /// One or more processes have the object open and share it.
     Shared,
-    /// One process has it open exclusively.
+    /// One process has the object open exclusively.
     Taken,
 }
 

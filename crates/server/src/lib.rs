@@ -1,7 +1,7 @@
 //! A simulated host for real processes: open handles, shared memory, interrupts, time.
 //!
-//! A process makes calls over a [`session`]. They become loads and stores of a [`HostThread`](sim::HostThread) of the host, and simulated time
-//! passes only for them. With the wall clock the simulation also runs between calls, as fast as it can.
+//! A process makes calls over a [`session`]. The server makes loads and stores of a [`HostThread`](sim::HostThread) of the host from them, and
+//! simulated time passes only for these calls. With the wall clock the simulation also runs between calls, as fast as it can.
 
 mod attributes;
 mod bitstream;

@@ -1,8 +1,8 @@
-//! Pages for the memory of cards, which another thread touches in advance.
+//! Pages for the memory of cards. Another thread touches each page in advance.
 //!
-//! The first touch of memory can take a machine as long as what is simulated meanwhile: the system clears the page, and a virtual machine
-//! needs the machine below it for that. A thread keeps some pages ready while a session is open, from the first write to a card's memory or the first
-//! [large buffer](LARGE) on. What a page contains is the same as without it: zeros.
+//! The first touch of a page is slow, because the operating system must clear the page, and a virtual machine needs its own host for this. The
+//! touch may take as much real time as the simulation of the transfer. Therefore a thread keeps some pages ready while a session is open, from
+//! the first write to a card's memory or the first [large buffer](LARGE) on. The pages contain zeros, as they would without this thread.
 
 use std::hint::black_box;
 use std::mem;
@@ -12,7 +12,7 @@ use std::thread;
 use session::has_one_core;
 use sim::{MemoryPage, set_page_source};
 
-/// A session's claim to pages that are ready.
+/// A value that keeps pages ready for a session.
 #[derive(Debug)]
 pub(crate) struct ReadyPages(());
 
@@ -41,9 +41,9 @@ static STOCK: Mutex<Stock> = Mutex::new(Stock {
 });
 static CHANGED: Condvar = Condvar::new();
 
-/// Most pages that are kept ready: 4 MiB.
+/// Largest number of pages that are kept ready: 4 MiB.
 const MOST: usize = 64;
-/// Number of pages at which new ones are made.
+/// Number of ready pages at which the thread makes new pages.
 const FEW: usize = MOST / 2;
 
 /// Size of the smallest buffer in bytes for which pages are made in advance.
@@ -69,7 +69,7 @@ pub(crate) fn expect_transfer(size: u64) {
 }
 
 impl Stock {
-    /// Lets the thread make pages, unless it does. On the only core, a thread makes nothing faster.
+    /// Starts or wakes the thread that makes pages, unless it works. On a single core there is no thread, because it would save no time.
     fn begin(&mut self) {
         match self.state {
             State::Works => {}
@@ -168,7 +168,7 @@ mod tests {
     /// Only one test at a time has a session.
     static ALONE: Mutex<()> = Mutex::new(());
 
-    /// Waits until there is no thread.
+    /// Waits until the thread that makes pages has ended.
     fn await_end() {
         while stock().state != State::Absent {
             thread::sleep(std::time::Duration::from_millis(1));

@@ -29,7 +29,7 @@ pub enum ServerError {
     /// The scenario has no card.
     #[error("the scenario has no FPGA card; write a device with model = \"fpga-card\"")]
     NoCards,
-    /// No host of this name has a card, but others have; with the most similar name, or a list of all.
+    /// No host of this name has a card, but other hosts have. The second text is the most similar name, or a list of all names.
     #[error("there is no host {0:?} with an FPGA card; {1}")]
     NoCardsThere(String, String),
     /// The socket cannot be created.
@@ -45,13 +45,13 @@ pub enum ServerError {
 pub struct Settings {
     /// Whether processes read the wall clock, while the simulation runs as fast as it can; otherwise they read simulated time.
     pub is_wall: bool,
-    /// The real time at its beginning, in nanoseconds since 1970.
+    /// The real time at the beginning of the session, in nanoseconds since 1970.
     pub realtime: u64,
-    /// The monotonic time at its beginning, in nanoseconds.
+    /// The monotonic time at the beginning of the session, in nanoseconds.
     pub monotonic: u64,
 }
 
-/// A function that allows the simulation to continue.
+/// A function that is called regularly, and returns whether the simulation may continue.
 pub(crate) type Watch<'w> = &'w mut dyn FnMut() -> bool;
 
 /// A host on which processes run.
@@ -63,12 +63,12 @@ pub struct Server {
     pub(crate) settings: Settings,
     /// The simulated time at which the session began.
     pub(crate) began: Time,
-    /// The socket; none after the end of the session.
+    /// The socket. `None` after the end of the session.
     pub(crate) listener: Option<Listener>,
-    /// A file that is closed when there are no more descriptors, so that a process can be turned away.
+    /// A spare descriptor. It is closed if no other descriptors are left, so that the server can accept and close the connection of a process.
     spare: Option<OwnedFd>,
     pub(crate) clients: Vec<Client>,
-    /// Number of processes so far.
+    /// Number of processes that have connected so far.
     known: u64,
     pub(crate) cards: Vec<Card>,
     pub(crate) handles: OpenHandles,
@@ -78,14 +78,14 @@ pub struct Server {
     _pages: ReadyPages,
 }
 
-/// Simulated time of a session by what it was spent on; the rest is the programs' own: sleep, reads of the clock, polling.
+/// Simulated time of a session, by its use. The remaining time is spent by the programs themselves: sleep, reads of the clock, polling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Accesses to registers, and waits for devices: until they write to memory or signal an interrupt.
     pub devices: Span,
     /// Copies to and from buffers.
     pub copies: Span,
-    /// System calls, those that pin and release buffers among them.
+    /// System calls, including those that pin and release buffers.
     pub system_calls: Span,
     /// Configuration of slots.
     pub configuration: Span,
@@ -101,19 +101,19 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Most calls of one process before others are looked at.
+/// Largest number of calls of one process before the server checks for calls of other processes.
 const MOST_IN_A_ROW: u32 = 64;
 
-/// Most simulated time that a process can have worked between two calls. A longer time would keep the other processes waiting.
+/// Longest simulated time that a process can have worked between two calls. A longer time would delay the other processes.
 const LONGEST_WORK: Span = Span::from_us(1_000_000);
 
-/// Most processes of a session.
+/// Largest number of processes of a session.
 const MOST_CLIENTS: usize = 1024;
 
 /// With the wall clock, the simulated time that passes between two checks for calls.
 const STRIDE: Span = Span::from_us(20);
 
-/// The error that no host `wanted`, or none at all, has a card.
+/// The error for a scenario in which the host `wanted` has no card, or no host has a card.
 fn no_cards(simulation: &Simulation, wanted: Option<&str>) -> ServerError {
     let all = Card::all(simulation, None);
     let hosts: BTreeSet<&str> = all.iter().map(|card| card.place.host.as_str()).collect();
@@ -127,7 +127,7 @@ fn no_cards(simulation: &Simulation, wanted: Option<&str>) -> ServerError {
 }
 
 impl Server {
-    /// A session on `host` of `simulation`, or on the first host with a card; its socket is at `path`.
+    /// Creates a session on `host` of `simulation`, or on the first host with a card. The socket of the session is at `path`.
     pub fn new(
         mut simulation: Simulation,
         host: Option<&str>,
@@ -163,7 +163,7 @@ impl Server {
         self.simulation.now().since(self.began)
     }
 
-    /// Simulated time by what it was spent on.
+    /// Simulated time by its use.
     pub fn times(&self) -> Times {
         self.times
     }
@@ -184,7 +184,7 @@ impl Server {
         self.simulation
     }
 
-    /// Serves calls while `watch`, which is called regularly, returns true, and until a model or a circuit cannot go on.
+    /// Serves calls while `watch`, which is called regularly, returns true, and until a model or a circuit stops the simulation.
     pub fn serve(&mut self, watch: Watch<'_>) -> Result<(), ServerError> {
         while watch() && !self.simulation.has_stopped() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
@@ -207,13 +207,13 @@ impl Server {
         Ok(())
     }
 
-    /// Accepts a connection. If there are too many, or no more descriptors, the process finds it closed.
+    /// Accepts a connection. If there are too many processes, or no descriptors are left, closes the connection at once.
     fn admit(&mut self) {
         let Some(listener) = &self.listener else {
             return;
         };
         let Ok(channel) = listener.accept() else {
-            // The spare descriptor is enough to accept the connection; then it is closed.
+            // Without the spare descriptor, the server has one descriptor to accept the connection, and then closes it.
             self.spare = None;
             drop(listener.accept());
             self.spare = spare().ok();
@@ -226,8 +226,8 @@ impl Server {
         self.clients.push(Client::new(self.known, channel));
     }
 
-    /// Serves the calls of a process that follow soon. They are awaited without a sleep if that [pays](session::Pace), as to be woken takes longer than
-    /// a call; then, if there is no other process, without a look at others before each.
+    /// Serves the calls of a process that follow soon. First waits for them without a sleep, if that [saves time](session::Pace), because a
+    /// wake-up takes longer than a call. Then, if there is no other process, waits for the next call only, without a check for other calls.
     fn linger(&mut self, number: u64, watch: Watch<'_>) {
         let mut served = 0;
         while watch() && !self.simulation.has_stopped() {
@@ -248,13 +248,13 @@ impl Server {
         }
     }
 
-    /// Whether a process waits for nobody else, so that its next call can be awaited without a look at others.
+    /// Whether there is only one process, and no work between its calls, so that the server can wait for its next call only.
     fn is_alone(&self) -> bool {
         self.clients.len() == 1 && !self.settings.is_wall
     }
 
-    /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep. On its only core the server does not wait:
-    /// the process may need it.
+    /// Serves the calls of a process that follow each other within [`LINGER`], without a sleep. A server with only one core does not wait,
+    /// because the process may need the core.
     fn await_awake(&mut self, number: u64, watch: Watch<'_>) {
         let mut last = Instant::now();
         let mut served = 0;
@@ -300,7 +300,7 @@ impl Server {
         };
         if !self.settings.is_wall {
             let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
-            // Limits of the work, so that time does not reach its end.
+            // The work is limited, so that simulated time does not reach its largest value.
             let worked = call.worked.total().min(LONGEST_WORK.as_fs()).min(left);
             self.pass(Span::from_fs(worked), watch);
             let copies = call.worked.copies.min(worked);
@@ -318,7 +318,7 @@ impl Server {
         self.signal_interrupts();
         self.say_missing();
         if !watch() {
-            // The session ends, and what was found in a fabric that is broken off is no answer.
+            // The session ends. The outcome is not sent, because the operation in the fabric may be incomplete.
             return false;
         }
         let answer = Response {
@@ -335,7 +335,8 @@ impl Server {
         true
     }
 
-    /// Says once what programs have started that the models of accelerators do not have: some tests fail at once, and other programs may wait for ever.
+    /// Reports once each feature that a program has used and that the model of its accelerator does not have. Some programs fail at once without
+    /// the feature, and others may wait for ever.
     fn say_missing(&mut self) {
         for card in &mut self.cards {
             let Some(model) = self.simulation.card_in(&card.place) else {
@@ -380,7 +381,7 @@ impl Server {
     }
 }
 
-/// The processes with a call, after at most `patience`: 0 is a new connection, others are numbers of processes.
+/// Waits for calls, for at most `patience`. Returns the numbers of the processes with a call, and 0 for a new connection.
 fn ready(
     listener: Option<&Listener>,
     clients: &[Client],
@@ -404,12 +405,12 @@ fn ready(
     Ok(ready.map(|(_, number)| number).collect())
 }
 
-/// Whether a process makes a call, connects or leaves.
+/// Whether a process makes a call, connects or closes its connection.
 pub(crate) fn is_called(listener: Option<&Listener>, clients: &[Client]) -> bool {
     ready(listener, clients, &AT_ONCE).map_or(true, |ready| !ready.is_empty())
 }
 
-/// The purpose for which the time of a request counts; none if it is the process's own.
+/// The field of [`Times`] to which the time of a request is added. `None` if the process itself spends the time.
 fn purpose(request: &Request) -> Option<fn(&mut Times) -> &mut Span> {
     match request {
         Request::Pin { .. } | Request::Unpin { .. } => Some(|times| &mut times.system_calls),
@@ -422,12 +423,12 @@ fn purpose(request: &Request) -> Option<fn(&mut Times) -> &mut Span> {
     }
 }
 
-/// Adds to the counter of an `eventfd`. A counter that is full stays so: the process has it signalled already.
+/// Adds to the counter of an `eventfd`. A full counter is not changed, because it already signals the event to the process.
 fn signal(file: &OwnedFd, count: u32) {
     let mut files = [PollFd::new(file, PollFlags::OUT)];
     let has_space = poll(&mut files, Some(&AT_ONCE)) == Ok(1);
     if has_space && files[0].revents() == PollFlags::OUT {
-        // With space in the counter, nothing fails.
+        // The counter has space, so the write does not fail.
         let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! A bare socket of the kind that sessions have, between two processes, as a reference for the time of a call.
+//! A socket of the kind that sessions use, between two processes but without a session, as a reference for the time of a call.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -12,8 +12,7 @@ use crate::pace::real_time;
 /// A packet of about the size of a call, and of its answer.
 const PACKET: [u8; 32] = [0; 32];
 
-/// Sends a packet `count` times to the process that [sends it back](send_back) at `path`. Returns the real times there and back, in
-/// nanoseconds.
+/// Sends a packet `count` times to the process that [sends it back](send_back) at `path`. Returns the real round-trip times in nanoseconds.
 pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
     let socket = Channel::connect(path)?;
     let round_trip = || -> Result<u64, Errno> {
@@ -29,7 +28,7 @@ pub fn ping_pong(path: &Path, count: u32) -> Result<Vec<u64>, ChannelError> {
     Ok(times?)
 }
 
-/// Sends every packet back that comes over a new socket at `path`, one connection after the other; ends with an error alone.
+/// Creates a socket at `path`, and sends back every packet that it receives, one connection after the other. Returns only if there is an error.
 pub fn send_back(path: &Path) -> Result<(), ChannelError> {
     let listener = Listener::bind(path)?;
     loop {

@@ -77,7 +77,7 @@ pub enum Request {
         /// The data: 4, 8 or 64 bytes; `offset` is a multiple of their number.
         bytes: Vec<u8>,
     },
-    /// Shares memory with devices; the call has it as a file. The reply is [`Reply::Pinned`].
+    /// Shares memory with devices. The call contains the memory as a file. The reply is [`Reply::Pinned`].
     Pin {
         /// The handle.
         handle: u64,
@@ -93,7 +93,7 @@ pub enum Request {
         /// The buffer.
         buffer: u64,
     },
-    /// Subscribes to an event; the call has the `eventfd` that signals it.
+    /// Subscribes to an event. The call contains the `eventfd` by which the event is signalled.
     Listen {
         /// The handle.
         handle: u64,
@@ -114,7 +114,7 @@ pub enum Request {
         /// The attribute.
         attribute: Attribute,
     },
-    /// Stores to an attribute: ones clear recorded errors, or inject errors.
+    /// Stores to an attribute. In an error register, bits that are one clear recorded errors, or inject errors.
     StoreAttribute {
         /// Index of the object in the list.
         object: u32,
@@ -130,7 +130,7 @@ pub enum Request {
         /// The frequency in hertz.
         hertz: u64,
     },
-    /// Loads a bitstream into a slot; the call has it as a file.
+    /// Loads a bitstream into a slot. The call contains the bitstream as a file.
     Configure {
         /// The handle of a device.
         handle: u64,
@@ -138,9 +138,9 @@ pub enum Request {
         slot: u32,
         /// Size of the bitstream in bytes.
         size: u64,
-        /// Whether it may replace an open accelerator.
+        /// Whether the bitstream may replace an accelerator that is open.
         force: bool,
-        /// Whether the user clock stays as it is, whatever the bitstream was made for.
+        /// Whether the user clock keeps its frequency. Otherwise it is set to the frequency that the bitstream was made for.
         keeps_clock: bool,
     },
     /// Waits; the reply is [`Reply::Woken`].
@@ -170,8 +170,8 @@ pub enum Attribute {
     ClockCounter,
     /// A performance counter of a device, for one port or for all. The value is 0 unless [enabled](Self::IsCounting).
     Counter(Counter, Option<u8>),
-    /// Whether the counters of one port, or of all ports, are enabled. A store of a value other than 0 enables them, and disables
-    /// the others.
+    /// Whether the counters of one port, or of all ports if `None`, are enabled. A store of a value other than 0 enables these counters, and
+    /// disables all others.
     IsCounting(Option<u8>),
     /// Whether the counters are frozen.
     IsFrozen,
@@ -222,7 +222,7 @@ pub enum ErrorRegister {
 /// An event that a process can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
-    /// The time limit alone.
+    /// No event: only the time limit ends the wait.
     Limit,
     /// A device writes any of these bytes of a buffer.
     Written {
@@ -242,12 +242,12 @@ pub enum Until {
 pub enum WaitEnd {
     /// The event has happened.
     Happened,
-    /// The time limit has come.
+    /// The time limit has passed.
     Limit,
-    /// No event is scheduled in the fabric, unless another process acts. A process with other threads lets them run for a moment;
-    /// if it waits for an interrupt again, it also gets late ones.
+    /// The fabric is at rest: no event is scheduled in it, and nothing happens unless another process acts. A process with other threads then
+    /// lets these run for a moment. If it waits for an interrupt again, the wait continues until the time limit.
     Quiet,
-    /// Another process wants to continue; the process should wait again.
+    /// The wait was interrupted because another process makes a call. The process should wait again.
     Interrupted,
 }
 
@@ -298,7 +298,7 @@ pub struct Welcome {
     pub clock: Clock,
     /// The real time at which the session began, in nanoseconds since 1970.
     pub realtime: u64,
-    /// The monotonic time at which it began, in nanoseconds.
+    /// The monotonic time at which the session began, in nanoseconds.
     pub monotonic: u64,
     /// Costs of work of the process that is not simulated.
     pub costs: Costs,
@@ -307,7 +307,7 @@ pub struct Welcome {
 /// The clock of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clock {
-    /// Simulated time, which stands still while no process makes a call.
+    /// Simulated time, which does not advance while no process makes a call.
     Virtual,
     /// Real time, while the simulation runs as fast as it can.
     Wall,
@@ -324,7 +324,7 @@ pub struct Costs {
     pub clock: u64,
     /// A system call.
     pub system_call: u64,
-    /// Another read of a byte that a device writes.
+    /// A repeated read of a byte that a program polls until a device writes it.
     pub poll: u64,
 }
 
@@ -354,7 +354,7 @@ pub struct Object {
     pub device: u8,
     /// PCI function.
     pub function: u8,
-    /// The host's socket of the root port above it.
+    /// The number of the processor socket of the host that has the root port above the object.
     pub socket: u8,
     /// Vendor ID.
     pub vendor_id: u16,
@@ -366,7 +366,7 @@ pub struct Object {
     pub subsystem_id: u16,
     /// A unique number in the session.
     pub object_id: u64,
-    /// The UUID of an accelerator, or of a device's interface for accelerators; the first byte is the first one in text.
+    /// The UUID of an accelerator, or of a device's interface for accelerators. The first byte is also the first byte of the text form.
     pub guid: [u8; 16],
     /// Whether a process has the object open exclusively.
     pub assigned: bool,

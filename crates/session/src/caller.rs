@@ -15,7 +15,7 @@ use crate::pace::{Pace, has_one_core};
 pub struct Caller {
     channel: Channel,
     page: Option<Exchange<Response, Call>>,
-    /// Whether the server was not looking at the page when this side last had a call that could have gone there.
+    /// Whether the server did not read from the page at the last call that could have been written there.
     has_missed: bool,
     /// Decides how the answer to the next call with [`Expected::Soon`] is awaited: by polling, or with a sleep.
     pace: Pace,
@@ -24,18 +24,18 @@ pub struct Caller {
 /// How an answer is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// By polling, where this is quicker than to sleep and be woken; otherwise with a sleep.
+    /// The answer is awaited by polling, if this is faster than a sleep and a wake-up. Otherwise it is awaited with a sleep.
     Soon,
-    /// With a sleep.
+    /// The answer is awaited with a sleep.
     AnyTime,
 }
 
-/// Real time after which a process that waits for an answer in the page looks whether the server is still there.
+/// Real time after which a process that waits for an answer in the page checks whether the server still exists.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Caller {
-    /// Connects a process to the socket at `path`, and makes the first call; returns its answer, too. Only a process that `may_share` memory
-    /// uses the page.
+    /// Connects a process to the socket at `path`, and makes the first call. Also returns the answer to this call. The process uses the page
+    /// only if it `may_share` memory.
     pub fn connect(path: &Path, may_share: bool) -> Result<(Self, Response), ChannelError> {
         let channel = Channel::connect(path)?;
         let worked = Work::default();
@@ -83,9 +83,10 @@ impl Caller {
         if let Some(page) = &self.page {
             page.point_to_socket();
         }
-        // If the server misses the page once, it has seen now that this side looks there. A server of several processes never looks.
+        // If the server has not read from the page for one call only, it reads from the page for the next call. A server of several processes
+        // never reads from the page, so its answer over the socket is polled.
         if is_awake && expected == Expected::Soon && has_missed {
-            // On its only core a process does not wait without a sleep: the server may need it.
+            // A process with only one core sleeps while it waits, because the server may need the core.
             let answer = if has_one_core() {
                 None
             } else {
@@ -110,7 +111,7 @@ impl Caller {
         };
         while found.is_none() {
             found = page.read_asleep(PATIENCE)?;
-            // A server that is ended without notice closes the socket alone.
+            // A server that was killed has closed the socket, but has written nothing to the page.
             if found.is_none() && self.channel.is_ready() {
                 break;
             }

@@ -1,7 +1,7 @@
 //! The socket between a process and the simulation: ordered messages, each with at most one file.
 //!
-//! A message is a packet. Its first byte is 1 if a second packet with the file follows. Nearly all messages have none, and a
-//! packet without space for a file takes less of the system's time.
+//! A message is a packet. Its first byte is 1 if a second packet with the file follows. Nearly all messages have no file, and the operating
+//! system needs less time for a packet without space for a file.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ use crate::pace::{LINGER, real_time};
 /// Longest packet in bytes: a list of some hundred objects.
 const LONGEST: usize = 64 * 1024;
 
-/// Most processes that wait for their connection.
+/// Largest number of processes that wait until their connection is accepted.
 const BACKLOG: i32 = 64;
 
 /// The reason why a connection fails.
@@ -59,13 +59,13 @@ pub struct Channel {
 
 #[derive(Debug, Default)]
 struct Space {
-    /// The space for packets, which is made by the first one and not cleared between them.
+    /// The space for packets. It is allocated for the first packet, and not cleared between packets.
     packet: Vec<u8>,
-    /// A received packet whose file has not come.
+    /// A received packet whose file has not arrived.
     waits: Option<Vec<u8>>,
 }
 
-/// The first byte of a packet.
+/// The first byte of a packet, which states whether a packet with a file follows.
 const ALONE: u8 = 0;
 const BEFORE_FILE: u8 = 1;
 
@@ -84,13 +84,13 @@ impl Channel {
         Ok(Channel::new(socket))
     }
 
-    /// Sets the longest time that [`receive`](Self::receive) waits; after it there is the error [`Errno::AGAIN`].
+    /// Sets the longest time that [`receive`](Self::receive) waits. If no message arrives in this time, it returns the error [`Errno::AGAIN`].
     pub fn set_patience(&self, patience: Duration) -> Result<(), ChannelError> {
         let patience = Some(patience);
         Ok(set_socket_timeout(&self.socket, Timeout::Recv, patience)?)
     }
 
-    /// The system's number of the process at the other end, as it was when it connected.
+    /// The process ID of the other end, as it was when the process connected.
     pub fn process(&self) -> Option<i32> {
         let peer = socket_peercred(&self.socket).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
@@ -105,8 +105,8 @@ impl Channel {
         self.send_with(message, file, SendFlags::NOSIGNAL)
     }
 
-    /// Sends `message`, with an optional file, without a wait: there is an error if the other side does not receive, so that no space is
-    /// left.
+    /// Sends `message`, with an optional file, without a wait. Returns an error if the socket has no space, because the other side does not
+    /// receive.
     pub fn send_at_once(
         &self,
         message: &impl Serialize,
@@ -116,7 +116,7 @@ impl Channel {
         self.send_with(message, file, flags)
     }
 
-    /// Whether a packet is there, or the other side has closed the connection.
+    /// Whether a packet has arrived, or the other side has closed the connection.
     pub fn is_ready(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         !matches!(
@@ -161,7 +161,7 @@ impl Channel {
         self.receive_with(RecvFlags::empty())
     }
 
-    /// Receives the next message, with its file, if it is there; otherwise there is the error [`Errno::AGAIN`].
+    /// Receives the next message, with its file, if it has arrived. Otherwise returns the error [`Errno::AGAIN`].
     pub fn receive_at_once<T: DeserializeOwned>(
         &self,
     ) -> Result<(T, Option<OwnedFd>), ChannelError> {
@@ -173,8 +173,8 @@ impl Channel {
         self.receive_plain_with(RecvFlags::empty())
     }
 
-    /// Receives the next message, from a side that sends no files, if it comes within [`LINGER`]; otherwise there is none. It is awaited
-    /// without a sleep.
+    /// Receives the next message, from a side that sends no files. Waits for at most [`LINGER`], without a sleep. Returns `None` if no message
+    /// arrives in this time.
     pub fn receive_plain_soon<T: DeserializeOwned>(&self) -> Result<Option<T>, ChannelError> {
         let began = real_time();
         loop {
@@ -226,7 +226,7 @@ impl Channel {
         Ok(&packet[..len])
     }
 
-    /// Receives the packet with a file; none if it has no file.
+    /// Receives the packet with a file. Returns `None` if the packet has no file.
     fn receive_file(&self, flags: RecvFlags) -> Result<Option<OwnedFd>, ChannelError> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);

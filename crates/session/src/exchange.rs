@@ -1,13 +1,14 @@
 //! A page of memory that a process shares with the server, for calls that follow each other closely.
 //!
-//! A packet over the socket takes two system calls, one on each side. Here a message is written to memory, and a system call is only made to
-//! wake a side that sleeps. A side that expects a message soon does not sleep: it looks again and again, or, if both sides are on one core,
-//! gives way to the other one between two looks, for which the system needs less time than to wake it.
+//! A packet over the socket takes two system calls, one on each side. A message in the page is written to memory, and a system call is only made
+//! to wake a side that sleeps. A side that expects a message soon does not sleep: it polls the page. If both sides are on one core, it yields
+//! the core between two polls, which takes less time than a wake-up.
 //!
-//! The page has a half for each direction. Its reader says whether it looks there; otherwise, and for a message that is long or has a file,
-//! there is the socket, and a reader that looks at its half is pointed to the socket.
+//! The page has one half for each direction. The reader of a half records there whether it reads from the half. If it does not, or if a message
+//! is long or has a file, the message is sent over the socket. The sender then leaves a note in the half, for a reader that waits there.
 //!
-//! The other side may write anything to the page at any time. So all is read once, as a copy, and a reader sleeps no longer than it said.
+//! The other side may write anything to the page at any time. Therefore each message is copied and read only once, and a reader never sleeps
+//! longer than its own time limit.
 
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
@@ -33,7 +34,7 @@ pub struct Exchange<In, Out> {
     outward: usize,
     /// The core on which the other side has written its last message.
     core: AtomicU32,
-    /// Whether the other side was asleep when this one has written its last message.
+    /// Whether the other side was asleep when this side wrote its last message.
     was_asleep: AtomicBool,
     messages: PhantomData<fn(Out) -> In>,
 }
@@ -50,29 +51,29 @@ pub enum Found<T> {
 /// Size of the page in bytes.
 pub const PAGE: u64 = 4096;
 
-/// Offsets of the halves: that of calls, and that of answers.
+/// Offsets of the half for calls, and of the half for answers.
 const HALVES: [usize; 2] = [0, 2048];
-/// Offsets in a half, after the state, of a message's head: its length and the core on which it was written.
+/// Offsets in a half: of a message's head, which is its length and the core on which it was written, and of the message.
 const HEAD: usize = 4;
 const BYTES: usize = HEAD + size_of::<[u32; 2]>();
-/// Longest message in bytes: an access of 64 bytes, and all answers but lists.
+/// Longest message in the page in bytes. It is enough for an access of 64 bytes, and for all answers except lists.
 const LONGEST: usize = 244;
 
-/// States of a half. Its reader does not look there,
+/// State of a half: its reader does not read from the half.
 const AWAY: u32 = 0;
-/// looks there,
+/// State of a half: its reader polls the half.
 const LOOKS: u32 = 1;
-/// or looks there and has to be woken. Its writer has written a message,
+/// State of a half: its reader sleeps and must be woken. In the next state, its writer has written a message.
 const SLEEPS: u32 = 2;
 const WRITTEN: u32 = 3;
-/// or has sent one over the socket.
+/// State of a half: its writer has sent the message over the socket.
 const IN_SOCKET: u32 = 4;
 
-/// Number of looks of a reader that does not sleep between two reads of the clock.
+/// Number of polls between two reads of the clock, for a reader that does not sleep.
 const LOOKS_PER_TIME: u32 = 16;
 
 impl<In, Out> Exchange<In, Out> {
-    /// A new page, for the server, and its file for the process.
+    /// Creates a page. Returns the server's side, and the file for the process.
     pub fn create() -> Result<(Self, OwnedFd), Errno> {
         let file = SharedMemory::create(PAGE)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
@@ -98,23 +99,23 @@ impl<In, Out> Exchange<In, Out> {
         }
     }
 
-    /// Begins to look for a message.
+    /// Begins to wait for a message, so that the other side may write it to the page.
     pub fn look(&self) {
         self.inward().store(LOOKS, Ordering::SeqCst);
     }
 
-    /// Looks no more for a message, as none can have come.
+    /// Stops waiting for a message. The caller is sure that no message has arrived.
     pub fn look_away(&self) {
         self.inward().store(AWAY, Ordering::SeqCst);
     }
 
-    /// Whether the other side looks for a message.
+    /// Whether the other side waits for a message in the page.
     pub fn is_wanted(&self) -> bool {
         let state = self.memory.word(self.outward).load(Ordering::SeqCst);
         matches!(state, LOOKS | SLEEPS)
     }
 
-    /// Notes that the message is in the socket, for a reader that looks for it here.
+    /// Writes a note that the message is in the socket, for a reader that waits in the page.
     pub fn point_to_socket(&self) {
         self.pass(IN_SOCKET);
     }
@@ -123,7 +124,8 @@ impl<In, Out> Exchange<In, Out> {
         self.memory.word(self.inward)
     }
 
-    /// Passes the outward half to its reader, if that one looks there; returns whether it does. A reader only goes from a look to a sleep.
+    /// Sets the state of the outward half if its reader waits there, and wakes a reader that sleeps. Returns whether the reader waits. A reader
+    /// may begin to sleep after it has polled, but does not poll again before it has slept, so polling is checked first.
     fn pass(&self, state: u32) -> bool {
         let word = self.memory.word(self.outward);
         let passes = |from| {
@@ -137,7 +139,7 @@ impl<In, Out> Exchange<In, Out> {
         let was_asleep = passes(SLEEPS);
         self.was_asleep.store(was_asleep, Ordering::Relaxed);
         if was_asleep {
-            // A mapped page can be waited at, so this does not fail.
+            // A futex in a mapped page is valid, so this does not fail.
             let _ = futex::wake(word, futex::Flags::empty(), 1);
         }
         was_asleep
@@ -145,7 +147,7 @@ impl<In, Out> Exchange<In, Out> {
 }
 
 impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
-    /// Writes a message; returns whether the other side looks for one here, and the message is short enough.
+    /// Writes a message to the page. Returns false if the other side does not wait there, or if the message is too long.
     pub fn write(&self, message: &Out) -> bool {
         if !self.is_wanted() {
             return false;
@@ -168,7 +170,8 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
     }
 
-    /// The server's next call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep, if this [pays](Pace).
+    /// Waits without a sleep for the server's next call, for [`LINGER`] or a little longer, if this [saves time](Pace). Returns `None` if no
+    /// call arrives.
     pub fn read_next(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
         if !self.shares_core() {
             return if pace.begins() {
@@ -177,7 +180,8 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
                 Ok(None)
             };
         }
-        // The process may work for long before its next call, so that only the process knows whether time is lost.
+        // The process decides for both sides: if it slept until the last answer, the server sleeps until the next call. The server cannot decide
+        // because the process may work for long before its next call.
         if self.was_asleep.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -185,7 +189,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         Ok(found)
     }
 
-    /// The answer to a process's call, if there is one within [`LINGER`] or shortly after it. It is awaited without a sleep.
+    /// Waits without a sleep for the answer to a process's call, for [`LINGER`] or a little longer. Returns `None` if no answer arrives.
     pub fn read_soon(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
         if !self.shares_core() {
             return self.read_awake(pace);
@@ -203,7 +207,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         self.core.load(Ordering::Relaxed) == sched_getcpu() as u32
     }
 
-    /// The message, if it comes within [`LINGER`]. This thread looks for it without a pause.
+    /// Polls for the message without a pause, for [`LINGER`].
     fn read_awake(&self, pace: &mut Pace) -> Result<Option<Found<In>>, ChannelError> {
         let began = real_time();
         loop {
@@ -219,7 +223,8 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
     }
 
-    /// The message, if it comes, and the real time for which it was awaited, in nanoseconds. This thread gives way to others that are ready.
+    /// Polls for the message for [`LINGER`], and yields the core to other threads before each poll. Also returns the real time of the wait in
+    /// nanoseconds.
     fn read_in_turns(&self) -> Result<(Option<Found<In>>, u64), ChannelError> {
         let began = real_time();
         loop {
@@ -232,7 +237,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
     }
 
-    /// The message, if it comes within some looks.
+    /// Polls for the message a few times.
     fn read_at_once(&self) -> Result<Option<Found<In>>, ChannelError> {
         for _ in 0..LOOKS_PER_TIME {
             let found = self.read()?;
@@ -244,7 +249,8 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         Ok(None)
     }
 
-    /// The message, if there is one after a sleep until it comes, until `patience` has passed, or until this thread is woken otherwise.
+    /// Sleeps until the message arrives, until `patience` has passed, or until this thread is woken for another reason. Then returns the message
+    /// if there is one.
     pub fn read_asleep(&self, patience: Duration) -> Result<Option<Found<In>>, ChannelError> {
         let word = self.inward();
         let asleep = word.compare_exchange(LOOKS, SLEEPS, Ordering::SeqCst, Ordering::SeqCst);
@@ -258,7 +264,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         self.read()
     }
 
-    /// Ends to look for a message; returns one that has come before.
+    /// Stops waiting for a message. Returns a message that has arrived before.
     pub fn leave(&self) -> Result<Option<Found<In>>, ChannelError> {
         match self.inward().swap(AWAY, Ordering::SeqCst) {
             AWAY | LOOKS | SLEEPS => Ok(None),
@@ -266,7 +272,7 @@ impl<In: DeserializeOwned, Out: Serialize> Exchange<In, Out> {
         }
     }
 
-    /// Takes what is in the inward half in state `found`.
+    /// Takes the message or the note from the inward half, whose state is `found`.
     fn take(&self, found: u32) -> Result<Found<In>, ChannelError> {
         let taken = match found {
             WRITTEN => Found::Message(self.message()?),

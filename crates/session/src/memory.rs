@@ -22,9 +22,9 @@ pub struct SharedMemory {
     size: usize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and no reference into it is ever made but to atomic words.
+// SAFETY: the mapping belongs to the process, not to a thread, and the only references into it are to atomic words.
 unsafe impl Send for SharedMemory {}
-// SAFETY: no reference into the mapping is ever made but to atomic words, so several threads may use it.
+// SAFETY: the only references into the mapping are to atomic words, so several threads may use it.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
@@ -36,16 +36,16 @@ impl SharedMemory {
         Ok(file)
     }
 
-    /// Makes `file` at least `size` bytes long and maps them. No process can make the file shorter from then on, so that the mapping
-    /// is safe from its other users; a file for which that cannot be had is refused.
+    /// Makes `file` at least `size` bytes long and maps them. Seals the file so that no process can make it shorter, which keeps the mapping
+    /// safe from other users of the file. Returns an error if the file cannot be sealed.
     pub fn map_for_good(file: impl AsFd, size: u64) -> Result<Self, Errno> {
         ftruncate(&file, size)?;
         fcntl_add_seals(&file, SealFlags::SHRINK)?;
-        // The file may have been shortened before it was sealed: its size is looked at now.
+        // The file may have been shortened before it was sealed, so its size is checked after the seal.
         Self::map(file, size)
     }
 
-    /// Maps the first `size` bytes of `file`, which must not be shorter, and stay so.
+    /// Maps the first `size` bytes of `file`. The file must be at least this long while the mapping exists.
     pub fn map(file: impl AsFd, size: u64) -> Result<Self, Errno> {
         let len = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
         let size = usize::try_from(size).map_err(|_| Errno::NOMEM)?;
@@ -77,14 +77,15 @@ impl SharedMemory {
         }
     }
 
-    /// Copies `bytes` to `offset`, the first eight last: a program on another processor looks there for the end of a transfer.
+    /// Copies `bytes` to `offset`. The first eight bytes are copied last, because a program on another processor may poll them for the end of a
+    /// transfer.
     ///
     /// # Panics
     /// If the range is not within the mapping.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         let (head, tail) = bytes.split_at(bytes.len().min(8));
-        // SAFETY: the range is within the mapping, and nobody has a reference to its bytes.
+        // SAFETY: the range is within the mapping, and there is no reference to its bytes.
         unsafe {
             let to = self.base.as_ptr().cast::<u8>().add(offset);
             std::ptr::copy_nonoverlapping(tail.as_ptr(), to.add(head.len()), tail.len());
@@ -96,7 +97,7 @@ impl SharedMemory {
     /// The word of 4 bytes at `offset`.
     ///
     /// # Panics
-    /// If the word is not within the mapping, or `offset` is no multiple of 4.
+    /// If the word is not within the mapping, or `offset` is not a multiple of 4.
     pub fn word(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, size_of::<AtomicU32>());
         assert!(offset.is_multiple_of(align_of::<AtomicU32>()));

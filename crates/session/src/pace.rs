@@ -1,48 +1,49 @@
-//! Waiting without a sleep: to be woken takes longer than many a call.
+//! The choice between waits with and without a sleep: the wake-up of a sleeping process takes longer than many calls.
 
 use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Real time for which the next message is awaited without a sleep: longer than a sleeping process takes to be woken on another core, also of a
-/// virtual machine, as both sides could otherwise never begin to wait like this.
+/// Real time for which the next message is awaited without a sleep. It is longer than the wake-up of a sleeping process on another core, also of
+/// a virtual machine. Otherwise, two sides that sleep would never change to waits without a sleep.
 pub const LINGER: Duration = Duration::from_micros(100);
 
-/// Whether this thread may run on one core alone, on which it does not wait for a packet without a sleep: the other side may need it.
+/// Whether this thread may run on one core only. Such a thread sleeps while it waits for a packet, because the other side may need the core.
 pub fn has_one_core() -> bool {
     sched_getaffinity(None).is_ok_and(|cores| cores.count() == 1)
 }
 
-/// The real monotonic time in nanoseconds, in a program of a session with virtual time too.
+/// The real monotonic time in nanoseconds, also in a program of a session with virtual time.
 pub fn real_time() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// The choice whether the next message is awaited without a sleep, which pays if messages follow each other closely. On a loaded machine it
-/// does not: the other side may need the processor on which this one waits for it, or a third process takes it while this one gives way.
-/// There one message soon is late; where it pays, many are in time before one is late.
+/// Decides whether the next message is awaited without a sleep. This saves time if messages follow each other closely. It does not on a loaded
+/// machine: the other side may need the processor on which this side waits, or a third process takes the processor that this side yields. On a
+/// loaded machine, a message soon arrives too late. On other machines, many messages arrive in time before one is late.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// The number of messages that are still awaited with a sleep.
+    /// The number of next messages that are awaited with a sleep.
     asleep: u32,
-    /// The value of `asleep` after the last message that came too late.
+    /// The value of `asleep` after the last message that arrived too late.
     last: u32,
-    /// The number of messages since then that came in time.
+    /// The number of messages that have arrived in time since the last late message.
     in_time: u32,
 }
 
-/// Number of messages that are awaited with a sleep after one that came too late; each time, if others come too late soon, they are
-/// twice as many.
+/// Number of messages that are awaited with a sleep after a message that arrived too late. The number doubles each time another message soon
+/// arrives too late.
 const FEWEST_ASLEEP: u32 = 16;
-/// Most messages that are awaited with a sleep before one is awaited without: one that is late may have cost some milliseconds.
+/// Largest number of messages that are awaited with a sleep before the next one is awaited without a sleep: a late message may have cost some
+/// milliseconds.
 const MOST_ASLEEP: u32 = 16_384;
-/// Number of messages in time after which one that is late is an exception.
+/// Number of messages in time after which a late message counts as an exception.
 const STEADY: u32 = 64;
 
 impl Pace {
-    /// Whether to await the next message without a sleep; counts it.
+    /// Returns whether the next message is awaited without a sleep, and counts the message.
     pub fn begins(&mut self) -> bool {
         let is_awake = self.is_awake();
         self.asleep = self.asleep.saturating_sub(1);
@@ -54,12 +55,12 @@ impl Pace {
         self.asleep == 0
     }
 
-    /// Records that a message has come in time.
+    /// Records that a message has arrived in time.
     pub fn record_in_time(&mut self) {
         self.in_time = self.in_time.saturating_add(1);
     }
 
-    /// Records that a message has not come in time.
+    /// Records that a message has not arrived in time.
     pub fn record_late(&mut self) {
         let is_exception = self.in_time >= STEADY;
         self.in_time = 0;
@@ -73,7 +74,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The messages that are awaited without a sleep among the next `count`, which come too late then.
+    /// The number of messages among the next `count` that are awaited without a sleep. Each of them arrives too late.
     fn awake(pace: &mut Pace, count: u32) -> u32 {
         let tried = (0..count).filter(|_| {
             let begins = pace.begins();

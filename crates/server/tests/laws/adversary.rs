@@ -27,7 +27,7 @@ use session::{
 use crate::fixture::{Process, Session, write_magic};
 use crate::page;
 
-/// The accelerator of the first card, which the honest process has, with its device.
+/// The device and the accelerator of the first card, which the honest process opens.
 const OWN: [u32; 2] = [0, 1];
 
 /// The accelerator of the other card.
@@ -36,7 +36,7 @@ pub const OTHER: u32 = 3;
 pub const TWO_CARDS: &str =
     "[devices.other]\nmodel = \"fpga-card\"\nupstream = \"server\"\nafu = \"dma_afu\"\n";
 
-/// A file that comes with a call.
+/// A file that is sent with a call.
 #[derive(Clone, Copy, Debug)]
 enum Attached {
     Nothing,
@@ -49,7 +49,7 @@ enum Attached {
     FullEvent,
     Zeros,
     Directory,
-    /// The file of a program that runs.
+    /// The file of the program that runs.
     Code,
 }
 
@@ -68,7 +68,7 @@ const ATTACHED: [Attached; 11] = [
 ];
 
 impl Attached {
-    /// The file, and others that must stay open.
+    /// Opens the file, and other files that must stay open.
     fn open(self) -> Vec<OwnedFd> {
         let path = |path: &str| vec![File::open(path).expect("every system has it").into()];
         match self {
@@ -102,33 +102,33 @@ impl Attached {
     }
 }
 
-/// An act of a process that means harm. Processes have the numbers 0 to 3.
+/// An action of a malicious process. The processes have the numbers 0 to 3.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Leaves, and connects again, with a hello or without.
+    /// Closes the connection and connects again. Sends a hello if true.
     Connect(bool),
-    /// Sends bytes that need not be a call.
+    /// Sends bytes that may not be a valid call.
     Bytes(Vec<u8>),
-    /// Makes a call; does not receive the answer, if false.
+    /// Makes a call. Receives the answer only if true.
     Call(u64, Request, Attached, bool),
     /// Sends the first bytes of a call, with its file, and closes the connection.
     Half(Request, Attached, prop::sample::Index),
     /// Makes a call, and closes the connection before the answer.
     Leave(Request, Attached),
-    /// Opens the accelerator of the other card and resets it so many times.
+    /// Opens the accelerator of the other card and resets it this number of times.
     Resets(usize),
-    /// Makes the files of its calls empty.
+    /// Truncates all files that the process has sent to 0 bytes.
     Shrink,
-    /// Connects so many times.
+    /// Connects this number of times.
     Crowd(usize),
 }
 
-/// Numbers near those that a session gives, and others.
+/// Numbers near those that a session assigns, and other numbers.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0_u64..40, 1 => select(vec![4096, 1 << 20, 1 << 31, u64::MAX - 4095, u64::MAX]), 1 => any::<u64>()]
 }
 
-/// Attributes of a device, of an accelerator, and of a port that is not there.
+/// Attributes of a device, of an accelerator, and of a port that does not exist.
 const ATTRIBUTES: [Attribute; 7] = [
     Attribute::Error(ErrorRegister::Port),
     Attribute::ClockCounter,
@@ -148,7 +148,7 @@ pub fn request() -> impl Strategy<Value = Request> {
         4096,
         1 << 16,
         1 << 21,
-        // More than the host has: who pins all of its memory leaves the honest process none.
+        // The next sizes exceed the memory of the host. A process that pinned the whole memory would leave none for the honest process.
         1 << 31,
         1 << 45,
         u64::MAX,
@@ -190,7 +190,7 @@ pub fn request() -> impl Strategy<Value = Request> {
         (number(), number()).prop_map(|(handle, buffer)| Request::Unpin { handle, buffer }),
         (number(), event.clone()).prop_map(|(handle, event)| Request::Listen { handle, event }),
         (number(), event).prop_map(|(handle, event)| Request::Ignore { handle, event }),
-        // Errors are of the card, not of a process, and who may write them may stop it: those of the other card only.
+        // Injected errors affect a whole card and may stop it, so they are injected into the other card only.
         (2_u32..9, any::<u64>()).prop_map(|(object, value)| Request::StoreAttribute {
             object,
             attribute: Attribute::Error(ErrorRegister::Injected),
@@ -258,14 +258,14 @@ fn work(looks: u64) -> Work {
     }
 }
 
-/// A process that means harm, and the files that it has sent.
+/// A malicious process, and the files that it has sent.
 struct Adversary {
     channel: Option<Channel>,
     sent: Vec<OwnedFd>,
 }
 
 impl Adversary {
-    /// Does an act; whatever becomes of it is right.
+    /// Performs an action. Every result of the action is accepted.
     fn act(&mut self, act: &Act, session: &Session) {
         match act {
             Act::Connect(says_hello) => {
@@ -302,7 +302,7 @@ impl Adversary {
                     request: request.clone(),
                 };
                 let mut bytes = postcard::to_stdvec(&call).expect("a call has an encoding");
-                // The first byte of a packet tells whether a file follows.
+                // The first byte of a packet states whether a file follows.
                 bytes.insert(0, (*len).index(2) as u8);
                 let Ok(channel) = Channel::connect(&session.path) else {
                     return;
@@ -345,7 +345,7 @@ impl Adversary {
     }
 }
 
-/// Has the honest process's accelerator write to its buffer, and looks at what came.
+/// Lets the honest process's accelerator write to a buffer, and checks the written bytes.
 pub fn transfer(honest: &Process, handle: u64) {
     let (buffer, address, memory) = honest.pin(handle, 4096).expect("there is memory");
     write_magic(honest, handle, address + 64);
@@ -374,11 +374,11 @@ pub fn transfer(honest: &Process, handle: u64) {
     );
 }
 
-/// Numbers of acts, and of transfers that were right.
+/// The number of actions, and the number of transfers with the right data.
 pub static ACTS: AtomicU64 = AtomicU64::new(0);
 static TRANSFERS: AtomicU64 = AtomicU64::new(0);
 
-/// Four processes that mean harm act in turn; the transfers of an honest one are right all the while.
+/// Four malicious processes act in turn. Meanwhile, all transfers of an honest process must have the right data.
 fn withstands(acts: &[(usize, Act)]) {
     let session = Session::with(false, TWO_CARDS);
     let honest = session.process();
@@ -402,7 +402,7 @@ fn withstands(acts: &[(usize, Act)]) {
     transfer(&honest, handle);
 }
 
-/// A thousand connections have two descriptors each in this process.
+/// Raises the limit of descriptors, because a thousand connections have two descriptors each in this process.
 pub fn permit_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -419,7 +419,7 @@ proptest! {
     }
 }
 
-/// `make soak` says for how long, in `ADVERSARY_SECONDS`, and shows the figures.
+/// `make soak` sets the number of seconds in `ADVERSARY_SECONDS`, and prints the figures of this test.
 #[test]
 #[ignore = "it takes as long as it is told"]
 fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right() {
@@ -458,7 +458,7 @@ fn for_as_long_as_processes_send_nonsense_the_transfers_of_another_one_are_right
     );
 }
 
-/// The usual number of cases, unless the environment says another one.
+/// The usual number of cases, unless the environment gives another number.
 pub fn cases(usual: u32) -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {

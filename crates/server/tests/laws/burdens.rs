@@ -60,7 +60,7 @@ fn a_process_that_is_gone_in_the_middle_of_its_transfer_leaves_a_card_that_works
     for _ in 0..50 {
         let victim = session.process();
         let own = loop {
-            // The server removes the last process when it sees its connection closed.
+            // The open succeeds when the server has detected that the connection of the last process is closed.
             if let Ok(own) = victim.open(OTHER, false) {
                 break own;
             }

@@ -1,5 +1,5 @@
-//! The end of a user: a close, the end of a process, a new configuration, or the end of the session. After each of them an accelerator does
-//! nothing any more, and no byte of memory that is given out later changes.
+//! The end of a use: a close, the end of a process, a new configuration, or the end of the session. After each of these, the accelerator makes
+//! no accesses, and no byte of memory that is allocated later changes.
 
 use std::os::fd::AsFd;
 
@@ -16,7 +16,7 @@ const LOOPBACK: u32 = 2;
 
 const MODE_3: &str = "f7df405c-bd7a-cf72-22f1-44b0b93acd18";
 
-/// Bytes of a buffer; they are written in less than the 50 us that [`busy`] lets pass.
+/// Size of a buffer in bytes. A buffer is written in less than the 50 us that [`busy`] lets pass.
 const SIZE: u64 = 1 << 18;
 
 const DESTINATION: u64 = 0x128;
@@ -45,7 +45,7 @@ fn start_writes(process: &Process, handle: u64, (address, status): (u64, u64), i
     }
 }
 
-/// Opens the loopback, pins memory and starts to write it for ever; returns the handle and the number of the buffer.
+/// Opens the loopback, pins memory and starts endless writes to it. Returns the handle and the number of the buffer.
 fn busy(process: &Process, shared: bool) -> (u64, u64) {
     let handle = process.open(LOOPBACK, shared).expect("it is free");
     let (_, status, _) = process.pin(handle, 4096).expect("room");
@@ -74,7 +74,7 @@ fn open_soon(process: &Process) -> u64 {
     tries.take(10_000).flatten().next().expect("it is free")
 }
 
-/// Whether no byte of new buffers of a process changes for a while, and its registers are those after reset.
+/// Whether no byte of new buffers of a process changes for 200 us, and the destination register has its value after reset.
 fn is_untouched(process: &Process, handle: u64) -> bool {
     let buffers: Vec<_> = (0..4)
         .map(|_| process.pin(handle, SIZE).expect("room"))
@@ -196,7 +196,7 @@ fn memory_that_is_released_in_use_is_nobody_s_and_the_log_counts_what_is_written
     ended.read(0x40, &mut word);
     assert_eq!(word[0] & 1, 1, "the test has ended");
     assert!(is_zero(&next), "nothing is written to other memory");
-    // The program has read all that was written before the release.
+    // The released file contains all lines that were written before the release.
     let mut bytes = vec![0; SIZE as usize];
     memory.read(0, &mut bytes);
     let (words, _) = bytes.as_chunks::<64>();

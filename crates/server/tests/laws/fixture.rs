@@ -26,7 +26,7 @@ impl Session {
         Self::with(is_wall, "")
     }
 
-    /// A session with a card of which more is said.
+    /// A session with a card. `more` are further lines of its scenario.
     pub fn with(is_wall: bool, more: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl Process {
         })
     }
 
-    /// A buffer of so many bytes: its number, its address, and the bytes.
+    /// Pins a buffer of `size` bytes. Returns its number, its address, and its memory.
     pub fn pin(&self, handle: u64, size: u64) -> Result<(u64, u64, SharedMemory), Failure> {
         let file = SharedMemory::create(size).expect("a small file");
         let page = 4096;
@@ -151,7 +151,7 @@ impl Process {
 /// The first register of the DMA sample.
 const BLOCK: u64 = 0x2_0000;
 
-/// Has the DMA sample copy the word that ends transfers to `address`, with an interrupt.
+/// Lets the DMA sample copy the word that marks the end of a transfer to `address`, and signal an interrupt.
 pub fn write_magic(process: &Process, handle: u64, address: u64) {
     process
         .store(handle, BLOCK + 0x40, 1 << 36)

@@ -62,7 +62,7 @@ fn what_a_process_has_alone_is_free_when_it_is_gone() {
     assert_eq!(second.load(handle, 0, 8), Err(Failure::NotFound));
     first.pin(handle, 1 << 20).expect("room");
     drop(first);
-    // The server hears of it before it hears anything else of the other.
+    // The server may serve the second process before it detects that the first one has closed its connection.
     let mut opened = second.open(ACCELERATOR, false);
     for _ in 0..1000 {
         if opened.is_ok() {

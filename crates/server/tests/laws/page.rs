@@ -1,4 +1,4 @@
-//! Calls over the page of a process: they are those over the socket, and whatever else is in the page harms nobody.
+//! Calls over the page of a process have the same results as calls over the socket. Invalid content of the page affects no other process.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,17 +18,17 @@ use session::{
 use crate::adversary::{ACTS, OTHER, TWO_CARDS, cases, request, transfer};
 use crate::fixture::Session;
 
-/// A process whose calls go by the page if the server looks there.
+/// A process whose calls are written to the page if the server waits there.
 pub struct Paged {
     channel: Channel,
     page: Exchange<Response, Call>,
-    /// The page once more, for what is no call.
+    /// A second mapping of the page, for invalid content.
     memory: SharedMemory,
     /// Number of calls in the page.
     in_page: u32,
 }
 
-/// Real time within which an answer comes, unless what is in the page is no call.
+/// Real time within which an answer arrives, unless the content of the page is not a call.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Paged {
@@ -46,7 +46,7 @@ impl Paged {
         }
     }
 
-    /// Makes a call; none if there is no answer within [`PATIENCE`].
+    /// Makes a call. Returns `None` if no answer arrives within [`PATIENCE`].
     fn ask(&mut self, request: Request) -> Result<Option<Response>, ChannelError> {
         self.page.look();
         if !self.page.write(&call(request.clone())) {
@@ -57,7 +57,7 @@ impl Paged {
         self.in_page += 1;
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
-            // The server may wake it for the answer before, which it has found already.
+            // The server may wake this thread for the previous answer, which was read before the wake-up.
             match self.page.read_asleep(PATIENCE)? {
                 Some(Found::Message(answer)) => return Ok(Some(answer)),
                 Some(Found::InSocket) => return Ok(Some(self.channel.receive()?.0)),
@@ -73,7 +73,7 @@ fn call(request: Request) -> Call {
     Call { worked, request }
 }
 
-/// The answers of a new session to an open and to further calls, by the page where the server looks there, and otherwise over the socket.
+/// The answers of a new session to an open and to further calls. If `by_page`, the calls use the page when the server waits there.
 fn answers(requests: &[Request], by_page: bool) -> Vec<Response> {
     let session = Session::with(false, TWO_CARDS);
     let open = Request::Open {
@@ -93,7 +93,7 @@ fn answers(requests: &[Request], by_page: bool) -> Vec<Response> {
         .collect()
 }
 
-/// Which calls the server looks for in the page depends on the load of the machine.
+/// The server may wait in the page for only some of the calls, depending on the load of the machine. One such call is enough.
 #[test]
 fn calls_that_follow_each_other_closely_go_by_the_page() {
     let session = Session::with(false, TWO_CARDS);
@@ -115,28 +115,28 @@ proptest! {
     }
 }
 
-/// An act of a process that does as it likes with its page.
+/// An action of a process that may write anything to its page.
 #[derive(Clone, Debug)]
 pub enum PageAct {
     Call(Request),
-    /// Sends a call over the socket, and does not say so in the page.
+    /// Sends a call over the socket, without a note in the page.
     Hide(Request),
-    /// Says that a call is in the socket, where there is none.
+    /// Writes the note that a call is in the socket, but sends no call.
     Point,
-    /// Writes a word; the first ones of both halves are states.
+    /// Writes a word. The first word of each half is its state.
     Scribble(usize, u32),
-    /// Wakes whoever sleeps at a half.
+    /// Wakes a reader that sleeps at a half.
     Wake(usize),
     Rest(u64),
 }
 
-/// The first words of both halves, and any others.
+/// The numbers of the first words of both halves, and of any other words.
 fn word() -> impl Strategy<Value = usize> {
     let first = select(vec![0_usize, 1, 2, 3, 4, 512, 513, 514, 515]);
     prop_oneof![4 => first, 1 => 0_usize..PAGE as usize / 4]
 }
 
-/// A request that leaves the first card to the process that comes later.
+/// A request that does not open the first card, which another process opens later.
 fn request_of_other() -> impl Strategy<Value = Request> {
     request().prop_map(|request| match request {
         Request::Open { object, shared } => Request::Open {
@@ -161,11 +161,11 @@ pub fn page_act() -> impl Strategy<Value = PageAct> {
 }
 
 impl Paged {
-    /// Does an act; whatever becomes of it is right.
+    /// Performs an action. Every result of the action is accepted.
     pub fn act(&mut self, act: &PageAct) {
         match act {
             PageAct::Call(request) => {
-                // The answer may never come to a half that was scribbled on.
+                // The answer may never arrive, because the half may have been overwritten.
                 self.page.look();
                 if self.page.write(&call(request.clone())) {
                     let _ = self.page.read_asleep(Duration::from_millis(5));
@@ -183,7 +183,7 @@ impl Paged {
         }
     }
 
-    /// Whether the server has removed it, after answers that it has not received.
+    /// Whether the server has removed the process. Receives all answers that are left.
     fn is_removed(&self) -> bool {
         loop {
             match self.channel.receive_at_once::<Response>() {
@@ -202,7 +202,7 @@ impl Paged {
         self.word(word).store(value, Ordering::SeqCst);
     }
 
-    /// Scribbles on the states and wakes their readers until it `is_over`.
+    /// Overwrites the states of the halves and wakes their readers until `is_over`.
     fn storm(&self, is_over: &AtomicBool) {
         let mut value = 0;
         while !is_over.load(Ordering::Relaxed) {
@@ -215,7 +215,7 @@ impl Paged {
     }
 }
 
-/// Ends a storm, also if an assertion fails.
+/// Ends a `storm`, also if an assertion fails.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -224,8 +224,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// A process that has the server to itself does as it likes with its page, and goes on while another one comes: that one is served, and
-/// soon. When it is alone, its calls go by its page.
+/// A process that is the only one writes anything to its page, and continues while another process connects. The second process is served, and
+/// soon. When there is again only one process, its calls are answered.
 pub fn withstands(acts: &[PageAct]) {
     let session = Session::with(false, TWO_CARDS);
     let mut adversary = Paged::new(&session);
@@ -274,7 +274,7 @@ fn a_process_that_is_gone_in_the_middle_of_a_call_in_its_page_leaves_others_what
             object,
             shared: false,
         };
-        // The server removes the last process when it sees its connection closed.
+        // The open succeeds when the server has detected that the connection of the last process is closed.
         while victim
             .ask(open(OTHER))
             .expect("the server is there")
@@ -324,7 +324,7 @@ fn a_process_whose_server_is_killed_in_the_middle_of_a_call_finds_the_session_cl
             channel.send(&answer, file).expect("the process is there");
             let found = page.read_asleep(Duration::from_secs(20));
             assert!(matches!(found, Ok(Some(Found::Message(_)))));
-            // The system closes the socket, and nobody writes to the page.
+            // The system closes the socket of a killed process, and nothing is written to the page.
             drop(channel);
         });
         let (mut caller, _) = Caller::connect(&path, true).expect("somebody listens");
