@@ -1,8 +1,8 @@
-//! Puts what users build with beside the module, from where maturin takes it: the library that programs link with, into `opae/lib` and
-//! `opae/include`, and the source of the crate of device models, into `models/crate`.
+//! Copies files that users build with into the folder from which maturin packages the module: the library that programs link with, into
+//! `opae/lib` and `opae/include`, and the source of the crate of device models, into `models/crate`.
 //!
-//! Cargo does not give a package the library file of another package. `OPAE_LIBRARY` names a file that is built already, as `make`
-//! does. Without it, this script builds the library by a separate Cargo, in its own folder.
+//! Cargo does not give a package the library file of another package. `OPAE_LIBRARY` names a library file that is already built; `make` sets it.
+//! Without it, this script builds the library by a separate Cargo, in its own folder.
 
 use std::env;
 use std::error::Error;
@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files that the linker looks for, which refer it to the library, and the library that programs load. The first ones are not
-/// symbolic links, because a wheel cannot hold one. The C++ interface is in headers alone, and its library is that of C.
+/// The files that the linker looks for, and the library that programs load. The linker's files refer to the library. They are not symbolic
+/// links, because a wheel cannot contain symbolic links. The C++ interface has headers only, and uses the library of the C interface.
 const LINKED: [&str; 2] = ["libopae-c.so", "libopae-cxx-core.so"];
 const LOADED: &str = "libopae-c.so.2";
 
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     copy_crate(root, &out.join("models/crate"))
 }
 
-/// Copies the crate of device models, which `peerlane new model --rust` puts beside each model. It must not need the workspace there.
+/// Copies the crate of device models, which `peerlane new model --rust` places beside each model. The copy must not need the workspace.
 fn copy_crate(root: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     let from = root.join("crates/peerlane-device");
     for changes in ["Cargo.toml", "src"] {
@@ -118,8 +118,8 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
         ])
         .arg("--target-dir")
         .arg(target);
-    // The settings of this build are not meant for the other one, except for the linker: with it, `maturin build --zig` chooses the
-    // C library that the wheel needs.
+    // The settings of this build are not meant for the separate build, except for the linker. By the linker, `maturin build --zig` chooses the C
+    // library that the wheel needs.
     for (name, _) in env::vars_os() {
         let own = ["RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
         let text = name.to_string_lossy();

@@ -22,7 +22,8 @@ use sim::{Afu, AfuId, Failure};
 use crate::numbers::span;
 use crate::{UnitError, raised, wrong};
 
-/// Keeps the exception of an accelerator, as the cause of a [`UnitError`], unless it is one already: the message says everything.
+/// Keeps the exception of an accelerator as the cause of a [`UnitError`]. An exception that is a `UnitError` is kept unchanged, because its
+/// message is complete.
 fn keep(py: Python<'_>, object: &Bound<'_, PyAny>, error: PyErr) {
     if error.is_instance_of::<UnitError>(py) {
         return raised::keep_as_it_is(error);
@@ -39,7 +40,7 @@ fn class_of(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-/// The error of a unit whose `load` gave something else than a number of 64 bits.
+/// The error of a unit whose `load` returned something other than a number of 64 bits.
 fn not_a_value(unit: &Bound<'_, PyAny>, offset: u64, value: &Bound<'_, PyAny>) -> PyErr {
     let class = class_of(unit);
     let given = value.repr().map_or_else(
@@ -54,7 +55,7 @@ fn not_a_value(unit: &Bound<'_, PyAny>, offset: u64, value: &Bound<'_, PyAny>) -
 /// The lowest offset of a feature after the unit's own header.
 const FEATURES: u32 = 0x28;
 
-/// A Python object as an accelerator. After it has raised an exception, only its ID remains in the slot.
+/// A Python object as an accelerator. After an exception of the object, only its ID remains in the slot.
 #[derive(Debug)]
 pub struct PythonAfu {
     object: Py<PyAny>,
@@ -174,10 +175,10 @@ impl Afu for PythonAfu {
     }
 }
 
-/// The most bytes of the card's memory that a unit reads at once.
+/// The largest number of bytes of the card's memory that a unit reads at once.
 const LONGEST_READ: usize = 64 << 20;
 
-/// The shell around an accelerator during one call: the rest of the card.
+/// The rest of the card around an accelerator, which the accelerator can use during one call.
 #[pyclass(module = "peerlane._core")]
 pub struct Shell {
     lent: Option<NonNull<sim::Shell<'static>>>,
@@ -188,11 +189,11 @@ pub struct Shell {
 // SAFETY: the pointer is used only in the thread of the call that lends it, which `with` checks. An object that Python keeps may be
 // dropped in another thread, which does not use the pointer.
 unsafe impl Send for Shell {}
-// SAFETY: as above; and a shared reference does not reach the pointer.
+// SAFETY: as for `Send`; in addition, no method uses the pointer through a shared reference.
 unsafe impl Sync for Shell {}
 
 impl Shell {
-    /// Lends `shell` to Python. The pointer must be taken back before the call that lends it ends.
+    /// Lends `shell` to Python. The caller must clear the pointer before its call ends.
     fn lend(shell: &mut sim::Shell<'_>) -> Self {
         Shell {
             lent: Some(NonNull::from(shell).cast()),

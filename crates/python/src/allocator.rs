@@ -1,5 +1,5 @@
-//! The allocator of the module. It takes memory in large pages where the system gives them to programs that ask: in large fabrics most
-//! of the time goes into finding components in memory.
+//! The allocator of the module. It uses large memory pages where the operating system provides them on request. In large fabrics, most of
+//! the run time is spent on finding components in memory.
 
 use mimalloc::MiMalloc;
 

@@ -54,7 +54,7 @@ pub fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
 /// A unit: its kind, and its size in the base unit of its kind, as numerator and denominator.
 type Size = (&'static str, u64, u64);
 
-/// Returns the number and the unit of a text such as "166 ns"; none if it is no quantity.
+/// Returns the number and the unit of a text such as "166 ns", or `None` if the text is not a quantity.
 #[pyfunction]
 pub fn quantity(text: &str) -> Option<(String, &'static str)> {
     let found = Written::read(text)?;

@@ -85,7 +85,8 @@ impl HostThread {
     }
 }
 
-/// Advances simulated time until one of `threads` has ended its operation, and returns its index. Returns `None` if none ever will.
+/// Advances simulated time until one of `threads` has ended its operation, and returns the index of this thread. Returns `None` if no operation
+/// will ever end.
 #[pyfunction]
 pub fn advance(
     py: Python<'_>,
@@ -100,7 +101,7 @@ pub fn advance(
     unless_failed(simulation, done)
 }
 
-/// The threads, which must be of `simulation`.
+/// The threads as the simulator uses them. All must belong to `simulation`.
 pub(crate) fn threads_of<'t>(
     simulation: &Bound<'_, Simulation>,
     threads: &'t [Py<HostThread>],

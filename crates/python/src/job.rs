@@ -17,7 +17,7 @@ pub struct Job {
     simulation: Py<Simulation>,
 }
 
-/// The end of an operation: the rank; source, tag and length of its message; and its result.
+/// The end of an operation: the number of the rank; source, tag and length of its message; and the bytes of its result.
 type Ended<'py> = (usize, usize, u32, u64, Bound<'py, PyBytes>);
 
 #[pymethods]

@@ -63,14 +63,14 @@ pyo3::create_exception!(
 /// The shortest interval of samples: less than the time of a byte on any link.
 const SHORTEST_INTERVAL: Span = Span::from_ps(1);
 
-/// A fabric with its workload, at a point in simulated time. The lock is taken by one call at a time, and nobody waits for it.
+/// A fabric with its workload, at a point in simulated time. Only one call at a time takes the lock, and another call fails instead of waiting.
 #[pyclass(module = "peerlane._core", frozen)]
 struct Simulation(Mutex<Contents>);
 
 /// The contents of a simulation.
 struct Contents(
     sim::Simulation,
-    /// The paths of the captures by their numbers, for messages.
+    /// The paths of the captures in the order of their numbers, for messages.
     Vec<String>,
 );
 
@@ -87,7 +87,7 @@ impl Simulation {
         Ok(Simulation(Mutex::new(Contents(simulation, Vec::new()))))
     }
 
-    /// The contents, unless a call runs the simulation, of which the caller is a callback or another thread.
+    /// The contents. Returns an error while a call runs the simulation; the caller is then a callback or another thread.
     fn idle(&self) -> PyResult<MutexGuard<'_, Contents>> {
         match self.0.try_lock() {
             Ok(contents) => Ok(contents),
@@ -100,13 +100,13 @@ impl Simulation {
 }
 
 impl Contents {
-    /// Returns `done`, or the failure of a model from outside that has ended the run.
+    /// Returns `done`, or the failure of an external device model that has ended the run.
     fn unless_failed<T>(&self, done: T) -> PyResult<T> {
         raised::unless_raised(())?;
         unless_failed(&self.0, done)
     }
 
-    /// Performs an access, which ends early if Python has a signal to handle.
+    /// Performs an access. The access ends early if Python must handle a signal.
     fn access<T: Send>(
         &mut self,
         py: Python<'_>,
@@ -119,7 +119,7 @@ impl Contents {
         outcome.map_err(access_error)
     }
 
-    /// The error of a file of a capture that was not reported yet, if there is one.
+    /// Returns the error of a capture's file that was not reported yet, if there is one.
     fn capture_failure(&mut self) -> PyResult<()> {
         let failure = self.0.take_capture_failure();
         failure.map_or(Ok(()), |(number, error)| {
@@ -127,7 +127,7 @@ impl Contents {
         })
     }
 
-    /// Returns `ran` after what was captured is in its files, or the first error of a file if there is none in `ran`.
+    /// Writes all captured events to their files, and returns `ran`. If `ran` is not an error, returns the first error of a file instead.
     fn captured<T>(&mut self, ran: PyResult<T>) -> PyResult<T> {
         self.0.flush_captures();
         let done = ran?;
@@ -165,7 +165,7 @@ impl Simulation {
         Self::made(simulation)
     }
 
-    /// Builds the fabric of a scenario. The text `settings` says in errors which keys were set otherwise than in its file.
+    /// Builds the fabric of a scenario. `settings` is a text for error messages: it lists the keys whose values differ from the scenario's file.
     #[staticmethod]
     #[expect(
         clippy::needless_pass_by_value,
@@ -230,7 +230,7 @@ impl Simulation {
         };
         let format = CaptureFormat::named(how)
             .ok_or_else(|| PyValueError::new_err(format!("{how} is no format of captures")))?;
-        // A file is made only for a capture that begins.
+        // The file is created only if the filter is valid, so that the capture begins.
         this.0.filter(&filter).map_err(wrong)?;
         let file = new_file::create(py, path)?;
         this.0.capture(format, &filter, file).map_err(wrong)?;
@@ -279,7 +279,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Runs on `threads` threads, or on as many as pay without a number.
+    /// Runs on `threads` threads. Without a number, runs on as many threads as save time.
     #[pyo3(signature = (progress, threads))]
     fn run(
         &self,
@@ -301,7 +301,7 @@ impl Simulation {
         json(&this.0.result())
     }
 
-    /// The number of threads of the run, the reason if there are fewer than wished for, and the share of the events in windows.
+    /// The number of threads of the run, the reason if it is smaller than requested, and the share of the events that were run in windows.
     fn threads(&self) -> PyResult<(usize, Option<String>, f64)> {
         let this = &mut *self.idle()?;
         let (count, why) = this.0.threads();
@@ -464,7 +464,7 @@ impl Simulation {
 /// A callback that a running simulation calls repeatedly with a call into Python. It returns whether to continue.
 type Watch<'w> = &'w mut dyn FnMut(&dyn Fn(Python<'_>) -> PyResult<()>) -> bool;
 
-/// Runs `work` without holding Python's lock, except in its calls of the watch. An error of these calls, or a signal, ends it.
+/// Runs `work` without holding Python's lock, except in the calls that the watch makes. An error of such a call, or a signal, ends the work.
 fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
@@ -480,7 +480,7 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
     raised.or_else(raised::take).map_or(Ok(done), Err)
 }
 
-/// Returns `done`, or the failure of a model from outside that has ended the run of a simulation.
+/// Returns `done`, or the failure of an external device model that has ended the run of a simulation.
 fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
     match simulation.failed_model() {
         None => Ok(done),
@@ -494,34 +494,35 @@ fn unless_failed<T>(simulation: &sim::Simulation, done: T) -> PyResult<T> {
     }
 }
 
-/// Returns all models, profiles and parameters, as JSON, with models from outside.
+/// Returns all models, profiles and parameters, and the external models, as JSON.
 #[pyfunction]
 #[pyo3(signature = (models = Vec::new()))]
 fn catalogue(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::catalogue_with(models::models(&models)?.all()))
 }
 
-/// Returns the JSON Schema of scenarios, with models from outside.
+/// Returns the JSON Schema of scenarios with the external models.
 #[pyfunction]
 #[pyo3(signature = (models = Vec::new()))]
 fn schema(models: Vec<PyRef<'_, DeviceModel>>) -> PyResult<String> {
     json(&setup::schema(&models::models(&models)?))
 }
 
-/// Returns the lists of workloads of a scenario, each with the word for an entry: one without an id is called by it and its number.
+/// Returns the lists of workloads of a scenario. Each list has a word for its entries, and an entry without an id is named by this word and its
+/// number.
 #[pyfunction]
 fn workload_lists() -> Vec<(&'static str, &'static str)> {
     sim::workload::lists()
 }
 
-/// Returns the one of `known` names that was probably meant by `written`, if any is close enough.
+/// Returns the name in `known` that was probably meant by `written`, if one is similar enough.
 #[pyfunction]
 fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     ::scenario::nearest(written, &known).map(str::to_owned)
 }
 
-/// Returns advice on a wrong name: the most similar one of `known`, or a list of them.
+/// Returns advice on a wrong name: the most similar name in `known`, or a list of all names.
 #[pyfunction]
 fn advice(written: &str, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -572,7 +573,7 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 
 fn os_error(error: &std::io::Error, path: &str) -> PyErr {
     let text = error.to_string();
-    // Python has the number apart.
+    // The number of the error is a separate argument of Python's exception.
     let what = text.split(" (os error").next().unwrap_or_default();
     PyOSError::new_err((error.raw_os_error(), what.to_owned(), path.to_owned()))
 }

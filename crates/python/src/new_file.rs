@@ -1,4 +1,4 @@
-//! A new file, which the user need not wait for: a named pipe opens only when it has a reader.
+//! A new file. The user can interrupt its opening: a named pipe opens only when it has a reader.
 
 use std::fs::File;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 
 use crate::os_error;
 
-/// The time between two looks for an interrupt.
+/// The time between two checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Makes the file at `path`, or empties it. A thread opens it, because the standard library waits on after a signal.
+/// Creates the file at `path`, or empties it. A separate thread opens the file, because the standard library continues to wait after a signal.
 ///
 /// # Errors
 ///
-/// The file cannot be written, or the user has interrupted. After an interrupt the thread closes the file as soon as it is open.
+/// The file cannot be written, or the user has sent an interrupt. After an interrupt the thread closes the file as soon as it is open.
 pub fn create(py: Python<'_>, path: &str) -> PyResult<File> {
     let (give, take) = mpsc::sync_channel(1);
     let place = path.to_owned();
     let open = move || {
-        // After an interrupt nobody takes the file.
+        // After an interrupt the file has no receiver, and is closed.
         let _ = give.send(File::create(place));
     };
     let thread = thread::Builder::new().name("open".into());

@@ -1,4 +1,4 @@
-//! Numbers, names and bytes among the arguments of calls, each refused with what it should be.
+//! Numbers, names and bytes among the arguments of calls. If an argument is refused, the error describes the right value.
 
 use std::fmt::Display;
 
@@ -38,7 +38,7 @@ numbers! {
     Seed(u64) is "a seed", i64::MAX as u64;
 }
 
-/// The error of a number that does not fit, or of what is no number.
+/// The error of a number that is too large, or of an object that is not a number.
 fn refused(given: &Bound<'_, PyAny>, what: &str, most: u64) -> PyErr {
     if given.is_instance_of::<PyInt>() {
         return PyValueError::new_err(format!("{given} is not {what}; give 0 to {most:#x}"));
@@ -49,7 +49,7 @@ fn refused(given: &Bound<'_, PyAny>, what: &str, most: u64) -> PyErr {
     PyTypeError::new_err(format!("{shown} is not {what}; give a whole number"))
 }
 
-/// A time in nanoseconds; `what` is what it is for, such as "to wait".
+/// A time in nanoseconds. `what` is the purpose of the time for the error message, such as "to wait".
 pub fn span(ns: f64, what: &str) -> PyResult<Span> {
     if (0.0..=1e13).contains(&ns) {
         return Ok(Span::from_fs((ns * 1e6).round() as u64));
@@ -59,7 +59,7 @@ pub fn span(ns: f64, what: &str) -> PyResult<Span> {
     )))
 }
 
-/// The one of `all` that has the name `given`; `what` is what the names are for, such as "severity".
+/// Finds the value in `all` that has the name `given`. `what` is the purpose of the names for the error message, such as "severity".
 pub fn named<N: Display, T>(
     what: &str,
     given: &str,

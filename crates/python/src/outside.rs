@@ -1,4 +1,4 @@
-//! Accesses from outside that are in flight, and calls of models from outside.
+//! Accesses by Python that are in flight, and calls of external device models.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use crate::numbers::{Address, Data, Length, span};
 use crate::{Simulation, access_error, raised, unless_failed, watched};
 
 thread_local! {
-    /// Whether Python has noted in a callback that something has ended.
+    /// Whether Python has called [`notice`] in a callback, because an operation has ended.
     static NOTICED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -47,7 +47,7 @@ pub fn begin_write(
 /// Takes the outcomes of the accesses that have ended.
 #[pyfunction]
 pub fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) -> Vec<Ended<'py>> {
-    // A callback sees the outcomes later.
+    // During a callback the simulation is in use. The outcomes are taken later.
     let Ok(mut simulation) = simulation.get().idle() else {
         return Vec::new();
     };
@@ -62,8 +62,8 @@ pub fn take_outcomes<'py>(py: Python<'py>, simulation: &Bound<'py, Simulation>) 
     outcomes.collect()
 }
 
-/// Advances simulated time, at most to `until_ns`, until an access has ended, one of `threads` is done, or `notice` was called. Returns
-/// false if nothing is left to happen before.
+/// Advances simulated time until an access has ended, one of `threads` has ended its operation, or `notice` was called, and at most to
+/// `until_ns`. Returns false if no event is left before this time.
 #[pyfunction]
 pub fn advance_to(
     py: Python<'_>,
@@ -85,7 +85,7 @@ pub fn advance_to(
     unless_failed(simulation, more)
 }
 
-/// Calls the model from outside of a device now, as a timer with this number does.
+/// Calls the external model of a device at the current time, as an expired timer with the number `timer` does.
 #[pyfunction]
 pub fn call_model(
     py: Python<'_>,
@@ -100,7 +100,7 @@ pub fn call_model(
     unless_failed(simulation, ())
 }
 
-/// Ends the current `advance_to` at the time that has come.
+/// Ends the current call of `advance_to` at the current simulated time.
 #[pyfunction]
 pub fn notice() {
     NOTICED.set(true);

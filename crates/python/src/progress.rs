@@ -1,4 +1,4 @@
-//! Functions of Python that are called with how far a run is.
+//! Calls of a Python function with the progress of a run.
 
 use std::time::Instant;
 
@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 
 use crate::Watch;
 
-/// A look at thousands of workloads takes milliseconds. Our choice: a run spends one part in a hundred of its time on being looked at.
+/// The time between two calls of the function, as a multiple of the time of a call. The progress of thousands of workloads takes milliseconds to
+/// read. Our choice: a run spends about one part in a hundred of its time on progress.
 const APART: u32 = 100;
 
 /// A function of Python that is called with the share of a run that is done, 0 to 1.
@@ -24,7 +25,7 @@ impl Progress {
         }
     }
 
-    /// Calls the function, if it is time for that. Returns whether the run goes on.
+    /// Calls the function, if the time of its next call has passed. Returns whether the run continues.
     pub fn watch(&mut self, simulation: &sim::Simulation, watch: Watch<'_>) -> bool {
         let begin = Instant::now();
         let Some(function) = self.function.as_ref().filter(|_| self.next <= begin) else {

@@ -20,15 +20,15 @@ pub fn take() -> Option<PyErr> {
     RAISED.take()
 }
 
-/// Returns `done`, or the exception that was raised meanwhile.
+/// Returns `done`, or the exception that this thread has kept.
 pub fn unless_raised<T>(done: T) -> PyResult<T> {
     take().map_or(Ok(done), Err)
 }
 
-/// Keeps an exception as the cause of another, which `outer` makes of the text of the first. An interrupt from the keyboard is no
-/// failure of a unit or a model.
+/// Keeps an exception as the cause of another exception, which `outer` makes from the text of the first. An interrupt from the keyboard is kept
+/// unchanged, because it is not a failure of a unit or a model.
 pub fn keep(py: Python<'_>, error: PyErr, outer: impl FnOnce(&str) -> PyErr) {
-    // The frames of the traceback hold the shell, which belongs to this thread.
+    // The frames of the traceback hold the shell, which belongs to this thread, so they are cleared.
     if let (Some(traceback), Ok(module)) = (error.traceback(py), py.import("traceback")) {
         let _ = module.call_method1("clear_frames", (traceback,));
     }
@@ -42,7 +42,7 @@ pub fn keep(py: Python<'_>, error: PyErr, outer: impl FnOnce(&str) -> PyErr) {
     keep_as_it_is(raised);
 }
 
-/// Keeps an exception, unless this thread has one.
+/// Keeps an exception, unless this thread has already kept one.
 pub fn keep_as_it_is(error: PyErr) {
     RAISED.with_borrow_mut(|first| {
         first.get_or_insert(error);

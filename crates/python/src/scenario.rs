@@ -9,7 +9,7 @@ use sim::setup;
 use crate::ScenarioError;
 use crate::models::{self, DeviceModel};
 
-/// A scenario as written, whose keys can be set otherwise.
+/// A scenario as it is written. Its keys can be set to other values.
 #[pyclass(module = "peerlane._core")]
 #[derive(Clone)]
 pub struct Scenario(pub core::Scenario);
@@ -146,7 +146,8 @@ impl Scenario {
         Ok((value, origin, found.line))
     }
 
-    /// The messages of all errors that do not follow from each other; `settings` says in them which keys were set otherwise than in the file.
+    /// The messages of all independent errors. `settings` is a text for these messages: it lists the keys whose values differ from the
+    /// scenario's file.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "Python gives a list of its own"
@@ -167,7 +168,7 @@ impl Scenario {
         Ok(found.map(|error| error.to_string()).collect())
     }
 
-    /// All tables of the scenario: path, section whose keys the table has, and model of a device.
+    /// All tables of the scenario: the path, the section whose keys the table has, and the model of a device.
     fn tables(&self) -> Vec<(String, &'static str, Option<String>)> {
         let all = self.0.all_tables().into_iter();
         all.map(|one| (one.path, one.section, one.model)).collect()
@@ -181,7 +182,8 @@ impl Scenario {
         given.collect()
     }
 
-    /// The keys that tables use without writing them: path, section, model if the key is of one, and the built-in profile with the value.
+    /// The keys that tables use without writing them: the path, the section, the model if only this model has the key, and the built-in profile
+    /// with the value.
     fn unwritten(&self) -> Vec<Unwritten> {
         let all = self.0.unwritten().into_iter();
         let of_model = |row: &core::Row| {
@@ -230,7 +232,7 @@ impl Scenario {
     }
 }
 
-/// The method that makes a scenario anew, and its arguments.
+/// The method that creates a scenario from a pickle, and its arguments.
 type Pickled<'py> = (
     Bound<'py, PyAny>,
     (
@@ -241,7 +243,7 @@ type Pickled<'py> = (
     ),
 );
 
-/// A key that lifts a limit: its factors, the most that they lead to, and further values.
+/// A key that lifts a limit: its factors, the largest value that they are used for, and further values.
 type Lift = (
     &'static str,
     &'static [u32],
@@ -249,13 +251,13 @@ type Lift = (
     Vec<String>,
 );
 
-/// The path of a key, the section whose keys its table has, the model if the key is of one, and the profile that has its value.
+/// The path of a key, the section whose keys its table has, the model if only this model has the key, and the profile that has its value.
 type Unwritten = (String, &'static str, Option<String>, Option<String>);
 
 /// The value that a key has in a run, its origin, and its line.
 type Effective<'py> = (Option<Bound<'py, PyAny>>, String, Option<usize>);
 
-/// Returns a scenario with the keys of today, the changes that were made, and those that are left to make, each with its line.
+/// Returns a scenario with the current names of keys, the changes that were made, and the changes that the user must make, each with its line.
 #[pyfunction]
 pub fn fix(text: &str, source: &str) -> PyResult<(String, Changes, Changes)> {
     let fixed = setup::fixed(text, source);
@@ -263,10 +265,10 @@ pub fn fix(text: &str, source: &str) -> PyResult<(String, Changes, Changes)> {
     Ok((fixed.text, fixed.made, fixed.left))
 }
 
-/// Changes of a text: the line of each, and a message.
+/// Changes of a text, each with its line and a message.
 type Changes = Vec<(usize, String)>;
 
-/// Returns whether scenarios have keys at such a path, whatever its names are.
+/// Returns whether scenarios have keys at a path of this form. Names within the path are not checked.
 #[pyfunction]
 pub fn is_key(path: &str) -> PyResult<bool> {
     let parts = path::split(path).map_err(ScenarioError::new_err)?;
@@ -285,13 +287,13 @@ pub fn split_path<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, parts)
 }
 
-/// Returns the path of some parts.
+/// Returns the path that consists of these parts.
 #[pyfunction]
 pub fn join_path(parts: Vec<String>) -> String {
     path::join(parts)
 }
 
-/// Reads a value as TOML writes it; other text is a text, so that 200 MHz needs no quotes.
+/// Reads a value as it is written in TOML. Any other text is read as a text, so that 200 MHz needs no quotes.
 #[pyfunction]
 pub fn read_value<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     given(py, &core::read_value(text))
@@ -332,7 +334,7 @@ fn table(fields: &Bound<'_, PyDict>) -> PyResult<Table<'static>> {
     fields.collect()
 }
 
-/// A value of Python for a scenario; none for None, which leaves a key at its default.
+/// Converts a Python value to a value of a scenario. `None` stays `None`, which leaves a key at its default.
 fn content(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Content<'static>>> {
     if value.is_none() {
         return Ok(None);
@@ -353,7 +355,7 @@ fn content(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Content<'stat
         });
         return Ok(Some(Content::List(parts.collect::<PyResult<_>>()?)));
     }
-    // The whole numbers and numbers of other libraries, too.
+    // Whole numbers of other libraries are also accepted.
     if !value.is_instance_of::<PyFloat>() && value.hasattr("__index__")? {
         let number: Bound<'_, PyAny> = value.call_method0("__index__")?;
         return Ok(Some(match number.extract() {

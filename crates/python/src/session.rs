@@ -24,7 +24,7 @@ pub struct Session {
     is_over: AtomicBool,
 }
 
-/// A loader of accelerator models in Python, named as `FILE.py` or `FILE.py:CLASS`.
+/// A loader of accelerator models in Python. A model has the place `FILE.py` or `FILE.py:CLASS`.
 #[derive(Debug)]
 struct PythonLoader(Py<PyAny>);
 
@@ -39,7 +39,7 @@ impl Loader for PythonLoader {
     }
 }
 
-/// The message of an exception; the type says nothing more if the value of something is wrong.
+/// The message of an exception. For a `ValueError` it is without the type, which adds no information.
 fn message(py: Python<'_>, error: &PyErr) -> String {
     if error.is_instance_of::<PyValueError>(py) {
         error.value(py).to_string()
@@ -50,7 +50,7 @@ fn message(py: Python<'_>, error: &PyErr) -> String {
 
 #[pymethods]
 impl Session {
-    /// Creates a session, which takes the simulation until it is finished. `times` are the initial real time and monotonic time in
+    /// Creates a session. The session owns the simulation until it is finished. `times` are the initial real time and monotonic time in
     /// nanoseconds.
     #[new]
     #[pyo3(signature = (simulation, host, socket, times, loader, wall = false))]
@@ -78,8 +78,8 @@ impl Session {
         })
     }
 
-    /// Serves programs until the session is [ended](Self::end), or an accelerator raises an exception. Every program finds its
-    /// connection closed then. Returns the system's numbers of the programs that were connected, and the exception, if there is one.
+    /// Serves programs until the session is [ended](Self::end), or an accelerator raises an exception. Then the connections of all programs are
+    /// closed. Returns the process IDs of the programs that were connected, and the exception, if there is one.
     fn serve(&self, py: Python<'_>) -> PyResult<(Vec<i32>, Option<Py<PyAny>>)> {
         let served = py.detach(|| {
             let mut server = self.server.lock().map_err(|_| None)?;
@@ -101,13 +101,13 @@ impl Session {
         }
     }
 
-    /// Ends the session at its next check.
+    /// Ends the session when it next checks for this.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Gives the simulation back after the end of the session, whose captures have all records in their files. Returns the simulated
-    /// times of the session: of all, and by what they were spent on.
+    /// Returns the simulation after the end of the session. All captured events are then in their files. Also returns the simulated time of the
+    /// whole session, and its parts by use.
     fn finish(&self, simulation: &Bound<'_, Simulation>) -> PyResult<[(&'static str, f64); 5]> {
         let server = self
             .server
@@ -132,7 +132,7 @@ impl Session {
     }
 }
 
-/// A scenario in the place of the one that a session has taken.
+/// A scenario that replaces the simulation while a session owns it.
 const NOTHING: &str = "[hosts.h0]";
 
 /// The names of the built-in accelerators' images, with their UUIDs.
@@ -155,7 +155,7 @@ pub fn write_bitstream<'py>(
     PyBytes::new(py, &Image::new(uuid, model).emit(name))
 }
 
-/// Returns whether these bytes are the beginning of a bitstream.
+/// Returns whether these bytes begin with the magic number of a bitstream.
 #[pyfunction]
 pub fn begins_bitstream(start: &[u8]) -> bool {
     Image::is_begun(start)
@@ -184,22 +184,22 @@ pub fn load_image(
     raised::unless_raised(done)?.map_err(PyValueError::new_err)
 }
 
-/// Returns the real times, in nanoseconds, of `count` packets to the process that sends them back at `path`, there and back over a bare
-/// socket of the kind that sessions have.
+/// Returns the real round-trip times, in nanoseconds, of `count` packets to the process that sends them back at `path`. The socket is of the
+/// kind that sessions use.
 #[pyfunction]
 pub fn bench_socket(py: Python<'_>, path: &str, count: u32) -> PyResult<Vec<u64>> {
     let times = py.detach(|| server::ping_pong(Path::new(path), count));
     times.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// Sends back every packet that comes over a new bare socket at `path`, until the process is ended.
+/// Sends back every packet that arrives over a new socket at `path`, until the process is ended.
 #[pyfunction]
 pub fn send_back(py: Python<'_>, path: &str) -> PyResult<()> {
     let ended = py.detach(|| server::send_back(Path::new(path)));
     ended.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// Returns the real monotonic time in nanoseconds, in a program of a session too.
+/// Returns the real monotonic time in nanoseconds, also in a program of a session.
 #[pyfunction]
 pub fn real_time() -> u64 {
     server::real_time()

@@ -46,7 +46,7 @@ enum Description {
         target: u16,
         itag: u8,
         address: u64,
-        /// The size of the range; absent for all addresses.
+        /// The size of the range. Absent for a range of all addresses.
         size: Option<u64>,
         #[serde(default)]
         global: bool,
@@ -104,7 +104,7 @@ struct Limits {
     class: String,
     headers: u8,
     data: u16,
-    /// Scaling factors of headers and data, 1, 4 or 16; absent without scaled flow control.
+    /// Scaling factors of headers and data: 1, 4 or 16. Absent without scaled flow control.
     #[serde(default)]
     scale: Option<[u32; 2]>,
 }
@@ -126,7 +126,7 @@ struct Common {
     no_snoop: bool,
     #[serde(default)]
     poisoned: bool,
-    /// Whether the address is translated (AT); only for memory reads and writes.
+    /// Whether the address is translated (AT). Used only for memory reads and writes.
     #[serde(default)]
     translated: bool,
 }

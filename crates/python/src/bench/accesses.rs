@@ -12,9 +12,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use server::real_time;
 
-/// Returns the real times, in nanoseconds, of `count` accesses to a register of a session's card. Each is a `read` or a `write` by
-/// `fpgaReadMMIO64` or `fpgaWriteMMIO64`, with the function, the handle and the register's offset, or a `load` or a `store` at the register's
-/// address. Nothing checks the addresses.
+/// Returns the real times, in nanoseconds, of `count` accesses to a register of a session's card. A `read` or a `write` calls `fpgaReadMMIO64`
+/// or `fpgaWriteMMIO64`, and needs the function, the handle and the register's offset. A `load` or a `store` accesses the register's address.
+/// The addresses are not checked.
 #[pyfunction]
 #[pyo3(signature = (kind, count, place, function = 0, handle = 0))]
 pub fn bench_access(
@@ -42,7 +42,7 @@ pub fn bench_access(
 type Read = unsafe extern "C" fn(*mut c_void, u32, u64, *mut u64) -> c_int;
 type Write = unsafe extern "C" fn(*mut c_void, u32, u64, u64) -> c_int;
 
-/// An access. Addresses are numbers, as pointers must not be used while the interpreter is released.
+/// An access. Addresses are stored as numbers, because pointers must not be used while the interpreter is released.
 #[derive(Clone, Copy)]
 enum Access {
     Read(Read, usize, u64),
@@ -51,7 +51,7 @@ enum Access {
     Store(usize),
 }
 
-/// The value that writes and stores bring. A register that selects a page of a window takes it, because it is the address of one.
+/// The value that writes and stores write. It is the address of a page, so it is also valid for a register that selects a page of a window.
 const STORED: u64 = 4096;
 
 impl Access {
@@ -81,7 +81,7 @@ impl Access {
     /// Makes the access; returns the result code of a call.
     fn run(self) -> c_int {
         let mut value = 0;
-        // SAFETY: the functions, the handle and the addresses are those of an open accelerator whose registers are mapped.
+        // SAFETY: the functions, the handle and the addresses belong to an open accelerator whose registers are mapped.
         unsafe {
             match self {
                 Access::Read(read, handle, offset) => {

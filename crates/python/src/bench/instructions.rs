@@ -1,4 +1,4 @@
-//! The processor's counter of instructions. Linux has it, except in virtual machines without counters and where it is forbidden
+//! The processor's counter of instructions. Linux provides it, except in virtual machines without counters and where its use is forbidden
 //! (`kernel.perf_event_paranoid` above 2).
 
 #[cfg(target_os = "linux")]
@@ -26,7 +26,8 @@ mod linux {
             self.0.take_if(|counter| counter.enable().is_err());
         }
 
-        /// Returns the instructions since the start; none if the system does not count them, or counted during a part of the time only.
+        /// Returns the number of instructions since the start. Returns `None` if the system does not count them, or has counted during only a
+        /// part of the time.
         pub fn stop(&mut self) -> Option<u64> {
             let counter = self.0.as_mut()?;
             counter.disable().ok()?;
@@ -39,7 +40,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    /// No counter: this system has none that a program can read.
+    /// A replacement without a counter, for systems whose counter programs cannot read.
     pub struct Instructions;
 
     impl Instructions {

@@ -17,8 +17,8 @@ use crate::{ScenarioError, json, raised, unless_failed};
 pub use accesses::bench_access;
 use instructions::Instructions;
 
-/// The scenarios of the benchmarks with this name: from endpoints and their TLPs ("fabric"), from the routers along a side and the hops of
-/// all messages ("network"), and from hosts and the bytes of each message ("messages").
+/// Returns the scenario of the benchmark `kind`. `count` and `amount` are the number of endpoints and of their TLPs ("fabric"), the number of
+/// routers along a side and of hops of all messages ("network"), or the number of hosts and of bytes of each message ("messages").
 #[pyfunction]
 pub fn bench_scenario(kind: &str, count: u16, amount: u64) -> PyResult<String> {
     Ok(match kind {
@@ -32,7 +32,7 @@ pub fn bench_scenario(kind: &str, count: u16, amount: u64) -> PyResult<String> {
     })
 }
 
-/// Runs the fabric of a scenario once, and returns what was measured and its result as JSON.
+/// Runs the fabric of a scenario once, and returns the measurements and the result of the run as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, models = Vec::new()))]
 pub fn bench_run(
@@ -60,7 +60,7 @@ pub fn bench_shapes() -> Vec<(&'static str, &'static str)> {
     all.map(|(name, shape)| (*name, shape.unit())).collect()
 }
 
-/// Runs a shape once with one part in `divisor` of its work, and returns what was measured and the work that was done as JSON.
+/// Runs a shape once with one part in `divisor` of its work, and returns the measurements and the work that was done as JSON.
 #[pyfunction]
 pub fn bench_shape(py: Python<'_>, name: &str, divisor: u64) -> PyResult<String> {
     let shape = Shape::named(name);
@@ -78,9 +78,9 @@ pub fn bench_shape(py: Python<'_>, name: &str, divisor: u64) -> PyResult<String>
 struct Measured {
     wall_seconds: f64,
     events: u64,
-    /// None where the system does not count them.
+    /// The number of instructions. `None` if the system does not count them.
     instructions: Option<u64>,
-    /// The largest memory of this process so far, 0 if the system does not say it.
+    /// The largest memory of this process so far. 0 if the system does not provide it.
     peak_bytes: u64,
     /// The memory of this process before the fabric was made.
     bytes_before: u64,

@@ -1,4 +1,4 @@
-//! Device models from outside: classes in Python, and libraries.
+//! Device models from outside the simulator: classes in Python, and libraries.
 
 mod bench;
 mod object;
@@ -24,7 +24,7 @@ pub use bench::ModelBench;
 pub use settings::parameter_value;
 pub use shell::ModelShell;
 
-/// A device model from outside, under the name by which scenarios know it.
+/// A device model from outside the simulator, with the name that scenarios use for it.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct DeviceModel(ForeignModel);
 
@@ -155,7 +155,7 @@ pub fn load_model(name: &str, path: PathBuf) -> PyResult<DeviceModel> {
     of_library(name, loaded)
 }
 
-/// Returns a model in Rust with registers that keep what is written, for `peerlane bench devices`.
+/// Returns a model in Rust whose registers keep the written values, for `peerlane bench devices`.
 #[pyfunction]
 pub fn register_model(name: &str) -> PyResult<DeviceModel> {
     let loaded = registers::registers().map_err(wrong)?;
@@ -167,7 +167,7 @@ fn of_library(name: &str, loaded: LibraryModel) -> PyResult<DeviceModel> {
     model(name, description, Box::new(LibraryMaker(loaded)))
 }
 
-/// The maker of devices of a model in a library.
+/// Makes the devices of a model in a library.
 struct LibraryMaker(LibraryModel);
 
 impl Maker for LibraryMaker {

@@ -11,10 +11,10 @@ use super::shell::ModelShell;
 use super::value::fill;
 use crate::{ModelError, raised};
 
-/// The maker of devices of a model in Python.
+/// Makes the devices of a model in Python.
 pub struct ObjectMaker {
     pub model: String,
-    /// Called with the name of a device and the values of its parameters.
+    /// The function that makes a device from its name and the values of its parameters.
     pub maker: Py<PyAny>,
 }
 
@@ -47,7 +47,7 @@ pub struct PythonModel {
 }
 
 impl PythonModel {
-    /// Makes a model of an object with the methods of `peerlane.Device`. The object leaves the simulation or bench in which it was.
+    /// Makes a model of an object with the methods of `peerlane.Device`. The object is removed from an earlier simulation or bench.
     pub fn new(object: &Bound<'_, PyAny>, model: &str, device: &str) -> PyResult<Self> {
         let py = object.py();
         let name = intern!(py, "_shell");
@@ -82,9 +82,9 @@ impl PythonModel {
         })
     }
 
-    /// Ends the engines of the device, whose simulation or bench is dropped, unless it has left before.
+    /// Ends the engines of the device when its simulation or bench is dropped. Does nothing if the object is in a later simulation or bench.
     fn end_engines(&self, py: Python<'_>) {
-        // The simulation may be dropped because of an exception, which goes on afterwards.
+        // The simulation may be dropped because of an exception. This exception is restored afterwards.
         let pending = PyErr::take(py);
         let object = self.object.bind(py);
         let shell = object.getattr(intern!(py, "_shell"));
@@ -113,7 +113,7 @@ impl PythonModel {
 
 impl Drop for PythonModel {
     fn drop(&mut self) {
-        // Without an interpreter there are no engines any more.
+        // Without an interpreter there are no engines to end.
         Python::try_attach(|py| self.end_engines(py));
     }
 }

@@ -1,9 +1,9 @@
-//! The device of `peerlane bench devices` in Rust: registers that keep what is written, behind the C interface of libraries.
+//! The device of `peerlane bench devices` in Rust: registers that keep the written values, behind the C interface of libraries.
 
 use library::{LibraryModel, LoadError};
 use peerlane_device::{Access, Answer, Bar, Declare, Description, Model, Settings, Shell};
 
-/// Registers that keep what is written.
+/// Registers that keep the written values.
 struct Registers([u8; SIZE as usize]);
 
 const SIZE: u64 = 4096;
@@ -41,7 +41,7 @@ impl Declare for Registers {
     }
 }
 
-/// The model behind the C interface, as if a library had it.
+/// The model behind the C interface, as a library would provide it.
 pub fn registers() -> Result<LibraryModel, LoadError> {
     LibraryModel::of::<Registers>()
 }

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use sim::read_setting;
 
-/// The value of the parameter `key`, of this kind. A number without a unit is in bytes, nanoseconds, bytes or cycles per second.
+/// Reads the value of the parameter `key`, of the kind `kind`. A number without a unit is in bytes, nanoseconds, bytes per second or cycles per
+/// second.
 pub fn setting(kind: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     let wrong = |why: String| PyValueError::new_err(format!("the parameter {key}: {why}"));
     let text: String;
@@ -52,7 +53,7 @@ fn femtoseconds(ns: f64) -> Setting {
     Setting::Time((ns * 1e6).round() as u64)
 }
 
-/// The kinds of parameters, each with a value of it.
+/// The kinds of parameters, each with an example value.
 static KINDS: [(&str, Setting); 8] = [
     ("int", Setting::Integer(0)),
     ("float", Setting::Number(0.0)),
@@ -70,7 +71,7 @@ pub fn kind(setting: &Setting) -> &'static str {
     found.map_or("", |(name, _)| name)
 }
 
-/// Returns the value of a parameter of this kind, as a device has it: times in nanoseconds.
+/// Returns the value of a parameter of the kind `kind` in the form that a device receives: times are in nanoseconds.
 #[pyfunction]
 pub fn parameter_value<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The shell of a model in Python: valid while the model is called.
+//! The interface of a model in Python to the simulation. It is valid only while the model is called.
 
 #![expect(
     unsafe_code,
@@ -16,19 +16,19 @@ use super::value::later_bytes;
 use crate::numbers::{named, span};
 use crate::wrong;
 
-/// The core around a model in Python, which the model reaches while it is called.
+/// The interface of a model in Python to the simulation. The model can use it only while it is called.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct ModelShell {
     lent: AtomicPtr<Shell<'static>>,
     /// The simulated time of the last call, in femtoseconds.
     called_fs: AtomicU64,
-    /// The function whose engines are being ended, 0 for all, or [`NONE`].
+    /// The function whose engines are being ended. 0 for all functions, or [`NONE`].
     ending: AtomicI16,
-    /// Whether the model has left for a later simulation or bench.
+    /// Whether the model was moved to a later simulation or bench.
     has_left: AtomicBool,
 }
 
-/// No function.
+/// The value for no function.
 const NONE: i16 = -1;
 
 impl Default for ModelShell {
@@ -55,7 +55,7 @@ pub const SEVERITIES: [(&str, Severity); 3] = [
     ("fatal", Severity::Fatal),
 ];
 
-/// Puts a pointer back at the end of a call, also of one that unwinds.
+/// Restores a pointer at the end of a call, also if the call unwinds.
 struct Restore<'s>(&'s AtomicPtr<Shell<'static>>, *mut Shell<'static>);
 
 impl Drop for Restore<'_> {
@@ -65,7 +65,7 @@ impl Drop for Restore<'_> {
 }
 
 impl ModelShell {
-    /// Lends `shell` to Python while `call` runs. Fails if the model has left.
+    /// Lends `shell` to Python while `call` runs. Fails if the model was moved to a later simulation or bench.
     pub fn lend<T>(
         &self,
         shell: &mut Shell<'_>,
@@ -83,12 +83,12 @@ impl ModelShell {
         call()
     }
 
-    /// Ends all calls of the model: it has left for a later simulation or bench.
+    /// Records that the model was moved to a later simulation or bench. All later calls fail.
     pub fn leave(&self) {
         self.has_left.store(true, Ordering::Relaxed);
     }
 
-    /// Whether `function` is being ended, so that its requests are dropped.
+    /// Whether `function` is being ended. Its requests are then dropped.
     fn drops(&self, function: u8) -> bool {
         let ending = self.ending.load(Ordering::Relaxed);
         ending == 0 || ending == i16::from(function)
@@ -102,8 +102,8 @@ impl ModelShell {
             ));
         }
         let _restore = Restore(&self.lent, shell);
-        // SAFETY: the pointer is valid while `lend` runs, and null otherwise. Python's lock is held during this use, and the pointer is null
-        // meanwhile, so the shell has no second user.
+        // SAFETY: the pointer is valid while `lend` runs, and null otherwise. Python's lock is held during this use. The stored pointer is null
+        // during this use, so the shell has no second user.
         Ok(work(unsafe { &mut *shell }))
     }
 
@@ -139,10 +139,11 @@ impl ModelShell {
         self.with(|shell| shell.now_fs())
     }
 
-    /// Calls `end`, which ends the engines of `function`, or all for 0. What these functions ask for meanwhile is dropped.
+    /// Calls `end`, which ends the engines of `function`, or of all functions for 0. Requests that these functions make during the call are
+    /// dropped.
     fn ending(&self, function: u8, end: &Bound<'_, PyAny>) -> PyResult<()> {
         let outer = self.ending.swap(function.into(), Ordering::Relaxed);
-        // An engine that does not end may ask for more when Python frees it: that is dropped, too.
+        // An engine that does not end may make a request when Python frees it. This request is dropped, too.
         end.call1((function,))?;
         self.ending.store(outer, Ordering::Relaxed);
         Ok(())
@@ -199,7 +200,7 @@ impl ModelShell {
         self.ask(function, Request::Timer { timer, after_fs })
     }
 
-    /// Answers a read of `length` bytes with what an `async` method has returned; none is a refusal.
+    /// Answers a read of `length` bytes with the value that an `async` method has returned. `None` refuses the read.
     fn answer(
         &self,
         ticket: u64,

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt};
 
-/// The bytes of a read of `len` bytes, for which an `async` method has this value.
+/// The bytes for a read of `len` bytes. `value` is the value that an `async` method has returned for it.
 pub fn later_bytes(value: &Bound<'_, PyAny>, len: usize) -> PyResult<Vec<u8>> {
     let mut bytes = vec![0; len];
     if fill(value, &mut bytes)? {
@@ -17,7 +17,7 @@ pub fn later_bytes(value: &Bound<'_, PyAny>, len: usize) -> PyResult<Vec<u8>> {
 }
 
 /// Fills `into` with the value of registers, an integer or bytes. Returns false for an awaitable, which gives the value later, and for a
-/// `peerlane.Malformed`, which has the value and a defect of its completion.
+/// `peerlane.Malformed`, which has the value and a defect of the completion.
 pub fn fill(value: &Bound<'_, PyAny>, into: &mut [u8]) -> PyResult<bool> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
