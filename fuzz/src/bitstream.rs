@@ -1,4 +1,4 @@
-//! Bitstreams: what is read from a file is read again from the file that is written of it.
+//! Bitstreams: an image that is read from a file is written to a file and read again, and does not change.
 
 use server::Image;
 

@@ -1,4 +1,4 @@
-//! Configuration spaces: no sequence of configuration requests and errors breaks what software relies on.
+//! Configuration spaces: after any sequence of configuration requests and errors, the properties that software relies on hold.
 
 use kernel::{ComponentId, Effects, Port, World};
 use packet::{Frame, Pcie};
@@ -10,7 +10,7 @@ use protocol::{
 };
 use transaction::{Action, FunctionPlace, Functions, PortFunction, Reach};
 
-/// Takes four bytes that describe a component, then eight for each request or error.
+/// Takes four bytes that describe a component, and then eight bytes for each request or error.
 pub fn check(bytes: &[u8]) {
     let Some((shape, steps)) = bytes.split_first_chunk() else {
         return;
@@ -69,7 +69,7 @@ impl Component {
         }
     }
 
-    /// A configuration request to the component, or an error of the function that the request would reach.
+    /// Makes a configuration request to the component, or records an error of the function that the request would reach.
     fn step(&mut self, [what, bus, target, register, value @ ..]: [u8; 8]) {
         let kind = match what & 1 {
             0 => ConfigKind::Type0,
@@ -120,8 +120,8 @@ impl Component {
         assert_eq!(self.functions, before, "a read changes nothing");
     }
 
-    /// A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a larger page. One that sets Secondary Bus
-    /// Reset of an upstream port resets the downstream ports.
+    /// Makes a write and checks its effects. A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a
+    /// larger page. A write that sets Secondary Bus Reset of an upstream port resets the downstream ports.
     fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         let before = self.functions.clone();
         let enables = request.first_be;
@@ -148,9 +148,9 @@ impl Component {
             for register in 0..declared(old) {
                 let cleared = match other {
                     FunctionPlace::Own if virtual_bars.contains(&register) => old.read(register),
-                    // First VF Offset follows ARI Capable Hierarchy.
+                    // First VF Offset depends on ARI Capable Hierarchy.
                     FunctionPlace::Own if register == register::VF_OFFSET_AND_STRIDE => 0xffff,
-                    // The status of a table follows its entries.
+                    // The status bit of a table depends on the entries of the table.
                     _ if has_table_status(register) => TABLE_STATUS,
                     _ => 0,
                 };
@@ -162,7 +162,7 @@ impl Component {
         }
     }
 
-    /// What holds after any step.
+    /// Checks the properties that hold after any step.
     fn holds(&self) {
         let own = self.functions.space(FunctionPlace::Own);
         let count = self.functions.virtual_places().count();
@@ -194,7 +194,7 @@ impl Component {
     }
 }
 
-/// The registers after reset, and the bits of them that neither a write nor an error nor a hot reset changes.
+/// The registers after reset, and the masks of the bits that no write, error or hot reset changes.
 struct Fixed {
     reset: ConfigSpace,
     masks: Vec<u32>,
@@ -220,7 +220,7 @@ impl Fixed {
         for error in UNCORRECTABLE {
             for advisory in [false, true] {
                 let mut space = reset.clone();
-                // With SERR# Enable, Signaled System Error tells of them, too.
+                // With SERR# Enable, the errors also set Signaled System Error.
                 space.write(register::COMMAND, u32::MAX, 0b0011);
                 let control = space.error_control();
                 let header = Some([0xff; 16]);
@@ -285,7 +285,7 @@ fn values_are_legal(space: &ConfigSpace) {
     }
 }
 
-/// Virtual channels of each port, for a role from 128 on.
+/// The virtual channels of each port. Roles from 128 on have virtual channels.
 fn channels(role: u8) -> Option<VirtualChannels> {
     let extended = role >> 4 & 7;
     (role >= 128).then_some(VirtualChannels {
@@ -338,7 +338,7 @@ fn endpoint(
     }
 }
 
-/// One BAR or two, of 4 KiB to 128 MiB.
+/// Returns one or two BARs, of 4 KiB to 128 MiB.
 fn bars(sizes: u8, wide: bool, two: bool) -> Vec<Bar> {
     let bar = |index, size: u8| Bar {
         index,
@@ -352,7 +352,7 @@ fn bars(sizes: u8, wide: bool, two: bool) -> Vec<Bar> {
         .collect()
 }
 
-/// Up to four ports, functions of one device or devices of their own.
+/// Returns one to four ports, as functions of one device or as separate devices.
 fn ports(port: PortType, sizes: (u8, Option<VirtualChannels>), counts: u8) -> Vec<PortFunction> {
     let place = |number| match counts & 8 {
         0 => (number + 1, 0),
@@ -399,7 +399,7 @@ fn express(port: PortType, (sizes, channels): (u8, Option<VirtualChannels>)) -> 
     }
 }
 
-/// The component that has the functions: errors of theirs are reported in its effects.
+/// The component that contains the functions. Their errors are reported in its effects.
 struct Silent;
 
 impl kernel::Component for Silent {
@@ -411,7 +411,8 @@ impl kernel::Component for Silent {
     fn expire(&mut self, _: Port, _: &mut Effects<'_, Self>) {}
 }
 
-/// All capabilities are in the registers before this one; tables of port arbitration are in the last ones.
+/// The number of the first register after the capabilities. A function with virtual channels has tables of port arbitration up to the last
+/// register.
 fn declared(space: &ConfigSpace) -> u16 {
     if space.has_channels() {
         ConfigRequest::REGISTERS
@@ -423,7 +424,7 @@ fn declared(space: &ConfigSpace) -> u16 {
 /// VC Arbitration Table Status and Port Arbitration Table Status.
 const TABLE_STATUS: u32 = 1 << 16;
 
-/// Whether a register has the status of a table of arbitration, if the function has virtual channels.
+/// Whether a register contains the status bit of an arbitration table, if the function has virtual channels.
 fn has_table_status(register: u16) -> bool {
     let resources =
         register::CHANNEL_RESOURCES..register::CHANNEL_RESOURCES + 8 * register::RESOURCE_REGISTERS;
@@ -432,7 +433,7 @@ fn has_table_status(register: u16) -> bool {
             && (register - resources.start) % register::RESOURCE_REGISTERS == 2
 }
 
-/// VC0 is enabled and has TC0, which no other channel has (PCIe Base 7.9.1.8), and a table has a phase for each turn.
+/// Checks that VC0 is enabled and has TC0, which no other channel has (PCIe Base 7.9.1.8), and that a table has a phase for each turn.
 fn channels_are_legal(control: &ChannelsControl) {
     for (id, channel) in control.channels.iter().enumerate() {
         let classes = channel.as_ref().map(|channel| channel.classes);

@@ -1,8 +1,8 @@
-//! DLLPs: one that is parsed comes back from its own bytes, and no other bytes but reserved bits are ignored.
+//! DLLPs: a DLLP that is parsed, encoded and parsed again does not change. Only reserved bits are ignored.
 
 use protocol::{Dllp, dllp_crc};
 
-/// Takes the four bytes of a DLLP, whose CRC is added here, or all six.
+/// Takes four bytes of a DLLP, to which the CRC is added, or all six bytes.
 pub fn check(bytes: &[u8]) {
     if let Some(body) = bytes.first_chunk::<4>() {
         let [low, high] = dllp_crc(*body).to_le_bytes();

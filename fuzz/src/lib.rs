@@ -1,7 +1,7 @@
 //! Coverage-guided tests of every parser.
 //!
-//! Each module is a target: a function that takes any bytes and panics if a law of the parser does not hold. `make fuzz` looks for
-//! bytes that break one; `corpus/` keeps a few inputs of each target that reach different parts of the parser, and a test replays them.
+//! Each module is a target: a function that takes any bytes and panics if a law of the parser does not hold. `make fuzz` searches for bytes that
+//! violate a law. `corpus/` contains a few inputs of each target, which reach different parts of the parser. A test replays these inputs.
 
 mod bitstream;
 mod config_space;
@@ -14,10 +14,10 @@ mod session_message;
 mod simulation;
 mod tlp;
 
-/// A function that panics if the bytes break a law.
+/// A function that panics if the bytes violate a law.
 pub type Target = fn(&[u8]);
 
-/// All targets, each with its name, which is also that of its folder in `corpus/`.
+/// All targets with their names. The name of a target is also the name of its folder in `corpus/`.
 pub const TARGETS: [(&str, Target); 10] = [
     ("bitstream", bitstream::check),
     ("config_space", config_space::check),

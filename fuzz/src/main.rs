@@ -1,4 +1,4 @@
-//! The engine at work: libFuzzer runs the target that the environment variable `FUZZ_TARGET` names.
+//! Runs the target in the environment variable `FUZZ_TARGET` with libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Headers of packets between network interface controllers: the bytes that are one are its only ones.
+//! Headers of packets between network interface controllers: a parsed header is encoded to the same bytes.
 
 use protocol::{Header, NetworkHeader};
 

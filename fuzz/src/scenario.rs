@@ -1,4 +1,4 @@
-//! Scenarios: a text is a plan, or an error that says where.
+//! Scenarios: a text results in a plan, or in an error that contains the place of the error.
 
 use sim::Plan;
 

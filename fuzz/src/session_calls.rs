@@ -1,4 +1,4 @@
-//! Sessions: no sequence of calls stops the server; each call has a response, and no process uses what another has opened.
+//! Sessions: no sequence of calls stops the server. Each call has a response, and no process uses an object that the other process has opened.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ pub fn check(bytes: &[u8]) {
 
 const MOST_CALLS: usize = 32;
 
-/// Accelerators that bitstreams name: three that there are, and one that there is not.
+/// Accelerators in bitstreams: three that exist, and one that does not exist.
 const ACCELERATORS: [&str; 4] = [
     "d8424dc4-a4a3-c413-f89e-433683f9040b",
     "f7df405c-bd7a-cf72-22f1-44b0b93acd18",
@@ -100,10 +100,10 @@ impl Session {
     }
 }
 
-/// Femtoseconds: processes wait up to 0.4 ms.
+/// The unit of the time limit of waits, in femtoseconds. Processes wait up to 0.4 ms.
 const WAIT_UNIT: u64 = 100;
 
-/// The request that the bytes stand for, with its file.
+/// The request that the bytes encode, with its file.
 fn request(bytes: [u8; 10], now: u64) -> (Request, Option<OwnedFd>) {
     let [what, handle, a, b, rest @ .., kind, last] = bytes;
     let handle = u64::from(handle);
@@ -215,7 +215,7 @@ fn until([kind, buffer, offset, len]: [u8; 4]) -> Until {
     }
 }
 
-/// What has to be open for a request.
+/// The handle that must be open for a request.
 fn named(request: &Request) -> Option<u64> {
     match request {
         Request::Close { handle }
@@ -246,7 +246,7 @@ fn has_response(channel: &Channel) -> bool {
     poll(&mut files, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// A file of so many bytes.
+/// A file of `size` bytes.
 fn file(size: u64) -> Option<OwnedFd> {
     SharedMemory::create(size).ok()
 }

@@ -1,4 +1,5 @@
-//! Messages of a session: a call or a response that is decoded comes back from its own bytes, and a channel takes any packet.
+//! Messages of a session: a call or response that is decoded, encoded and decoded again does not change. A channel accepts any packet without a
+//! panic.
 
 use std::cell::LazyCell;
 use std::fmt::Debug;
@@ -48,7 +49,7 @@ impl Ends {
         Ends { process, server }
     }
 
-    /// What the server receives when the process sends a packet of these bytes.
+    /// The message that the server receives when the process sends a packet with these bytes.
     fn receive<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ChannelError> {
         let sent = self.process.send(&Raw(bytes), None);
         sent.expect("the server is there");
@@ -56,7 +57,7 @@ impl Ends {
     }
 }
 
-/// Bytes that are encoded as themselves.
+/// Bytes whose encoding is the bytes themselves.
 struct Raw<'a>(&'a [u8]);
 
 impl Serialize for Raw<'_> {

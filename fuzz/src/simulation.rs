@@ -2,7 +2,7 @@
 
 use sim::{Plan, Simulation};
 
-/// Larger fabrics are as right as small ones and take too long.
+/// The largest number of nodes. Larger fabrics are also valid, but take too long.
 const NODES: usize = 16;
 
 /// Takes the text of a scenario.

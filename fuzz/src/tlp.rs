@@ -1,4 +1,4 @@
-//! TLPs: a header that is parsed comes back from its own bytes, and so does what its data says.
+//! TLPs: a header that is parsed, encoded and parsed again does not change, and neither does the content of its data.
 
 use protocol::coherence::Message;
 use protocol::{Class, FunctionId, Header, Invalidation, Kind, Pasid, Status, Translation};
@@ -25,7 +25,7 @@ fn comes_back(header: &Header) {
     assert!(header.payload_len() <= 4096, "{header:?}");
 }
 
-/// A request is completed if it is non-posted, and its completions are TLPs, too.
+/// Checks that a request has completions if it is non-posted, and that the completions are valid TLPs.
 fn completions(header: &Header) {
     let completer = FunctionId::new(1, 2, 3);
     match Header::completion(header, completer, Status::CompleterAbort) {

@@ -39,7 +39,7 @@ pub(crate) struct Loaded {
 pub enum LoadFailure {
     /// A completion with this status.
     Status(Status),
-    /// No completion came in time.
+    /// No completion arrived in time.
     TimedOut,
 }
 

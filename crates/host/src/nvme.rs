@@ -3,7 +3,7 @@
 //!
 //! The queues, the lists of pages and the driver's own state are in the host's memory, in an [`Area`] of each drive. The first call
 //! brings the controller up: it enables the controller with its admin queues, and creates a pair of I/O queues (NVM Express 1.4, 7.6.1).
-//! The driver knows the properties of the drive from the scenario. Both pairs of queues have vector 0.
+//! The driver has the properties of the drive from the scenario. Both pairs of queues have vector 0.
 
 use kernel::Span;
 use nvme::NAMESPACE;

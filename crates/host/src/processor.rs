@@ -74,7 +74,7 @@ impl Thread {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Sleeping until its time comes, on no core.
+    /// Sleeping until a time, on no core.
     Asleep,
     /// Running on a core.
     Working,
@@ -410,7 +410,7 @@ impl Processor {
         Next::Report(POISON_LOADED)
     }
 
-    /// Takes an interrupt with this message that has come already. Returns false if there is none.
+    /// Takes an interrupt with this message that has already arrived. Returns false if there is none.
     fn take_interrupt(&mut self, message: u32) -> bool {
         let Some(count) = self.interrupts.get_mut(&message) else {
             return false;

@@ -59,7 +59,7 @@ pub enum ResetPhase {
 /// The reason why a driver that waits for an interrupt runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The interrupt has come.
+    /// The interrupt has arrived.
     Interrupt,
     /// A reset of the device has begun.
     Reset,

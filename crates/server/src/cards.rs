@@ -1,4 +1,4 @@
-//! The cards of a host as processes see them, and the accelerators in them.
+//! The cards of a host and the accelerators in them, in the form that processes receive.
 
 use std::fmt::Debug;
 

@@ -26,8 +26,8 @@ impl Server {
         begun.and(self.end_reset(object, watch))
     }
 
-    /// Puts the port of an accelerator into reset, and waits for its acknowledgement, which comes when no response is outstanding. All
-    /// earlier writes of the accelerator have then reached memory, because the completion of the read does not pass them.
+    /// Puts the port of an accelerator into reset, and waits for the acknowledgement of the port, which is sent when no response is outstanding.
+    /// All earlier writes of the accelerator have then reached memory, because the completion of the read does not pass them.
     pub(crate) fn begin_reset(&mut self, object: Named, watch: Watch<'_>) -> Result<(), Failure> {
         let control = self.port_control(object)?;
         let (thread, simulation) = (&self.thread, &mut self.simulation);

@@ -1,4 +1,4 @@
-//! A process's side of a session: it makes calls, in the shared page if the server looks for calls there, otherwise over the socket.
+//! A process's side of a session: it makes calls in the shared page if the server reads from the page, and otherwise over the socket.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;

@@ -76,7 +76,7 @@ impl<T> UserPointer<T> {
         unsafe { self.0.read_unaligned() }
     }
 
-    /// Writes elements one behind the other.
+    /// Writes elements at consecutive places.
     pub fn put_all(&self, values: impl IntoIterator<Item = T>) {
         for (index, value) in values.into_iter().enumerate() {
             self.at(index).put(value);
@@ -91,24 +91,24 @@ impl<T> UserPointer<T> {
         (0..count).map(|index| self.at(index).take())
     }
 
-    /// The place `index` elements further on.
+    /// The place that is `index` elements after this place.
     pub fn at(&self, index: usize) -> UserPointer<T> {
         UserPointer(self.0.wrapping_add(index))
     }
 }
 
-/// A copy of the bytes at `pointer`; must not be called while the library's lock is held.
+/// Copies the bytes at `pointer`. Must not be called while the library's lock is held.
 pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
     Ok(user_pointer(pointer.cast_mut().cast::<[u8; N]>())?.take())
 }
 
-/// The bytes of a C string, at most `most`; must not be called while the library's lock is held.
+/// Copies a C string, at most `most` bytes. Must not be called while the library's lock is held.
 pub fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
     let from = user_pointer(from.cast_mut().cast::<u8>())?;
     Ok(from.take_all(most).take_while(|&byte| byte != 0).collect())
 }
 
-/// As much of `bytes` as fits, with a zero after it.
+/// A text of `N` bytes: the bytes of `bytes` that fit, followed by zeros.
 pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut text = [0; N];
     let len = bytes.len().min(N - 1);
@@ -116,7 +116,7 @@ pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
     text
 }
 
-/// Writes the text in `bytes` and a zero to a place with `room` bytes.
+/// Writes the text in `bytes` and a zero to a place of `room` bytes. A longer text is cut.
 pub fn put_text(bytes: &[u8], to: &UserPointer<u8>, room: usize) {
     let text = bytes.iter().copied().take_while(|&byte| byte != 0);
     to.put_all(text.take(room - 1).chain([0]));

@@ -1,12 +1,12 @@
-//! Features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the system's drivers that
-//! hand a device over to a program (UIO and VFIO).
+//! Features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the drivers of the operating
+//! system through which a program gets access to a device (UIO and VFIO).
 
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Code, entry, user_pointer};
 use crate::enter::with;
 
-/// Refuses a function of an open handle with `code`.
+/// Checks the arguments of a function for an open handle, and returns the error `code`.
 pub fn absent<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     entry(|| {
         user_pointer(result)?;
@@ -15,7 +15,7 @@ pub fn absent<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     })
 }
 
-/// A pointer for a result that nobody uses.
+/// A pointer that is not null, for a function without a result.
 pub fn any() -> *mut u8 {
     std::ptr::dangling_mut()
 }
@@ -49,7 +49,7 @@ extern "C" fn fpgaGetMetricsThresholdInfo(
     absent(handle, num_thresholds, Code::NotFound)
 }
 
-/// Functions that return a number other than zero for an error.
+/// Defines functions that return a number other than zero for an error.
 macro_rules! not_supported {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(

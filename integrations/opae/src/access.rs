@@ -28,7 +28,7 @@ impl OpenHandle {
         }
     }
 
-    /// The handle, if it is an accelerator's.
+    /// This handle, if its object is an accelerator.
     pub fn accelerator(&self) -> Result<&Self, Code> {
         if self.object.kind != Kind::Accelerator {
             return Err(Code::InvalidParam);
@@ -87,7 +87,7 @@ extern "C" fn fpgaReset(handle: usize) -> u32 {
     })
 }
 
-/// Accelerators of the model have no children.
+/// Simulated accelerators have no children.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetChildren(
     handle: usize,

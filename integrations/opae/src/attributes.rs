@@ -1,5 +1,5 @@
-//! Attributes: information about an object besides its properties. They have the names of the files in which drivers of these
-//! cards show them. Where the card's own driver and the kernel's driver use different names, both exist.
+//! Attributes: information about an object in addition to its properties. An attribute has the name of the file in which the drivers of these
+//! cards show it. If the card's own driver and the kernel's driver use different names, both names exist.
 
 use session::{Attribute as Register, Counter, ErrorRegister, Kind, Object, Reply, Request};
 
@@ -13,9 +13,9 @@ pub struct Attribute {
     pub path: &'static str,
     source: Source,
     access: Access,
-    /// Whether the attribute is one of the object's errors, and not a second name of one.
+    /// Whether the attribute is one of the object's errors. A second name of an error is not counted.
     is_error: bool,
-    /// The port that the attribute is of; a device with fewer ports does not have it.
+    /// The port of the attribute, if it belongs to a port. A device with fewer ports does not have the attribute.
     port: Option<u8>,
 }
 
@@ -28,13 +28,13 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Read,
-    /// Writing the value that was read clears it.
+    /// A write of the value that was read clears the register.
     Clear,
-    /// Writing ones clears errors; the attribute cannot be read.
+    /// A write of ones clears errors. The attribute cannot be read.
     ClearOnly,
-    /// Writing injects errors.
+    /// A write injects errors.
     Inject,
-    /// A number that software writes.
+    /// A number that software can write.
     Set,
 }
 
@@ -78,7 +78,7 @@ const fn other_name(path: &'static str, register: ErrorRegister, access: Access)
     self::register(path, Register::Error(register), access)
 }
 
-/// The performance counters in the directory of a port, or of all ports, and the switch that enables them.
+/// The performance counters in the directory of a port or of all ports, and the attribute that enables them.
 macro_rules! counters {
     ($folder:literal, $port:expr) => {
         [
@@ -104,7 +104,8 @@ static DEVICE: [Attribute; 23] = [
     text("bitstream_id", |object| {
         format!("{:#x}", object.bitstream_id)
     }),
-    // The date and the seed of its synthesis, of which a model has none; nor has it a cache, or versions of a fabric.
+    // The metadata would contain the date and the seed of a synthesis, which a simulated card does not have. It also has no cache, and no
+    // versions of a fabric.
     text("bitstream_metadata", |_| "0x0".to_owned()),
     text("cache_size", |_| "0".to_owned()),
     text("fabric_version", |_| "0".to_owned()),
@@ -129,7 +130,7 @@ static DEVICE: [Attribute; 23] = [
     register("dperf/fabric/freeze", Register::IsFrozen, Set),
 ];
 
-/// The attributes of a device after the others: the performance counters of all ports, and of each.
+/// The remaining attributes of a device: the performance counters of all ports together, and of each port.
 static COUNTERS: [[Attribute; 5]; 5] = [
     counters!("dperf/fabric", None),
     counters!("dperf/fabric/port0", Some(0)),
@@ -207,7 +208,7 @@ impl State {
                 let value = self.value(token, attribute)?;
                 Ok(match register {
                     Register::IsFrozen | Register::IsCounting(_) => format!("{value}\n"),
-                    // The lower and the higher clock, in kHz.
+                    // The text has the lower and the higher clock, in kHz.
                     Register::UserClock => format!("{} {}\n", value / 2000, value / 1000),
                     _ => format!("{value:#x}\n"),
                 })
@@ -242,7 +243,7 @@ impl State {
         self.store_register(token, attribute, value)
     }
 
-    /// Writes to the file of an attribute. As with the driver, only the recorded errors can be cleared.
+    /// Writes to the file of an attribute. As in the driver, errors can be cleared only by a write of the recorded errors.
     pub fn write(&mut self, token: Token, attribute: &Attribute, value: u64) -> Result<(), Code> {
         let is_right = match attribute.access {
             Read => false,
@@ -254,7 +255,7 @@ impl State {
             return Err(Code::Exception);
         }
         let stored = self.store_register(token, attribute, value);
-        // The driver refuses a value by an error of the system.
+        // For a refused value, the driver returns an error of the operating system.
         stored.map_err(|code| match code {
             Code::InvalidParam => Code::Exception,
             code => code,

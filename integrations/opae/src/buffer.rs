@@ -31,8 +31,8 @@ fn page_for(len: u64) -> u64 {
     pages.into_iter().find(|&page| len <= page).unwrap_or(HUGE)
 }
 
-/// The page size of `len` bytes of the program's memory at `base`: the largest of which they are whole pages. Software that makes page
-/// tables for devices pins these pages one by one, and takes the lower bits of an address of a device from the program's address.
+/// The page size for `len` bytes of the program's memory at `base`: the largest size of which the memory has only whole pages. Software that
+/// makes page tables for devices pins these pages one by one, and copies the lower bits of the program's address to the address for devices.
 fn page_at(base: usize, len: u64) -> u64 {
     let pages = [HUGE, LARGE];
     let is_whole = |page: u64| (base as u64 | len).is_multiple_of(page);
@@ -133,8 +133,8 @@ impl State {
     }
 }
 
-/// Whether the processor may execute a part of a range of the program's memory. This memory cannot be guarded: a fetch of an
-/// instruction would fault, and the handler may be in it. Valgrind makes all memory executable, and fetches no instruction from it.
+/// Whether a part of a range of the program's memory is executable. Such memory cannot be guarded: the fetch of an instruction would fault, and
+/// the fault handler may be in this memory. Under Valgrind all memory is executable, but no instruction is fetched from it directly.
 fn holds_code(range: Range<usize>) -> bool {
     if valgrind::is_there() {
         return false;
@@ -144,7 +144,8 @@ fn holds_code(range: Range<usize>) -> bool {
     })
 }
 
-/// Copies the program's bytes to the beginning of a file. The system call reads them, so a wrong address is an error, not a fault.
+/// Copies the program's bytes to the beginning of a file. A system call reads the bytes, so an invalid address results in an error and not in a
+/// fault.
 pub fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
     let mut done = 0;
     while done < len {
@@ -174,7 +175,8 @@ fn map(given: Option<usize>, len: usize, file: impl AsFd) -> Result<usize, Errno
     unsafe { mmap(hint, len, all, fixed, file, 0) }.map(|base| base as usize)
 }
 
-/// Gives the program its own memory back with the current content, or unmaps memory that the library had mapped.
+/// Unmaps memory that the library has mapped. Memory that belonged to the program is mapped as the program's own memory again, with the current
+/// content.
 fn give_back(mut buffer: Buffer) {
     buffer.open_for_good();
     let base = ptr::with_exposed_provenance_mut(buffer.base);
@@ -185,7 +187,7 @@ fn give_back(mut buffer: Buffer) {
     }
     let all = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-    // SAFETY: the replaced mapping is the buffer's, of the same length.
+    // SAFETY: the replaced mapping is the mapping of the buffer, and has the same length.
     if unsafe { mmap_anonymous(base, buffer.len, all, flags) }.is_ok() {
         // SAFETY: the mapping was just made, and the program may write to it.
         let memory = unsafe { std::slice::from_raw_parts_mut(base.cast::<u8>(), buffer.len) };
@@ -207,7 +209,7 @@ extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u3
     })
 }
 
-/// Not supported: devices use addresses of the host, not of a process.
+/// Not supported: devices use addresses of the host, and not virtual addresses of a process.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaBindSVA(handle: usize, pasid: *mut u32) -> u32 {
     absent(handle, pasid, Code::NotSupported)

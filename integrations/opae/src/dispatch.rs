@@ -1,4 +1,4 @@
-//! The choice of what a fault is: the end of a store, an access to a closed page, or one to a register, in this order.
+//! Determines the cause of a fault: the end of a store to registers, an access to a closed page, or an access to registers, in this order.
 
 use crate::memory::guard;
 use crate::registers::context::Context;
@@ -6,7 +6,7 @@ use crate::registers::instructions::{self, Bus};
 use crate::registers::mappings::Register;
 use crate::state::{State, lock, with_state};
 
-/// Handles a fault of the program at `address`; returns whether it is one of these three, so that the program goes on.
+/// Handles a fault of the program at `address`. Returns whether the fault has one of these three causes, so that the program can continue.
 pub fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
     if instructions::finish(address, context, &Locked) {
         return true;
@@ -25,7 +25,7 @@ pub fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
     Locked.stretch(address).0 && instructions::begin(context, &Locked)
 }
 
-/// The registers of open handles, with the library's lock for each access. Without the lock there are none.
+/// The registers of open handles. Each access takes the library's lock. If the lock cannot be taken, no address is a register.
 struct Locked;
 
 impl Bus for Locked {
@@ -47,7 +47,7 @@ impl Bus for Locked {
     }
 }
 
-/// Runs `access` with the register at `address`; returns whether all `len` bytes there are registers.
+/// Runs `access` with the register at `address`. Returns false if not all `len` bytes at this address are registers.
 fn with_register(address: usize, len: usize, access: impl FnOnce(&mut State, Register)) -> bool {
     with_state(|state| {
         let register = state.mappings.register(address, len);

@@ -1,4 +1,4 @@
-//! The way into the library: the first call connects to the session, and every call gets the state of the library.
+//! The entry of all calls of the library: the first call connects to the session, and every call receives the state of the library.
 
 use std::any::Any;
 
@@ -12,7 +12,7 @@ use crate::time::link::Link;
 use crate::turns::give_way;
 use crate::{real, watch};
 
-/// Runs `body` with the state of the library; it must not access memory of the program.
+/// Runs `body` with the state of the library. `body` must not access memory of the program.
 pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
     let mut state = lock().ok_or(Code::Exception)?;
     connect(&mut state);
@@ -27,7 +27,7 @@ pub fn perform(body: impl FnOnce(&mut State) -> Result<(), Code>) -> u32 {
     entry(|| with(body))
 }
 
-/// Puts the value that `body` gives at `place`, which must not be null, for a C function; returns its `fpga_result`.
+/// Implements a C function with a result: writes the value of `body` to `place`, which must not be null. Returns the `fpga_result`.
 pub fn answer<T>(place: *mut T, body: impl FnOnce(&mut State) -> Result<T, Code>) -> u32 {
     entry(|| {
         let place = user_pointer(place)?;
@@ -36,7 +36,8 @@ pub fn answer<T>(place: *mut T, body: impl FnOnce(&mut State) -> Result<T, Code>
     })
 }
 
-/// Destroys the object whose name is at `place`, for a C function; returns its `fpga_result`. `end` ends what the object had begun.
+/// Implements a C function that destroys the object whose name is at `place`. Returns the `fpga_result`. `end` ends operations that the object
+/// has begun.
 pub fn destroy<T: Any>(
     place: *mut usize,
     end: impl FnOnce(&mut State, T) -> Result<(), Code>,
@@ -70,7 +71,7 @@ fn connect(state: &mut State) {
     if known_mode() != Mode::Unknown {
         return;
     }
-    // Objects may have been loaded since this library was.
+    // The program may have loaded other shared objects after this library.
     adopt();
     crate::threads::lock::find_handlers();
     let link = socket().and_then(Link::connect);
@@ -83,8 +84,8 @@ fn connect(state: &mut State) {
     }
 }
 
-/// The time of day and the monotonic time at the begin of the session. A program that has read real clocks before goes on from there,
-/// so that no clock runs backwards.
+/// The time of day and the monotonic time at the beginning of the session. If the program may have read real clocks before, simulated time
+/// continues from the real time, so that no clock runs backwards.
 fn beginning(link: &Link) -> [u64; 2] {
     #[cfg(target_arch = "x86_64")]
     if late::is_late() {
@@ -98,7 +99,7 @@ fn beginning(link: &Link) -> [u64; 2] {
     [link.welcome.realtime, link.welcome.monotonic]
 }
 
-/// In a program of a session, lets objects that were loaded before this library read simulated time.
+/// In a program of a session, lets shared objects that were loaded before this library use its functions, so that they read simulated time.
 fn adopt() {
     #[cfg(target_arch = "x86_64")]
     if socket().is_some() {

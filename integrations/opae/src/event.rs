@@ -15,10 +15,11 @@ const INTERRUPT: u32 = 0;
 const ERROR: u32 = 1;
 const POWER_THERMAL: u32 = 2;
 
-/// A bit for each descriptor that is an event's; larger descriptors count as events.
+/// A bit for each descriptor, which is one if the descriptor belongs to an event. Descriptors beyond the bits are treated as descriptors of
+/// events.
 static DESCRIPTORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Whether a descriptor may be an event's.
+/// Whether a descriptor may belong to an event.
 pub fn may_be_event(descriptor: c_int) -> bool {
     let Ok(number) = usize::try_from(descriptor) else {
         return false;
@@ -45,7 +46,7 @@ fn mark(descriptor: c_int, is_event: bool) {
 #[derive(Debug)]
 pub struct Event {
     descriptor: OwnedFd,
-    /// Whether an event was registered; before that, the original library has no descriptor.
+    /// Whether an event was registered. Before the registration, an event handle of the original library has no descriptor.
     was_registered: bool,
     subscription: Option<Subscription>,
 }
@@ -71,7 +72,7 @@ impl State {
         }
     }
 
-    /// Whether a descriptor is an event's.
+    /// Whether a descriptor belongs to an event.
     pub fn is_event(&mut self, descriptor: c_int) -> bool {
         may_be_event(descriptor)
             && self
@@ -127,7 +128,7 @@ extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int
     })
 }
 
-/// For an interrupt, `flags` is its number.
+/// For an interrupt, `flags` is the number of the interrupt.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaRegisterEvent(
     handle: usize,
@@ -151,7 +152,7 @@ extern "C" fn fpgaRegisterEvent(
             handle: opened.handle,
             what,
         };
-        // The lock is held; the descriptor is only used during the call.
+        // The lock is held, and the descriptor is used only during the call.
         let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
         let request = Request::Listen {
             handle: subscription.handle,

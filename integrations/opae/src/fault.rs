@@ -1,5 +1,5 @@
-//! The handler of SIGSEGV: it executes the program's accesses to registers, and opens closed pages of buffers. Other faults go to
-//! the program's previous handler.
+//! The handler of SIGSEGV: it executes the program's accesses to registers, and opens closed pages of buffers. All other faults are passed to
+//! the handler that was installed before.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -44,18 +44,19 @@ pub fn install() {
         }
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
-        // If the previous handler uses the program's signal stack, faults that are passed on to it need this stack, too.
+        // If the previous handler uses the program's signal stack, the library's handler must use it, too, because it calls the previous
+        // handler.
         action.sa_flags =
             libc::SA_SIGINFO | libc::SA_NODEFER | (before.sa_flags & libc::SA_ONSTACK);
-        // The library's lock blocks these signals; in the handler they are blocked without a system call.
+        // The library's lock blocks these signals. They are blocked in the handler by this mask, without a system call.
         action.sa_mask = *deferrable();
         real::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
     }
 }
 
-/// Replaces the program's handler by `action`, after the library has installed its own; returns the program's previous handler.
+/// Records `action` as the program's handler, after the library has installed its own handler. Returns the program's previous handler.
 ///
-/// None if the library has no handler installed.
+/// Returns `None` if the library has not installed its handler.
 pub fn replace_previous(action: Option<libc::sigaction>) -> Option<libc::sigaction> {
     if !INSTALLED.load(Ordering::Relaxed) {
         return None;
@@ -78,15 +79,15 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         )
     };
     let before = note_handler(true);
-    // A signal that a process has sent has no address.
-    // SAFETY: as above.
+    // A signal that was sent by a process has no address.
+    // SAFETY: the system passes a valid pointer, as for the address.
     let is_fault = unsafe { (*info).si_code } > 0;
     let done = catch_unwind(AssertUnwindSafe(|| {
         is_fault && dispatch(address, &mut Context::of(context_of))
     }));
     // SAFETY: the error number of this thread.
     unsafe { *libc::__errno_location() = error };
-    // The program's handler has the program's signal mask, and may never return.
+    // The program's handler runs with the program's signal mask, and may never return.
     note_handler(false);
     if !done.unwrap_or(false) {
         chain(signal, info, context, is_fault);
@@ -100,7 +101,7 @@ fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
     false
 }
 
-/// Passes the signal on to the program's handler, because it is not the library's.
+/// Passes a signal that the library does not handle to the program's handler.
 fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, is_fault: bool) {
     let previous = PREVIOUS.lock().and_then(|previous| *previous);
     let action = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
@@ -123,7 +124,7 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, is_fau
     if previous.sa_flags & libc::SA_RESETHAND != 0
         && let Some(Some(previous)) = PREVIOUS.lock().as_deref_mut()
     {
-        // The program has a handler no more, but the library still has one.
+        // SA_RESETHAND removes the program's handler, but the library's handler stays installed.
         previous.sa_sigaction = libc::SIG_DFL;
     }
     // SAFETY: the program has installed this function as a handler of the signal, and it is called according to its flags.

@@ -1,5 +1,5 @@
-//! A library that a program loads late (`dlopen`, `ctypes`) comes after the C library, which its objects are bound to already: the
-//! addresses that they call through are set to the functions of this library.
+//! Handles a late load of this library (`dlopen`, `ctypes`). The objects of the program are then already bound to the C library. The stored
+//! addresses through which they call functions are changed to the functions of this library.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use libc::{Elf64_Phdr, Elf64_Rela, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info}
 
 use crate::registry::is_any_mapping;
 
-/// An entry of the dynamic section, and the tags of those that are used (System V gABI, chapter 5).
+/// An entry of the dynamic section, and the tags of the entries that are used (System V gABI, chapter 5).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Dynamic {
@@ -46,10 +46,10 @@ pub fn is_late() -> bool {
     IS_LATE.load(Ordering::Relaxed)
 }
 
-/// If this library comes after the C library, lets all objects that are loaded now call its functions instead.
+/// If this library was loaded after the C library, lets all objects that are loaded now call the functions of this library instead.
 pub fn adopt() {
     let inside: *const c_void = (adopt as fn()) as *const c_void;
-    // Another library that comes first, such as a sanitizer's, goes on to the functions after its own.
+    // If another library, such as the library of a sanitizer, is searched first, its functions call the next functions after it.
     let [first, system] = [c"clock_gettime", c"gnu_get_libc_version"].map(|name| {
         // SAFETY: the name ends with a zero.
         object_of(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
@@ -60,7 +60,7 @@ pub fn adopt() {
     if first.dli_fbase != system.dli_fbase {
         return;
     }
-    // SAFETY: the name is that of an object that is loaded.
+    // SAFETY: the name belongs to an object that is loaded.
     let handle = unsafe { libc::dlopen(own.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
         return;
@@ -71,8 +71,8 @@ pub fn adopt() {
         handle,
         range: base..base,
     };
-    // SAFETY: the callbacks get pointers to `own` and its range, which live until the calls return; the library stays loaded after its
-    // handle is closed, because it runs.
+    // SAFETY: the callbacks receive pointers to `own` and its range, which live until the calls return. The library stays loaded after its
+    // handle is closed, because its code runs.
     unsafe {
         libc::dl_iterate_phdr(Some(measure), (&raw mut own.range).cast());
         libc::dl_iterate_phdr(Some(visit), (&raw mut own).cast());
@@ -86,7 +86,7 @@ fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
     unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }
 }
 
-/// Extends the range of the object that begins where it does to its end.
+/// Sets the end of the range, if the range begins at the address of this object.
 unsafe extern "C" fn measure(info: *mut dl_phdr_info, _: usize, range: *mut c_void) -> c_int {
     // SAFETY: the caller gives an object's description, and the range of `own`.
     let (info, range) = unsafe { (&*info, &mut *range.cast::<Range<usize>>()) };
@@ -99,11 +99,11 @@ unsafe extern "C" fn measure(info: *mut dl_phdr_info, _: usize, range: *mut c_vo
 }
 
 fn headers(info: &dl_phdr_info) -> &[Elf64_Phdr] {
-    // SAFETY: the dynamic linker describes that many headers there.
+    // SAFETY: the dynamic linker gives the address and the number of the headers.
     unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
 }
 
-/// Changes the addresses of one object, unless it is this library, the C library or the dynamic linker.
+/// Changes the stored function addresses of one object, unless it is this library, the C library or the dynamic linker.
 unsafe extern "C" fn visit(info: *mut dl_phdr_info, _: usize, own: *mut c_void) -> c_int {
     // SAFETY: the caller gives an object's description, and the description of this library.
     let (info, own) = unsafe { (&*info, &*own.cast::<Own>()) };
@@ -126,7 +126,7 @@ unsafe extern "C" fn visit(info: *mut dl_phdr_info, _: usize, own: *mut c_void) 
     let dynamic = headers(info).iter().find(|one| one.p_type == PT_DYNAMIC);
     if let Some(dynamic) = dynamic {
         let base = info.dlpi_addr as usize;
-        // SAFETY: the dynamic linker has relocated this object, so its dynamic section is there and ends.
+        // SAFETY: the dynamic linker has relocated this object, so its dynamic section is in memory and has an end.
         unsafe { change(base, base + dynamic.p_vaddr as usize, own) };
     }
     0
@@ -154,7 +154,7 @@ unsafe fn change(base: usize, dynamic: usize, own: &Own) {
         }
         entries = entries.wrapping_add(1);
     }
-    // The C library has made these addresses absolute; others leave offsets, and are left alone.
+    // The dynamic linker of the C library makes these addresses absolute. If they are still offsets, the object is not changed.
     if strings < base || symbols < base {
         return;
     }
@@ -163,7 +163,7 @@ unsafe fn change(base: usize, dynamic: usize, own: &Own) {
             continue;
         }
         for index in 0..size / size_of::<Elf64_Rela>() {
-            // SAFETY: the tables of a relocated object are there, with as many entries as they say.
+            // SAFETY: the tables of a relocated object are in memory, and have the stated number of entries.
             unsafe {
                 let table: *const Elf64_Rela = ptr::with_exposed_provenance(table);
                 let relocation = table.add(index).read();
@@ -183,14 +183,14 @@ unsafe fn change(base: usize, dynamic: usize, own: &Own) {
     }
 }
 
-/// Sets an address that may be in memory that was made read-only after relocation.
+/// Sets an address in memory, which may have been made read-only after relocation.
 ///
 /// # Safety
 ///
 /// `place` holds the address of a function with the type of `function`.
 unsafe fn set(place: usize, function: usize) {
     let slot: *mut usize = ptr::with_exposed_provenance_mut(place);
-    // SAFETY: the place is mapped. Where it is writable already, it stays so; otherwise it was read-only, and is again.
+    // SAFETY: the place is mapped. If it is writable, it stays writable. Otherwise it is read-only, and is made read-only again.
     unsafe {
         if slot.read() == function {
             return;

@@ -1,7 +1,7 @@
 //! An implementation of the OPAE C library for simulated hosts: programs written for the original library use simulated devices.
 //!
-//! A program is linked with it like with the original, and needs no change. It connects to the session with the socket in
-//! `PEERLANE_SESSION`; without a session there are no devices. `README.md` explains mapped registers and virtual time.
+//! A program is linked with this library in the same way as with the original, and needs no change. It connects to the session with the socket
+//! in `PEERLANE_SESSION`. Without a session there are no devices. `README.md` explains mapped registers and virtual time.
 
 #![expect(
     unsafe_code,

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libc::FILE;
 
-/// `OPAE_LOG_ERROR`: the highest level that is printed if `LIBOPAE_LOG` has no other; these messages go to standard error.
+/// `OPAE_LOG_ERROR`: the highest level that is printed if `LIBOPAE_LOG` is not set. Messages of this level are written to standard error.
 const ERROR: c_int = 0;
 
 unsafe extern "C" {
@@ -26,7 +26,7 @@ fn highest() -> c_int {
     }
 }
 
-/// Prints a message, whose arguments are a `va_list`.
+/// Prints a message. `arguments` is a `va_list`.
 unsafe extern "C" fn print(level: c_int, format: *const c_char, arguments: *mut c_void) {
     if level > highest() || format.is_null() {
         return;
@@ -38,8 +38,8 @@ unsafe extern "C" fn print(level: c_int, format: *const c_char, arguments: *mut 
     }
 }
 
-/// A function with any number of arguments cannot be written in Rust: this makes the `va_list` of the System V ABI (3.5.7) from
-/// them, on the stack: its four fields, 8 bytes of padding, and the area of saved registers.
+/// A function with a variable number of arguments cannot be written in Rust. This function makes the `va_list` of the System V ABI (3.5.7) from
+/// its arguments, on the stack: the four fields, 8 bytes of padding, and the area of saved registers.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -65,7 +65,7 @@ unsafe extern "C" fn opae_print(loglevel: c_int, format: *const c_char) {
         "movaps [rsp + 176], xmm6",
         "movaps [rsp + 192], xmm7",
         "2:",
-        // Two general registers are taken by the named arguments; the vector registers follow the six general ones.
+        // The named arguments occupy two of the six general registers. The vector registers follow the general registers.
         "mov dword ptr [rsp], 16",
         "mov dword ptr [rsp + 4], 48",
         "lea rax, [rsp + 224]",

@@ -1,7 +1,7 @@
 //! Metrics: the performance counters of a device, and the counters that an accelerator has in a metrics block.
 //!
-//! A device's metrics are its attributes below `dperf`. An accelerator has the metrics of a building block in its list of features; its
-//! registers are groups of counters.
+//! The metrics of a device are its attributes below `dperf`. The metrics of an accelerator are in a building block of its feature list, whose
+//! registers form groups of counters.
 
 use std::ffi::c_char;
 
@@ -21,7 +21,7 @@ const INTEGER: u32 = 0;
 const PERFORMANCE_COUNTER: u32 = 2;
 const OF_ACCELERATOR: u32 = 3;
 
-/// The number of a metric whose name is not known.
+/// The number in the result for a metric with an unknown name.
 const NO_METRIC: u64 = 0xff_ffff;
 
 /// `fpga_metric_info`.
@@ -64,7 +64,7 @@ const BUILDING_BLOCK: u64 = 2;
 const BLOCK: [u64; 2] = [0x9d73_e8f2_58e9_e3d7, 0x8781_6958_c148_4cd0];
 /// Offset of the first group in the block.
 const GROUPS: u64 = 0x20;
-/// Most features of a list, and most counters of a block: more belong to a list without an end.
+/// Largest number of features in a list, and of counters in a block. A list with more entries is assumed to have no end.
 const MOST: usize = 256;
 
 impl State {
@@ -150,7 +150,8 @@ impl State {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// The values of some of these metrics; those that are not there have the given number. At least one must be there.
+    /// The values of the requested metrics. A metric that does not exist has the given number and is not valid. Fails if none of the metrics
+    /// exists.
     fn values(
         &mut self,
         handle: usize,
@@ -191,7 +192,7 @@ impl Metric {
         }
     }
 
-    /// Whether software means the metric by `name`: its name alone, or the qualifier, a colon and the name.
+    /// Whether `name` names the metric: it is the name of the metric, or the qualifier, a colon and the name.
     fn is_called(&self, name: &[u8]) -> bool {
         let whole = format!("{}:{}", self.qualifier, self.name);
         [&self.name, &whole]
@@ -224,7 +225,7 @@ extern "C" fn fpgaGetNumMetrics(handle: usize, num_metrics: *mut u64) -> u32 {
     })
 }
 
-/// Writes as much as there is space for; afterwards `num_metrics` has the number that was written.
+/// Writes as many entries as there is space for. Afterwards `num_metrics` is the number of written entries.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetMetricsInfo(
     handle: usize,
@@ -290,7 +291,7 @@ extern "C" fn fpgaGetMetricsByName(
     })
 }
 
-/// The length of an array of a program, which must not be empty.
+/// Checks the length of the program's array, which must not be empty.
 fn count(length: u64) -> Result<usize, Code> {
     match usize::try_from(length) {
         Ok(length @ 1..=MOST_VALUES) => Ok(length),
@@ -298,7 +299,7 @@ fn count(length: u64) -> Result<usize, Code> {
     }
 }
 
-/// Most values of a call: more than a device has.
+/// Largest number of values in a call. It is more than a device has.
 const MOST_VALUES: usize = 1 << 16;
 
 #[cfg(test)]

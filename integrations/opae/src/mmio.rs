@@ -37,15 +37,15 @@ impl State {
         Ok(())
     }
 
-    /// Loads bytes as the program does by an instruction: all ones if no device answers.
+    /// Loads bytes for an instruction of the program. The bytes are all ones if no device answers.
     pub fn load_or_ones(&mut self, register: Register, bytes: &mut [u8]) {
         if self.load(register, bytes).is_err() {
             bytes.fill(0xff);
         }
     }
 
-    /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. A partly written word is loaded before, and stored as a
-    /// whole.
+    /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. If a part of a word is written, the word is loaded first, and stored
+    /// as a whole.
     pub fn store(&mut self, register: Register, bytes: &[u8]) -> Result<(), Code> {
         let Register { handle, offset } = register;
         let mut done = 0;
@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// An access of a valid size, and the part of it that is needed.
+/// An access of a valid size, and the part of its bytes that is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Access {
     offset: u64,
@@ -199,7 +199,7 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
 extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
     perform(|state| {
         state.register(handle, mmio_num, 0, 1)?;
-        // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
+        // If the program has called `fpgaMapMMIO` without a pointer, nothing was mapped, and nothing is removed.
         state.mappings.forget(handle);
         Ok(())
     })

@@ -1,8 +1,9 @@
 //! Accesses to closed pages: either the program works with the page, or it polls a word until a device writes it.
 //!
-//! All pages are closed together from time to time. A round is the accesses of a thread between two closings. A thread polls if its
-//! last two rounds were the same, by instruction and address, and it repeats one of their accesses, while no time has passed and
-//! none of the accesses was the first one of the epoch. One round is not enough, because it may have been cut short.
+//! All pages are closed together from time to time. A round is the list of a thread's accesses to closed pages between two of these times. A
+//! thread polls under three conditions: its last two rounds are the same, by instruction and address; it repeats one of the accesses; and in
+//! this time no simulated time has passed for it, and no access was the first access to a page in the epoch. One round is not enough, because it
+//! may be incomplete.
 
 use session::{Until, WaitEnd};
 
@@ -17,14 +18,16 @@ use crate::turns::is_alone;
 /// The time step when a program polls words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
 
-/// Longest time that passes at once for a thread that polls while there are others, in femtoseconds: 1 us.
+/// Longest simulated time that passes at once for a thread that polls, if the program has other threads, in femtoseconds: 1 us.
 const THREAD_STEP: u64 = 1_000_000_000;
 
-/// Most charged time, in femtoseconds, by which a device may see a write too early: 1 us.
+/// Largest charged time, in femtoseconds, that may not have passed when the program writes to memory: 1 us. A device sees the write earlier by
+/// this time.
 const SKEW: u64 = 1_000_000_000;
 
 impl State {
-    /// Handles an access of the program to `address`; returns whether it is in a guarded buffer, so that it can be repeated.
+    /// Handles an access of the program to `address`. Returns whether the address is in a guarded buffer, so that the program can repeat the
+    /// access.
     pub fn touch(&mut self, address: usize, instruction: usize, touch: Touch) -> bool {
         let Some(buffer) = self.buffers.at(address).filter(|b| b.is_guarded()) else {
             return false;
@@ -87,9 +90,9 @@ impl State {
         ticks::wake();
     }
 
-    /// Lets the charged time pass before the program writes what a device may be looking for, such as a descriptor: the device would
-    /// see it earlier than the program has written it. Only beside other threads, whose times differ from run to run anyway: when pages
-    /// are closed, and with it when this happens, depends on real time.
+    /// Lets the charged time pass before the program writes to memory that a device may poll, for example to a descriptor. Otherwise the device
+    /// would read the new value before the program has written it in simulated time. This is done only if the program has other threads, and its
+    /// times differ between runs anyway: the time at which pages are closed, and thus the time of this call, depends on real time.
     fn settle(&mut self) {
         let owes = self.link().is_ok_and(|link| link.debt.total() >= SKEW);
         if owes && self.active() && !is_alone() {
@@ -119,7 +122,7 @@ impl State {
         let now = self.link().map_or(0, |link| link.time());
         let why = match self.words(round) {
             Some(until) if is_alone() => self.look(until, self.horizon()),
-            // Another thread may have to do something before the device writes, and needs the lock for it.
+            // Another thread may have to act before the device writes, and needs the lock for this.
             Some(until) => self.look(until, self.horizon().min(now + THREAD_STEP)),
             None => self.look(Until::Limit, now + STEP),
         };
@@ -137,7 +140,7 @@ impl State {
         })
     }
 
-    /// The cache lines of a round, if they are in one buffer.
+    /// The cache lines of a round's accesses, if they are in one buffer.
     fn words(&mut self, round: &[Fault]) -> Option<Until> {
         let mut words: Option<(u64, usize, usize)> = None;
         for fault in round {

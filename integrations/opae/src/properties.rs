@@ -40,7 +40,7 @@ pub struct Version {
     pub patch: u16,
 }
 
-/// Declares the properties, each of which a filter may have.
+/// Declares the properties. A filter may have each of them.
 macro_rules! properties {
     ($($(#[$doc:meta])* $visibility:vis $field:ident: $type:ty,)*) => {
         /// The properties of an object, or of a filter.
@@ -227,7 +227,7 @@ extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
     destroy::<Properties>(prop, |_, _| Ok(()))
 }
 
-/// Each call makes a new token, which the caller must destroy.
+/// Each call creates a new token, which the caller must destroy.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
     answer(parent, |state| {
@@ -315,7 +315,7 @@ extern "C" fn fpgaPropertiesSetHostname(prop: usize, name: *const c_char, len: u
     })
 }
 
-/// The fields with numbers, some of which are of one type of object, or have a largest value.
+/// Declares the functions for fields with numbers. Some fields belong to one type of object only, or have a largest value.
 macro_rules! fields {
     ($($getter:ident, $setter:ident: $field:ident $type:ty $(, of $objtype:ident)? $(, to $last:ident)?;)*) => {$(
         #[unsafe(no_mangle)]

@@ -77,7 +77,7 @@ real! {
     gettimeofday(place: *mut timeval, zone: *mut c_void) -> c_int;
 }
 
-/// Looks a function up once.
+/// Finds the address of a function, and stores it for the next calls.
 fn find(found: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -90,7 +90,7 @@ fn find(found: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     function
 }
 
-/// Looks up the most frequent function in advance.
+/// Finds the address of the most frequently used function in advance.
 pub fn resolve() {
     let mut now = timespec {
         tv_sec: 0,

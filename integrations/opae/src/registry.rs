@@ -1,6 +1,6 @@
 //! Names of objects for programs: addresses of unmapped memory, which are never reused.
 //!
-//! So a token, handle or other object that was destroyed, or was never made, is always recognised.
+//! Therefore a token, handle or other object that was destroyed or never created is always detected.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use crate::abi::Code;
 
 /// Size of the address space for names, in bytes.
 const SPACE: usize = 1 << 28;
-/// Distance of names in bytes, as from `malloc`.
+/// Distance between two names in bytes, as between addresses from `malloc`.
 const STEP: usize = 16;
 
-/// The living objects of all kinds, by name.
+/// The existing objects of all kinds, by name.
 pub struct Registry {
     names: Names,
     objects: BTreeMap<usize, Box<dyn Any + Send>>,
@@ -93,7 +93,7 @@ impl Names {
     }
 }
 
-/// Whether the system's list of mappings has one of these addresses and rights, which are letters such as `r-xp`.
+/// Whether one of the process's mappings fulfils `is_it`, which receives the addresses and the rights, such as `r-xp`.
 pub fn is_any_mapping(is_it: impl Fn(Range<usize>, &str) -> bool) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let number = |text| usize::from_str_radix(text, 16).ok();

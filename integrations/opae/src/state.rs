@@ -18,14 +18,14 @@ use crate::threads::ticks;
 use crate::time::link::Link;
 use crate::time::waiters::Waiters;
 
-/// Number of consecutive clock reads after which the cost of further ones doubles, and the most doublings: up to a factor of 512.
+/// Number of consecutive clock reads after which the cost of further reads doubles, and the largest number of doublings: up to a factor of 512.
 const LOOKS: u32 = 4096;
 const MOST_DOUBLINGS: u32 = 9;
 
 /// The state of the library.
 pub struct State {
     link: Option<Link>,
-    /// The living tokens, handles, properties, event handles and system objects.
+    /// The existing tokens, handles, properties, event handles and system objects.
     pub objects: Registry,
     /// The memory shared with devices.
     pub buffers: Buffers,
@@ -41,11 +41,11 @@ pub struct State {
     idle_looks: u32,
 }
 
-/// The clock of the process, as far as it is known.
+/// The clock of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Not known yet.
+    /// The library has not yet connected to a session, so the clock is not known.
     Unknown,
     /// There is no session, or the session belongs to the parent process.
     None,
@@ -56,12 +56,12 @@ pub enum Mode {
 }
 
 static MODE: AtomicU8 = AtomicU8::new(Mode::Unknown as u8);
-/// Whether the library is initialised; earlier calls come from libraries that were loaded before it.
+/// Whether the library is initialised. Earlier calls are made by libraries that were loaded before it.
 static READY: AtomicBool = AtomicBool::new(false);
-/// The last time that was reported, for a signal handler that cannot take the lock.
+/// The last reported simulated time, for a signal handler that cannot take the lock.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 
-/// The time of day and the monotonic time at the begin of the session, in nanoseconds.
+/// The time of day and the monotonic time at the beginning of the session, in nanoseconds.
 static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 static STATE: Lock<State> = Lock::new(State {
@@ -75,20 +75,20 @@ static STATE: Lock<State> = Lock::new(State {
     idle_looks: 0,
 });
 
-/// Takes the lock; none if this thread has it.
+/// Takes the lock. Returns `None` if this thread already holds it.
 pub fn lock() -> Option<Guard<'static, State>> {
     STATE.lock()
 }
 
-/// Takes the lock; none if another thread keeps it.
+/// Takes the lock. Returns `None` if another thread holds it for a longer time.
 ///
-/// The clock uses this function: an allocator may read the clock while it holds its own lock, which the holder of this lock may
-/// need.
+/// The clock functions use this function: an allocator may read the clock while it holds its own lock, and the holder of this lock may wait for
+/// the allocator's lock.
 pub fn lock_soon() -> Option<Guard<'static, State>> {
     STATE.lock_soon(ticks::is_watch_mark)
 }
 
-/// Runs `body` with the state of the library; none if this is a signal handler that has interrupted the holder of the lock.
+/// Runs `body` with the state of the library. Returns `None` in a signal handler that has interrupted the holder of the lock.
 pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> Option<T> {
     lock().map(|mut state| body(&mut state))
 }
@@ -98,7 +98,7 @@ pub fn is_wanted() -> bool {
     STATE.is_wanted()
 }
 
-/// The clock of the process, as far as it is known.
+/// The clock of the process, if it is known.
 pub fn known_mode() -> Mode {
     match MODE.load(Ordering::Relaxed) {
         0 => Mode::Unknown,
@@ -108,12 +108,12 @@ pub fn known_mode() -> Mode {
     }
 }
 
-/// Whether the library is initialised, so that calls come from the program.
+/// Whether the library is initialised. Later calls are made by the program itself.
 pub fn ready() -> bool {
     READY.load(Ordering::Relaxed)
 }
 
-/// The time of day and the monotonic time at the begin of a session with virtual time, in nanoseconds; none for other sessions.
+/// The time of day and the monotonic time at the beginning of a session with virtual time, in nanoseconds. `None` for other sessions.
 pub fn began() -> Option<(u64, u64)> {
     let [realtime, monotonic] = &BEGAN;
     (known_mode() == Mode::Virtual).then(|| {
@@ -124,13 +124,14 @@ pub fn began() -> Option<(u64, u64)> {
     })
 }
 
-/// The last time that was reported, in femtoseconds.
+/// The last reported simulated time, in femtoseconds.
 pub fn reported_time() -> u64 {
     REPORTED.load(Ordering::Relaxed)
 }
 
 impl State {
-    /// Takes the connection to the session, with the time of day and the monotonic time at its begin; `None` if there is no session.
+    /// Stores the connection to the session, with the time of day and the monotonic time at its beginning. `None` means that there is no
+    /// session.
     pub fn join(&mut self, session: Option<(Link, [u64; 2])>) {
         let mode = match session {
             None => Mode::None,
@@ -199,8 +200,8 @@ impl State {
         reported_time()
     }
 
-    /// Number of doublings of the cost of a clock read. A program that only reads the clock while no operation is outstanding waits
-    /// for its own time-out, so its steps become larger with time.
+    /// Number of doublings of the cost of a clock read. If no operation is outstanding, a program that only reads the clock waits for its own
+    /// time-out. Its time steps therefore become larger.
     pub fn idle_doublings(&mut self) -> u32 {
         self.idle_looks = if self.active() {
             0
@@ -226,7 +227,7 @@ impl State {
     }
 }
 
-/// Says once that there is no session, and how a program gets one.
+/// Prints once that there is no session, and how to start a program with a session.
 fn advise() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.swap(true, Ordering::Relaxed) {
@@ -244,7 +245,7 @@ fn advise() {
     }
 }
 
-/// The socket of the session, if the environment names one.
+/// The socket of the session, if the environment contains it.
 pub fn socket() -> Option<&'static Path> {
     let mut name = [0; SOCKET.len() + 1];
     name[..SOCKET.len()].copy_from_slice(SOCKET.as_bytes());
@@ -267,13 +268,13 @@ extern "C" fn after_fork() {
     STATE.release();
 }
 
-/// In the child process there is no session: shared buffers stay as memory, and time is real.
+/// Runs in the child process after a fork. The child has no session: shared buffers stay as normal memory, and time is real.
 extern "C" fn after_fork_in_child() {
     // SAFETY: this thread has taken the lock before the fork.
     let state = unsafe { STATE.held() };
     state.buffers.open_for_good();
     state.waiters.0.clear();
-    // If the parent was not connected, the child may connect itself.
+    // If the parent was not connected, the child can connect to the session itself.
     if let Some(link) = &mut state.link {
         MODE.store(Mode::None as u8, Ordering::Relaxed);
         link.gone = true;
@@ -282,7 +283,7 @@ extern "C" fn after_fork_in_child() {
     STATE.release();
 }
 
-/// Notes that the library is initialised, and keeps its lock free of forks.
+/// Records that the library is initialised, and installs the functions that take the lock around a fork.
 pub fn set_ready() {
     deferrable();
     // SAFETY: the three handlers live as long as the library, which is never unloaded.

@@ -24,28 +24,29 @@ const ATTRIBUTE: c_int = 1 << 1;
 #[derive(Clone, Debug)]
 pub struct Sysobject {
     of: Owner,
-    /// Path in the attributes of the object.
+    /// Path of the system object in the attributes of the object.
     path: String,
-    /// The name by which the program requested it.
+    /// The name by which the program requested the system object.
     name: String,
     content: Content,
 }
 
-/// The object that a system object belongs to.
+/// The object that contains the system object.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     token: Token,
     kind: Kind,
     slots: u32,
-    /// The handle through which it was opened; without a handle it cannot be written.
+    /// The handle through which the system object was opened. A system object without a handle cannot be written.
     handle: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// A directory, with the names in it if requested, and whether the names of its subdirectories were requested, too.
+    /// A directory. It has names if the program requested its content, and `is_deep` is true if the program also requested the names in its
+    /// subdirectories.
     Directory { names: Vec<String>, is_deep: bool },
-    /// An attribute, with its text at the last read.
+    /// An attribute, and the text that was last read from it.
     File(&'static Attribute, String),
 }
 
@@ -89,7 +90,7 @@ impl Owner {
     }
 }
 
-/// Reads a name, which must not lead out of its object.
+/// Reads a name, which must not contain a path out of its object.
 fn named(name: *const c_char) -> Result<String, Code> {
     user_pointer(name.cast_mut())?;
     // SAFETY: the program guarantees a C string.
@@ -102,7 +103,7 @@ fn named(name: *const c_char) -> Result<String, Code> {
 }
 
 impl State {
-    /// A new system object: `name` below the directory `above`.
+    /// Creates a system object: `name` below the directory `above`.
     fn described(
         &mut self,
         of: Owner,
@@ -142,7 +143,7 @@ impl State {
         })
     }
 
-    /// An attribute and its text, which is read again if `flags` requests it.
+    /// An attribute and its text. The text is read again if `flags` requests it.
     fn file(&mut self, object: usize, flags: c_int) -> Result<(&'static Attribute, String), Code> {
         let Sysobject { of, content, .. } = self.objects.find::<Sysobject>(object)?;
         let Content::File(attribute, text) = content else {
@@ -160,7 +161,7 @@ impl State {
     }
 }
 
-/// Gives the program the system object that `find` makes from the name.
+/// Passes to the program the system object that `find` creates for the name.
 fn get(
     name: *const c_char,
     object: *mut usize,

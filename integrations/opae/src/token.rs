@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// The objects that exist now, and the index of the object of `token`.
+    /// The objects that exist now, and the index of the object of `token` in the list.
     pub fn object(&mut self, token: Token) -> Result<(Vec<Object>, usize), Code> {
         let objects = self.objects()?;
         let place = objects

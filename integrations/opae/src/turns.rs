@@ -1,9 +1,9 @@
-//! Turns of threads: when simulated time passes for threads that wait.
+//! The choice of when simulated time passes for threads that wait.
 //!
-//! The threads of a program share one clock, and their computations take no simulated time. So time passes only when no thread has
-//! anything to do, and then to the first limit of a waiting thread: all threads wait at the same time, as on a real machine. The
-//! system knows whether a thread has something to do: it runs, or would run if a processor were free. A thread that computes for
-//! long without any call is not waited for, because it may itself poll memory for another thread.
+//! The threads of a program share one clock, and their computations take no simulated time. Therefore time passes only when no thread has work,
+//! and then to the first limit of a waiting thread: all threads wait at the same time, as on a real machine. The operating system provides the
+//! information whether a thread has work: it runs, or would run if a processor were free. The library does not wait for a thread that computes
+//! for long without any call, because this thread may poll memory for another thread.
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
@@ -20,44 +20,46 @@ use crate::valgrind;
 
 /// The end of a wait.
 pub enum WaitOutcome {
-    /// The rest function has found what the thread waits for.
+    /// The function `rest` has detected the event of the thread.
     Found,
     /// Simulated time has passed.
     Passed(WaitEnd),
 }
 
-/// Most processor time of other threads without a call that is waited for, and most real time with calls, in nanoseconds.
+/// The longest processor time of other threads without a call, and the longest real time with calls, for which a thread waits, in nanoseconds.
 const PATIENCE: i64 = 20_000_000;
 const LONGEST: i64 = 20_000_000_000;
-/// Real time in which a thread must continue after its limit has come, in nanoseconds.
+/// Real time in which a thread must continue after its limit has passed, in nanoseconds.
 const STUCK: i64 = 20_000_000;
 /// Factor for all these times under valgrind.
 const VALGRIND: i64 = 50;
-/// Length of a rest of a sleeping thread that is the next to continue, and of one that is not, in nanoseconds.
+/// Length of a rest of a sleeping thread, in nanoseconds: `REST` if it has the first limit, and `LONG_REST` otherwise.
 const REST: i64 = 50_000;
 const LONG_REST: i64 = 2_000_000;
 /// Processor time that counts as noise, not as work, in nanoseconds.
 const NOISE: i64 = 200_000;
 
-/// The activity of a waiting thread between two checks of whether time may pass.
+/// The activity of a waiting thread between two checks that decide whether time may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// The thread waits for what may end the wait.
+    /// The thread waits for its event in real time.
     Waits,
-    /// The thread waits for what may end the wait, also before the first check, because only then others get what they need.
+    /// The thread waits for its event in real time, also before the first check, because other threads need a resource that only this wait
+    /// releases.
     WaitsFirst,
-    /// The thread does nothing: only time ends the wait.
+    /// The thread does nothing, because only time ends the wait.
     Sleeps,
 }
 
-/// Number of times that time has passed for waiting threads, or that one of them has continued; a change wakes the others.
+/// Number of times that time has passed for waiting threads, or that a waiting thread has continued. A change of this number wakes the other
+/// threads.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 /// The first limit of all waiting threads.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Real time in which simulated time has passed for a waiting thread, in nanoseconds. Nothing else can happen meanwhile, so it says
-/// nothing of the threads that are waited for.
+/// Real time that was spent on the simulation for a waiting thread, in nanoseconds. Other threads may be blocked during this time, so it does
+/// not count as time in which they work.
 static PASSING: AtomicI64 = AtomicI64::new(0);
 
 fn announce_change() {
@@ -92,9 +94,9 @@ pub fn wait_in_turn(
     });
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
-    // The next thread to continue may be blocked; then another thread lets time pass for it.
+    // The thread with the first limit may be blocked. Then another thread lets time pass for it.
     let mut is_deputy = kind != Rest::Sleeps;
-    // Another thread may have caused the event just before it became idle. So a rest must begin after it was seen idle.
+    // Another thread may have caused the event just before it stopped working. So this thread must rest once more after no thread has work.
     let mut is_sure = kind == Rest::Sleeps;
     let over = loop {
         if is_found {
@@ -105,7 +107,7 @@ pub fn wait_in_turn(
         let turn = with_state(|state| state.turn((until, limit), may, &mut patience));
         is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Rests(Choice::Idle)));
         match turn {
-            // This is a signal handler that has interrupted the holder of the lock: it cannot wait.
+            // The caller is a signal handler that has interrupted the holder of the lock, so it cannot wait.
             None => break WaitOutcome::Passed(WaitEnd::Quiet),
             Some(Turn::Over(why)) => break WaitOutcome::Passed(why),
             Some(Turn::Passed) => {
@@ -125,7 +127,7 @@ pub fn wait_in_turn(
     over
 }
 
-/// Lets threads continue first whose limit has come. Called without the lock by functions that let time pass otherwise than by a
+/// Lets threads whose limit has passed continue first. It is called without the lock by functions that let time pass in another way than by a
 /// wait.
 pub fn give_way() {
     while reported_time() >= FIRST.load(Ordering::Relaxed) {
@@ -139,7 +141,7 @@ pub fn give_way() {
     }
 }
 
-/// Rests for `span` nanoseconds, or until the number of changes differs from `changes`; returns whether there was no change.
+/// Rests for `span` nanoseconds, or until the number of changes differs from `changes`. Returns whether there was no change.
 fn nap(changes: u32, span: i64) -> bool {
     let span = Timespec {
         tv_sec: 0,
@@ -163,14 +165,14 @@ enum Turn {
     Rests(Choice),
 }
 
-/// Whether a thread will continue now that its limit has come; otherwise it needs something that another thread has.
+/// Whether a thread whose limit has passed will continue. Otherwise it needs a resource that another thread holds.
 fn goes_on(waiter: &mut Waiter) -> bool {
     let now = real_time();
     now - *waiter.due.get_or_insert(now) < STUCK * scale() || runs(waiter.thread)
 }
 
 impl State {
-    /// The first limit of a waiting thread that has not come yet.
+    /// The first limit of a waiting thread that has not passed.
     pub fn horizon(&self) -> u64 {
         self.waiters.limit_after(reported_time())
     }
@@ -205,16 +207,16 @@ impl State {
     }
 }
 
-/// Whether the program has no other thread than this one and the library's, which exists with virtual time. A directory has two
-/// links, and one for each directory in it.
+/// Whether the program has no threads except this thread and the library's thread, which exists with virtual time. A directory has two links,
+/// and one more link for each directory in it.
 pub fn is_alone() -> bool {
     metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() <= 2 + 2)
 }
 
-/// Time for which other threads were waited for.
+/// The time for which this thread has waited for other threads.
 struct Patience {
     began: i64,
-    /// The real time in which simulated time had passed at the beginning.
+    /// The value of [`PASSING`] at the beginning.
     passing: i64,
     ticks: u64,
     /// The processor time of other threads at the last call, and at the last check.
@@ -234,13 +236,13 @@ impl Patience {
         }
     }
 
-    /// Whether the other threads have had their most real time with calls.
+    /// Whether this thread has waited for the longest real time for other threads that make calls.
     fn has_lasted(&self) -> bool {
         let passed = PASSING.load(Ordering::Relaxed) - self.passing;
         real_time() - self.began - passed >= LONGEST
     }
 
-    /// Whether another thread works, and has not done so for too long.
+    /// Whether another thread has work, and this thread has not waited too long for it.
     fn has_work_to_wait_for(&mut self, waiters: &Waiters) -> bool {
         let work = work_of_program();
         let worked = work - std::mem::replace(&mut self.last_work, work);
@@ -251,7 +253,7 @@ impl Patience {
         if work - self.work >= PATIENCE * scale() || self.has_lasted() {
             return false;
         }
-        // In this order, because a thread that runs at the first check may wait for the lock at the second.
+        // The order is important, because a thread that runs during the first check may wait for the lock during the second check.
         if others_run(waiters) || is_wanted() {
             return true;
         }

@@ -9,7 +9,7 @@ use crate::enter::{perform, with};
 
 const MHZ: u64 = 1_000_000;
 
-/// Sets the higher clock, in MHz; the lower one is half of it.
+/// Sets the higher clock, in MHz. The lower clock is half of the higher clock.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaSetUserClock(handle: usize, high: u64, low: u64, _flags: c_int) -> u32 {
     perform(|state| {

@@ -1,11 +1,11 @@
-//! Requests to valgrind, by its documented instruction sequence, which has no effect elsewhere.
+//! Requests to valgrind, by its documented instruction sequence. Outside of valgrind, the sequence has no effect.
 
-/// Marks memory as usable although it is not mapped; the library handles accesses to it.
+/// Marks memory as usable although it is not mapped, because the library handles accesses to it.
 pub fn make_defined(address: usize, len: usize) {
     request([MAKE_MEM_DEFINED, address, len, 0, 0, 0]);
 }
 
-/// Drops what valgrind has translated of code that was changed.
+/// Discards valgrind's translations of code that was changed.
 pub fn discard_translations(address: usize, len: usize) {
     request([DISCARD_TRANSLATIONS, address, len, 0, 0, 0]);
 }
@@ -23,8 +23,8 @@ const RUNNING_ON_VALGRIND: usize = 0x1001;
 #[cfg(target_arch = "x86_64")]
 fn request(arguments: [usize; 6]) -> usize {
     let mut result = 0;
-    // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. No register changes except the
-    // result, which only valgrind changes.
+    // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. No register changes except the result, which
+    // only valgrind changes.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",

@@ -1,8 +1,9 @@
 //! A thread that closes open pages again while a program accesses them without any call, so that polling is detected.
 //!
-//! It measures processor time, not real time: a program that the system has suspended has not polled. The system counts the time of a whole
-//! process at its ticks, some milliseconds apart, while another thread runs; that of one thread it gives at once. So the thread that has
-//! opened a page is measured alone, too, as it is nearly always the one that polls.
+//! The thread measures processor time and not real time, because a program does not poll while the operating system has suspended it. The
+//! operating system updates the processor time of a whole process only at its ticks, some milliseconds apart, while another thread runs. It
+//! provides the processor time of a single thread without delay. Therefore the thread that has opened a page last is also measured separately,
+//! because it is nearly always the thread that polls.
 
 use std::{ptr, thread};
 
@@ -17,7 +18,7 @@ use crate::valgrind;
 
 /// Processor time, in nanoseconds, that a program may use open pages before they are closed.
 const PATIENCE: i64 = 50_000;
-/// This processor time under valgrind, where instructions take about a hundred times as long.
+/// The value of `PATIENCE` under valgrind, where instructions take about a hundred times as long.
 const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
 
 /// Starts the thread.
@@ -40,7 +41,7 @@ fn watch() {
     let (mut seen, mut since) = (0, Worked::default());
     loop {
         rest(patience);
-        // There is nothing to close while the program waits in a call, for example.
+        // For example, the program waits in a call and there are no open pages.
         if !has_open_pages() {
             sleep_unless(has_open_pages);
             continue;
@@ -70,9 +71,9 @@ fn watch() {
 /// Processor time in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Worked {
-    /// Of all threads but the library's.
+    /// The processor time of all threads except the library's thread.
     others: i64,
-    /// Of the thread that has opened a page last.
+    /// The processor time of the thread that has opened a page last.
     opener: i64,
 }
 
@@ -89,7 +90,7 @@ impl Worked {
     }
 }
 
-/// Sleeps for `span` nanoseconds of real time, without the library's own sleep, which would let simulated time pass.
+/// Sleeps for `span` nanoseconds of real time. The library's own sleep would let simulated time pass.
 fn rest(span: i64) {
     let span = Timespec {
         tv_sec: 0,
@@ -108,10 +109,12 @@ fn block_every_signal() {
     }
 }
 
-/// Requests short time slices from the scheduler, which come sooner: on the processor of a program that polls, the thread would otherwise wait
-/// until the time slice of the program has ended, some milliseconds. Systems before Linux 6.12 give every thread the same time slices.
+/// Requests short time slices from the scheduler, because short slices are scheduled earlier. Otherwise, on the processor of a program that
+/// polls, this thread would wait for some milliseconds until the time slice of the program has ended. Linux before 6.12 gives the same time
+/// slices to all threads.
 fn request_short_slices() {
-    // SAFETY: the attributes have numbers alone, for which zero is a value, and the size that they say; the calls read them and numbers.
+    // SAFETY: the attributes contain only numbers, for which zero is a valid value, and their own size. The calls read only the attributes and
+    // numbers.
     unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         attributes.size = size_of::<libc::sched_attr>() as u32;

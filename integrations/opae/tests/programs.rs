@@ -1,4 +1,4 @@
-//! Ordinary C programs with the library and a toy simulation: plain, with the address sanitizer, and under valgrind.
+//! Ordinary C programs with the library and a small simulation: plain, with the address sanitizer, and under valgrind.
 
 mod fake;
 
@@ -22,12 +22,12 @@ fn run(name: &str, clock: Clock) -> Vec<String> {
         .collect()
 }
 
-/// The output of a program; none if the mode is not available.
+/// The output of a program. `None` if the mode is not available.
 fn run_in(name: &str, clock: Clock, mode: Mode) -> Option<String> {
     run_as(name, clock, mode, "gnu17")
 }
 
-/// The output of a program that is compiled for a standard of C; none if the mode is not available.
+/// The output of a program that is compiled for a standard of C. `None` if the mode is not available.
 fn run_as(name: &str, clock: Clock, mode: Mode, standard: &str) -> Option<String> {
     let program = build(name, mode, standard)?;
     let socket = fake::serve(clock, &format!("{name}-{standard}-{clock:?}-{mode:?}"));
@@ -41,7 +41,7 @@ fn run_as(name: &str, clock: Clock, mode: Mode, standard: &str) -> Option<String
         .arg(&program)
         .env("PEERLANE_SESSION", &socket)
         .env("LD_LIBRARY_PATH", libraries())
-        // Otherwise the allocator of the sanitizer reads the clock sometimes.
+        // Without this option the allocator of the sanitizer sometimes reads the clock.
         .env("ASAN_OPTIONS", "allocator_release_to_os_interval_ms=-1")
         .output()
         .expect("the program runs");
@@ -187,14 +187,14 @@ fn threads_share_a_session_and_a_child_has_none() {
 
 #[test]
 fn a_fault_of_the_programs_own_goes_to_the_program() {
-    // Valgrind rightly reports such a fault as an error.
+    // Valgrind reports this fault as an error, so this mode is not tested.
     run_in("faults", Clock::Virtual, Mode::Plain);
     run_in("faults", Clock::Virtual, Mode::Sanitized);
 }
 
 #[test]
 fn handlers_and_masks_of_a_program_work_beside_mapped_registers() {
-    // For a standard of C alone, `signal` has the semantics of System V.
+    // In programs compiled for plain C, `signal` has the semantics of System V.
     for standard in ["gnu11", "c11"] {
         run_as("signals", Clock::Virtual, Mode::Plain, standard);
         run_as("signals", Clock::Virtual, Mode::Sanitized, standard);

@@ -55,7 +55,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// The extent of consecutive BARs. They are aligned because the largest comes first.
+    /// The extent of consecutive BARs. Each BAR is aligned because the BARs are in the order of their sizes, the largest first.
     fn of(asks: &[BarRequest]) -> Self {
         Self {
             size: asks.iter().map(|ask| ask.size()).sum(),

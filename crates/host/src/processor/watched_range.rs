@@ -1,4 +1,4 @@
-//! Events of a processor that a waiting host thread can see: unclaimed interrupts, and device writes to a range of memory.
+//! Events of a processor that a waiting host thread can detect: unclaimed interrupts, and device writes to a range of memory.
 
 use std::ops::Range;
 

@@ -68,7 +68,7 @@ impl Rank {
         match (event.kind, from) {
             (EventKind::Put, Some(from)) => self.handle_data(from, event).await,
             (EventKind::Nap, Some(from)) => self.handle_nap(from, event).await,
-            // The NAP comes from a queue pair with the same key that is not part of the job.
+            // The sender is a queue pair with the same key that is not part of the job.
             (EventKind::Nap, None) => self.pair.give_back(event.word).await,
             (EventKind::Put, None) | (EventKind::Sent, _) => {}
         }
@@ -322,7 +322,7 @@ impl Rank {
         posted.expect("a rank stays within the limits of its queue pair");
     }
 
-    /// Waits until another request may be posted. At least half of the outstanding requests are not GETs, so an event will come.
+    /// Waits until another request may be posted. At least half of the outstanding requests are not GETs, so an event will arrive.
     async fn wait_for_request_slot(&mut self) {
         while self.pair.outstanding() >= self.config.place.requests {
             self.handle_sent().await;

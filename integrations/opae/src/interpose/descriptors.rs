@@ -1,7 +1,7 @@
 //! Waiting for descriptors: `poll`, `select`, `epoll_wait` and similar functions.
 //!
-//! A descriptor that is ready is returned at once. Otherwise simulated time passes, to the next interrupt if a descriptor belongs
-//! to an event, else to the limit. A wait without a limit and without events is a real wait.
+//! A descriptor that is ready is returned at once. Otherwise simulated time passes: to the next interrupt if a descriptor belongs to an event,
+//! or to the time limit. A wait without a limit and without events is a wait in real time.
 
 use std::ffi::{c_int, c_ulong};
 use std::ptr;
@@ -17,13 +17,13 @@ use crate::abi::user_pointer;
 use crate::state::{State, reported_time};
 use crate::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
 
-/// Length of each real wait while the simulation has no scheduled event, in milliseconds.
+/// Length of each wait in real time while the simulation has no scheduled event, in milliseconds.
 const SLICE: c_int = 10;
 
-/// The length of a real wait.
+/// The length of a wait in real time.
 #[derive(Clone, Copy)]
 enum Real {
-    /// The program's own limit: no time is simulated.
+    /// The time limit of the program, because no time is simulated.
     Given,
     Now,
     Moment,
@@ -32,7 +32,7 @@ enum Real {
 }
 
 impl Real {
-    /// The milliseconds, where the program's own are `given`. A wait without a limit has -1.
+    /// The length in milliseconds, or -1 for a wait without a limit. `given` is the limit of the program.
     fn milliseconds(self, given: c_int) -> c_int {
         match self {
             Real::Given => given,
@@ -43,7 +43,7 @@ impl Real {
         }
     }
 
-    /// Waits with the limit as a `timespec`, where the program's own is `given`. A wait without a limit has a null pointer.
+    /// Calls `wait` with the length as a `timespec`, or with a null pointer for a wait without a limit. `given` is the limit of the program.
     fn with_timespec(
         self,
         given: *const timespec,
@@ -60,7 +60,8 @@ impl Real {
     }
 }
 
-/// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds of simulated time. An error number for `span` is the result.
+/// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds of simulated time. If `span` is an error number, the wait fails
+/// with this error.
 fn wait(
     has_event: impl FnOnce() -> bool,
     span: impl FnOnce() -> Result<Option<u64>, c_int>,
@@ -105,7 +106,7 @@ fn wait(
         }
         match (why, limit) {
             (WaitEnd::Happened | WaitEnd::Interrupted, _) => {}
-            // The simulation has no event before the limit; other processes may cause one.
+            // The simulation has no event before the limit, but other processes may cause one.
             (WaitEnd::Quiet, Some(limit)) if reported_time() < limit => {}
             (_, Some(_)) => return 0,
             (_, None) => {
@@ -146,12 +147,12 @@ pub fn wait_for(descriptor: c_int) {
     );
 }
 
-/// The nanoseconds of a time limit in milliseconds; none without a limit.
+/// Converts a time limit in milliseconds to nanoseconds. `None` for a wait without a limit.
 fn milliseconds(timeout: c_int) -> Option<u64> {
     u64::try_from(timeout).ok().map(|span| span * MILLISECOND)
 }
 
-/// The nanoseconds of a time limit; none without a limit. An invalid limit is an error.
+/// Converts a time limit to nanoseconds. `None` for a wait without a limit. An invalid limit is an error.
 fn span(timeout: *const timespec) -> Result<Option<u64>, c_int> {
     let Ok(timeout) = user_pointer(timeout.cast_mut()) else {
         return Ok(None);
@@ -159,7 +160,7 @@ fn span(timeout: *const timespec) -> Result<Option<u64>, c_int> {
     from_timespec(timeout.take()).map(Some).ok_or(libc::EINVAL)
 }
 
-/// The nanoseconds of a time limit of `select`, whose microseconds may be more than a second.
+/// Converts a time limit of `select` to nanoseconds. Its microseconds may be more than a second.
 fn span_of_select(timeout: *mut timeval) -> Result<Option<u64>, c_int> {
     let Ok(timeout) = user_pointer(timeout) else {
         return Ok(None);
@@ -199,7 +200,7 @@ unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_
     )
 }
 
-/// The name of `poll` when the compiler checks buffer sizes.
+/// The name of `poll` in programs that are compiled with checks of buffer sizes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __poll_chk(
     all: *mut pollfd,
@@ -231,7 +232,7 @@ unsafe extern "C" fn ppoll(
     )
 }
 
-/// The name of `ppoll` when the compiler checks buffer sizes.
+/// The name of `ppoll` in programs that are compiled with checks of buffer sizes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __ppoll_chk(
     all: *mut pollfd,
@@ -254,7 +255,7 @@ fn descriptors(count: c_int, set: *mut fd_set) -> Vec<c_int> {
         .collect()
 }
 
-/// Copies of the sets, because a check that finds nothing clears them.
+/// Copies of the descriptor sets. They are restored before each check, because a check that finds no ready descriptor clears the sets.
 struct Sets([(*mut fd_set, Vec<c_ulong>); 3]);
 
 impl Sets {
@@ -292,7 +293,7 @@ unsafe extern "C" fn select(
     let span = span_of_select(timeout);
     let ready = select_virtually(count, [read, write, except], span, ptr::null());
     if let (Ok(timeout), Ok(Some(span))) = (user_pointer(timeout), span) {
-        // As Linux does, which programs use to continue a wait.
+        // As in Linux, the remaining time is written back. Programs use it to continue a wait.
         let passed = reported_time().saturating_sub(began) / NANOSECOND;
         let left = to_timespec(span.saturating_sub(passed));
         timeout.put(timeval {
@@ -386,8 +387,8 @@ unsafe extern "C" fn epoll_pwait2(
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
     let given = |mask| unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) };
-    // Simulated time needs milliseconds alone, by a call that old kernels and Valgrind have, too.
-    // SAFETY: as above.
+    // For simulated time, a limit in milliseconds is enough. `epoll_pwait` exists also in old kernels and under Valgrind.
+    // SAFETY: the caller guarantees valid arguments.
     let limited = |limit, mask| unsafe { real::epoll_pwait(epoll, events, most, limit, mask) };
     wait(
         is_any_subscribed,
@@ -399,7 +400,7 @@ unsafe extern "C" fn epoll_pwait2(
     )
 }
 
-/// Whether an event may be among the descriptors of an `epoll` descriptor, which are not known here.
+/// Whether the descriptors of an `epoll` descriptor may contain an event. These descriptors are not known, so any subscription counts.
 fn is_any_subscribed() -> bool {
     with_state(State::has_subscription).unwrap_or(false)
 }

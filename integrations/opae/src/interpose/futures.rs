@@ -1,4 +1,4 @@
-//! Timed waits of C++ futures: the C++ library makes them by system calls of its own, in functions that are replaced here.
+//! Timed waits of C++ futures. The C++ library makes these waits by direct system calls in functions of its own, which are replaced here.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr;
@@ -7,7 +7,7 @@ use libc::{clockid_t, timespec};
 
 use super::threads::wait_if_needed;
 
-/// Waits really until the word at `word` changes, and returns an error number. Another result than a time-out may be spurious.
+/// Waits in real time until the word at `word` changes. Returns an error number. Any result except a time-out may be spurious.
 fn wait_really(word: *mut u32, value: u32, clock: clockid_t, until: *const timespec) -> c_int {
     let flag = if clock == libc::CLOCK_REALTIME {
         libc::FUTEX_CLOCK_REALTIME
@@ -33,7 +33,7 @@ fn wait_really(word: *mut u32, value: u32, clock: clockid_t, until: *const times
     if is_late { libc::ETIMEDOUT } else { 0 }
 }
 
-/// Returns whether the wait ended before its limit, which is a time of `clock`.
+/// Waits until the word changes or until `until`, a time of `clock`. Returns whether the wait ended before this time.
 fn wait(word: *mut u32, value: u32, clock: clockid_t, until: Option<timespec>) -> bool {
     let Some(until) = until else {
         return wait_really(word, value, clock, ptr::null()) == 0;
@@ -44,7 +44,7 @@ fn wait(word: *mut u32, value: u32, clock: clockid_t, until: Option<timespec>) -
     waited != libc::ETIMEDOUT
 }
 
-/// The functions of `std::__atomic_futex_unsigned_base`, by the clock of their limit. They have the names of the C++ ABI.
+/// Defines the functions of `std::__atomic_futex_unsigned_base`, each for the clock of its limit. They have the names of the C++ ABI.
 macro_rules! waits {
     ($($clock:ident: $name:ident;)*) => {
         $(

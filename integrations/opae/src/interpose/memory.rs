@@ -1,4 +1,5 @@
-//! System calls with pointers to memory: the system does not fault on closed pages, so they are opened before the call.
+//! System calls with pointers to memory. The kernel returns an error for closed pages instead of a fault, so the pages are opened before the
+//! call.
 
 use std::ffi::{c_int, c_void};
 
@@ -68,7 +69,7 @@ fn blocks(file: c_int) -> bool {
     flags >= 0 && flags & libc::O_NONBLOCK == 0
 }
 
-/// The name of `read` when the compiler checks buffer sizes.
+/// The name of `read` in programs that are compiled with checks of buffer sizes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __read_chk(
     file: c_int,
@@ -96,7 +97,7 @@ unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> s
     })
 }
 
-/// Functions that read or write so many bytes at a pointer, each with the real function that does it.
+/// Defines functions that read or write a number of bytes at a pointer, and call the real function.
 macro_rules! ranged {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty: $touch:ident $bytes:ident $len:expr => $real:ident;)*) => {
         $(

@@ -1,6 +1,6 @@
-//! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls it for
-//! faults that are not its own. If the program blocks SIGSEGV, the signal stays unblocked: a blocked fault ends the process. The library
-//! also notes whether the program has other handlers, which its lock has to keep out.
+//! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls it for faults that
+//! it does not handle itself. If the program blocks SIGSEGV, the signal stays unblocked, because a blocked fault would end the process. The
+//! library also records whether the program has other handlers, because its lock must block their signals.
 
 use std::ffi::c_int;
 
@@ -52,7 +52,7 @@ pub fn with_open(mask: *const sigset_t, change: impl FnOnce(*const sigset_t) -> 
     change(&raw const open)
 }
 
-/// Changes the mask of blocked signals without SIGSEGV, which may be unblocked.
+/// Changes the mask of blocked signals, but does not block SIGSEGV. The program may unblock SIGSEGV.
 fn change_mask(
     how: c_int,
     mask: *const sigset_t,
@@ -89,7 +89,7 @@ unsafe extern "C" fn sigprocmask(
     })
 }
 
-/// Waits for a signal, whose handler may access registers.
+/// Waits for a signal. The handler of the signal may access registers, so SIGSEGV is not blocked.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
@@ -103,7 +103,7 @@ unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
     unsafe { install(signal, handler, libc::SA_RESTART) }
 }
 
-/// Installs a handler with the semantics of System V, for one signal: `signal` of programs for a standard of C alone.
+/// Installs a handler for one signal, with the semantics of System V. It is the function `signal` of programs that are compiled for plain C.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
     // SAFETY: the caller guarantees valid arguments.

@@ -1,6 +1,6 @@
-//! Waiting with a time limit for another thread or for a signal.
+//! Waits with a time limit for another thread or for a signal.
 //!
-//! The other thread works in real time. So this thread repeatedly waits for a short real time, until simulated time has reached its
+//! The other thread works in real time. Therefore this thread waits repeatedly for a short real time, until simulated time has reached its
 //! limit.
 
 use std::ffi::{c_int, c_void};
@@ -17,10 +17,10 @@ use crate::abi::user_pointer;
 use crate::state::reported_time;
 use crate::turns::{Rest, wait_in_turn};
 
-/// Length of such a short wait, in milliseconds.
+/// Length of one of these short waits, in milliseconds.
 pub const MOMENT: c_int = 2;
 
-/// The clock of a limit: the one whose begin of the session is nearest to it.
+/// The clock of a limit: the clock whose value at the beginning of the session is nearest to the limit.
 fn clock_of(limit: u64) -> clockid_t {
     let distance = |clock: clockid_t| epoch(clock).map_or(u64::MAX, |epoch| epoch.abs_diff(limit));
     if distance(libc::CLOCK_MONOTONIC) < distance(libc::CLOCK_REALTIME) {
@@ -33,7 +33,7 @@ fn clock_of(limit: u64) -> clockid_t {
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
 
-/// The end of a short wait that begins now, on the real clock.
+/// The end of a short wait that begins at the current time of the real clock.
 fn moment(clock: clockid_t) -> timespec {
     let mut now = to_timespec(0);
     // SAFETY: the pointer is to a local variable.
@@ -127,7 +127,7 @@ unsafe extern "C" fn sem_clockwait(
     }))
 }
 
-/// Waits for something that may be there already, in which case no time passes. The limit is on the clock of the time of day.
+/// Defines functions that wait for a condition, with a limit on the clock of the time of day. If the condition already holds, no time passes.
 macro_rules! timed {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
@@ -141,7 +141,7 @@ macro_rules! timed {
     };
 }
 
-/// Waits as in `timed`, with a limit on a given clock.
+/// Defines functions that wait for a condition, with a limit on a given clock. If the condition already holds, no time passes.
 macro_rules! clocked {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
@@ -174,7 +174,7 @@ clocked! {
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void);
 }
 
-/// Waits with `really` for what may be there already, in which case no time passes; returns an error number.
+/// Waits by `really` for a condition. If the condition already holds, no time passes. Returns an error number.
 pub fn wait_if_needed(
     clock: clockid_t,
     until: *const timespec,
@@ -207,7 +207,7 @@ fn of_c11(error: c_int) -> c_int {
     }
 }
 
-/// The wait for a condition variable of C11; its types are types of pthreads.
+/// Waits for a condition variable of C11, whose types are types of pthreads.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cnd_timedwait(
     cond: *mut pthread_cond_t,
@@ -218,14 +218,14 @@ unsafe extern "C" fn cnd_timedwait(
     of_c11(unsafe { pthread_cond_timedwait(cond, mutex, until) })
 }
 
-/// The wait for a mutex of C11.
+/// Waits for a mutex of C11.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
     of_c11(unsafe { pthread_mutex_timedlock(mutex, until) })
 }
 
-/// A wait for a signal, limited to a span of time.
+/// Waits for a signal, for at most a span of time.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigtimedwait(
     signals: *const sigset_t,

@@ -11,7 +11,7 @@ use crate::state::{began, lock_soon, ready, reported_time};
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// The value of a clock at the begin of the session, in nanoseconds; none for a clock that does not show simulated time.
+/// The value of a clock at the beginning of the session, in nanoseconds. `None` for a clock that does not show simulated time.
 pub fn epoch(clock: clockid_t) -> Option<u64> {
     let (realtime, monotonic) = began()?;
     match clock {
@@ -28,7 +28,7 @@ pub fn epoch(clock: clockid_t) -> Option<u64> {
     }
 }
 
-/// The value of a clock that shows simulated time, in nanoseconds; charges the read. Does not allocate memory.
+/// Reads a clock that shows simulated time, in nanoseconds, and charges the read. Does not allocate memory.
 fn look(clock: clockid_t) -> Option<u64> {
     let epoch = virtually().then(|| epoch(clock)).flatten()?;
     let now = lock_soon().map(|mut state| {
@@ -107,7 +107,7 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
     seconds
 }
 
-/// Processor time, by which programs measure their work; here it is the time since the session began.
+/// The processor time, which programs use to measure their work. In a session it is the time since the session began.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock() -> libc::c_long {
     let shown = ready().then(|| look(libc::CLOCK_MONOTONIC)).flatten();

@@ -1,12 +1,12 @@
-//! Rounds: the accesses of each thread to closed pages between two closings.
+//! Rounds: a round is the list of a thread's accesses to closed pages between two times at which all pages are closed.
 
 use std::collections::BTreeMap;
 
 use crate::memory::guard::LINE;
 
-/// Longest round that counts as polling; longer rounds are work.
+/// Largest number of accesses in a round that counts as polling. A longer round counts as work.
 const LONGEST: usize = 8;
-/// Most threads with remembered rounds.
+/// Largest number of threads whose rounds are stored.
 const THREADS: usize = 1024;
 /// The rounds of all threads.
 #[derive(Debug)]
@@ -15,9 +15,9 @@ pub struct Faults(BTreeMap<usize, Rounds>);
 /// The last rounds of a thread.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// Number of closings at the begin of the current round.
+    /// Number of times that the pages had been closed at the beginning of the current round.
     closing: u64,
-    /// Whether time has passed for polling in the current round.
+    /// Whether simulated time has passed for a polling thread in the current round.
     waited: bool,
     this: Vec<Fault>,
     before: Vec<Fault>,
@@ -47,7 +47,7 @@ impl Faults {
         Faults(BTreeMap::new())
     }
 
-    /// Clears the rounds of a thread for which time has passed otherwise: its next accesses are not polling.
+    /// Clears the rounds of a thread for which time has passed for another reason. Its next accesses do not count as polling.
     pub fn forget(&mut self, thread: usize) {
         if let Some(rounds) = self.0.get_mut(&thread) {
             rounds.this.clear();
@@ -73,7 +73,7 @@ impl Faults {
 }
 
 impl Rounds {
-    /// The accesses of a polling thread that repeats `fault`; at most once in a round.
+    /// The accesses of the last round, if the thread polls and `fault` repeats one of them. Returns them at most once in a round.
     pub fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
         let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
         let is_same = self.before.iter().all(|one| within(&self.earlier, one))
@@ -96,7 +96,7 @@ impl Rounds {
 mod tests {
     use super::*;
 
-    /// The accesses of a round: an access to each address, by an instruction of its own.
+    /// Adds a round with an access to each address, each by a different instruction. Returns whether the thread polls.
     fn round(faults: &mut Faults, closing: u64, addresses: &[usize]) -> bool {
         let mut polls = false;
         for &address in addresses {

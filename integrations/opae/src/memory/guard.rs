@@ -1,5 +1,5 @@
-//! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is
-//! charged, and repeated accesses reveal a program that polls a word.
+//! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is charged.
+//! Repeated accesses show that the program polls a word.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,10 +17,10 @@ pub const LINE: usize = 64;
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a page was opened since all were closed.
+/// Whether a page was opened after all pages were closed.
 static HAS_OPEN_PAGES: AtomicBool = AtomicBool::new(false);
 
-/// Whether a page may be open that will be closed; the lock is not needed.
+/// Whether a page may be open and must be closed again. The lock is not needed.
 pub fn has_open_pages() -> bool {
     HAS_OPEN_PAGES.load(Ordering::SeqCst)
 }
@@ -37,9 +37,9 @@ pub struct Buffers {
     by_base: BTreeMap<usize, Buffer>,
     /// Number of stores and loads to devices so far.
     pub epoch: u64,
-    /// Number of system calls that use pages now.
+    /// Number of system calls that use pages at present.
     used: u32,
-    /// Whether pages must be closed at the end of the last of these system calls.
+    /// Whether pages must be closed at the end of the last system call that uses pages.
     late: bool,
     /// Number of times that pages were closed.
     pub closing: u64,
@@ -47,23 +47,23 @@ pub struct Buffers {
 
 #[derive(Debug)]
 pub struct Buffer {
-    /// Its address in the program.
+    /// The address of the buffer in the program.
     pub base: usize,
     /// Size in bytes, a multiple of the page size.
     pub len: usize,
-    /// The program's name of the handle that it belongs to.
+    /// The program's name for the handle of the buffer.
     pub owner: usize,
-    /// The number in the session.
+    /// The number of the buffer in the session.
     pub id: u64,
-    /// The program's number of the buffer.
+    /// The number of the buffer in the program.
     pub wsid: u64,
     /// The address for devices.
     pub address: u64,
-    /// Whether the memory was the program's before.
+    /// Whether the memory belonged to the program before.
     pub preallocated: bool,
     /// The library's own mapping, which is always open.
     pub inside: SharedMemory,
-    /// The state of its pages, if they are opened and closed.
+    /// The state of the pages. `None` if the pages are always open.
     pub pages: Option<Pages>,
 }
 
@@ -92,7 +92,7 @@ impl Buffer {
         protect(self.base, pages, flags)
     }
 
-    /// Whether its pages are opened and closed.
+    /// Whether the pages of the buffer are opened and closed.
     pub fn is_guarded(&self) -> bool {
         self.pages.is_some()
     }
@@ -111,7 +111,7 @@ impl Buffer {
         (offset, line)
     }
 
-    /// Whether the page at `address` was not charged in this epoch; marks it as charged.
+    /// Marks the page at `address` as charged in this epoch. Returns whether it was not charged before.
     pub fn charge(&mut self, address: usize, epoch: u64) -> bool {
         let page = (address - self.base) / PAGE;
         self.pages
@@ -139,8 +139,8 @@ impl Buffer {
         }
     }
 
-    /// Closes the open pages; returns whether there were any. It neither allocates nor frees memory, because it may run inside an
-    /// allocator.
+    /// Closes the open pages, and returns whether there were any. The function neither allocates nor frees memory, because it may be called from
+    /// an allocator.
     fn close(&mut self) -> bool {
         let (base, all) = (self.base, self.len / PAGE);
         let Some(pages) = &mut self.pages else {
@@ -195,7 +195,7 @@ impl Buffers {
         self.by_base.insert(buffer.base, buffer);
     }
 
-    /// Whether a page is open that will be closed.
+    /// Whether a page is open and must be closed again.
     pub fn has_open_pages(&self) -> bool {
         let mut pages = self.by_base.values().filter_map(|it| it.pages.as_ref());
         pages.any(|pages| !pages.runs.is_empty())
@@ -257,7 +257,7 @@ impl Buffers {
         }
     }
 
-    /// Releases the buffers of a handle that is closed: the memory stays, but is no longer shared.
+    /// Releases the buffers of a handle that is closed. The program keeps the memory, but it is no longer shared.
     pub fn forget(&mut self, owner: usize) {
         self.by_base.retain(|_, buffer| {
             let kept = buffer.owner != owner;

@@ -1,4 +1,4 @@
-//! Memory that devices share with the program: pages that are open or closed, and what the accesses to closed pages say of a thread.
+//! Memory that devices share with the program: open and closed pages, and the detection of polling by the accesses to closed pages.
 
 pub mod faults;
 pub mod guard;

@@ -10,7 +10,7 @@ use crate::memory::Touch;
 pub struct Context<'a>(&'a mut libc::ucontext_t);
 
 impl<'a> Context<'a> {
-    /// The state in the context that the system gives a handler.
+    /// The state in the context that the operating system passes to a handler.
     pub fn of(context: &'a mut libc::ucontext_t) -> Self {
         Context(context)
     }
@@ -23,7 +23,7 @@ impl Context<'_> {
         self.register(libc::REG_RIP) as usize
     }
 
-    /// The access at the address of the fault: read or write (Intel SDM 3A 4.7: bit 1 of the error code).
+    /// The kind of the access at the address of the fault: read or write (Intel SDM 3A 4.7: bit 1 of the error code).
     pub fn touch(&self) -> Touch {
         if self.register(libc::REG_ERR) & 2 == 0 {
             Touch::Read

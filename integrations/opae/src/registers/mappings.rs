@@ -1,4 +1,4 @@
-//! Mapped registers: addresses at which the program finds registers of its open handles.
+//! Mapped registers: the addresses through which the program accesses registers of its open handles.
 
 use rustix::mm::munmap;
 
@@ -8,7 +8,7 @@ use crate::valgrind;
 
 const PAGE: u64 = 4096;
 
-/// The mapped registers. No memory is mapped there; accesses fault.
+/// The mapped registers. No memory is mapped at their addresses, so accesses fault.
 #[derive(Debug)]
 pub struct Mappings(Vec<Mapping>);
 
@@ -17,7 +17,7 @@ struct Mapping {
     base: usize,
     /// Size of the registers in bytes.
     size: u64,
-    /// The program's name of the handle.
+    /// The program's name for the handle.
     name: usize,
     handle: u64,
 }
@@ -54,7 +54,7 @@ impl Mappings {
         })
     }
 
-    /// Whether `address` is in registers, and the number of bytes to the end of these registers or to the next ones.
+    /// Whether `address` is in registers, and the number of bytes to the end of these registers, or from other memory to the next registers.
     pub fn stretch(&self, address: usize) -> (bool, usize) {
         let mut until = usize::MAX;
         for mapping in &self.0 {
@@ -76,7 +76,7 @@ impl Mappings {
         found.map(|mapping| mapping.base)
     }
 
-    /// Maps `size` bytes of registers for the program's name of a handle; returns their first address.
+    /// Maps `size` bytes of registers for a handle. `name` is the program's name for the handle. Returns the first address of the registers.
     pub fn map(&mut self, name: usize, handle: u64, size: u64) -> Result<usize, Code> {
         let mut mapping = Mapping {
             base: 0,
@@ -96,7 +96,7 @@ impl Mappings {
             return;
         };
         let mapping = self.0.swap_remove(place);
-        // SAFETY: the range was reserved for this mapping, and the library has nothing else in it.
+        // SAFETY: the range was reserved for this mapping, and contains nothing else.
         let _ = unsafe { munmap(mapping.base as *mut _, mapping.mapped()) };
     }
 }

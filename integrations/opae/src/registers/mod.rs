@@ -1,4 +1,4 @@
-//! Registers of devices as the program sees them: addresses without memory, and the instructions that access them.
+//! Registers of devices in the address space of the program: addresses without memory, and the execution of instructions that access them.
 
 pub mod context;
 #[cfg(target_arch = "x86_64")]

@@ -40,9 +40,10 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Locks the value; none if this thread already holds the lock: then this is a signal handler that has interrupted it.
+    /// Locks the value. Returns `None` if this thread already holds the lock: the caller is then a signal handler that has interrupted the
+    /// holder.
     ///
-    /// Signals that can wait are blocked until the guard is dropped.
+    /// [Deferrable signals](deferrable) are blocked until the guard is dropped.
     pub fn lock(&self) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
@@ -52,8 +53,8 @@ impl<T> Lock<T> {
         Some(Guard { lock: self, mask })
     }
 
-    /// Locks the value unless another thread holds the lock for long; for callers that the holder of the lock may be waiting for. A holder
-    /// that `is_brief` waits for nobody, so its end is awaited.
+    /// Locks the value, unless another thread holds the lock for long. It is for callers for which the holder of the lock may wait. A holder
+    /// that `is_brief` waits for no other thread, so the caller waits for its end.
     pub fn lock_soon(&self, is_brief: impl Fn(usize) -> bool) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
@@ -96,7 +97,7 @@ impl<T> Lock<T> {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Clears the number of waiting threads: a child process has only one thread.
+    /// Clears the number of waiting threads, because a child process has only one thread.
     pub fn forget_others(&self) {
         self.waiting.store(0, Ordering::SeqCst);
     }
@@ -115,7 +116,7 @@ impl<T> Lock<T> {
     /// This thread must hold the lock, and must not have another reference to the value.
     #[expect(clippy::mut_from_ref, reason = "the lock is held")]
     pub unsafe fn held(&self) -> &mut T {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that this thread holds the lock and has no other reference.
         unsafe { &mut *self.value.get() }
     }
 }
@@ -123,7 +124,7 @@ impl<T> Lock<T> {
 /// Access to the value while this thread holds the lock.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// The signal mask to restore; none in a handler that runs with the signals blocked.
+    /// The signal mask to restore. `None` if the lock has not changed the mask.
     mask: Option<libc::sigset_t>,
 }
 
@@ -149,47 +150,46 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// A number that identifies this thread among the living ones.
+/// A number that identifies this thread among the existing threads.
 pub fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| ptr::from_ref(mark) as usize)
 }
 
-/// Whether this thread is in a handler of the library, in which the signals that can wait are blocked.
+/// Whether this thread is in a handler of the library, in which deferrable signals are blocked.
 fn is_in_handler() -> &'static std::thread::LocalKey<Cell<bool>> {
     thread_local!(static IN_HANDLER: Cell<bool> = const { Cell::new(false) });
     &IN_HANDLER
 }
 
-/// Notes whether this thread is in a handler that the system runs with the [signals that can wait](deferrable) blocked, so that locks need
-/// not block them; returns what was noted before.
+/// Records whether this thread is in a handler in which the system blocks [deferrable signals](deferrable), so that locks do not need to block
+/// them. Returns the previous record.
 pub fn note_handler(is_in: bool) -> bool {
     is_in_handler().replace(is_in)
 }
 
-/// Blocks the signals that can wait, if a handler of the program can run here. Without one there is nothing to block, and two system calls
-/// are saved.
+/// Blocks the deferrable signals, if a handler of the program can run in this thread now. Without a handler, two system calls are saved.
 fn block_unless_blocked() -> Option<libc::sigset_t> {
     let can_run = HANDLERS.load(Ordering::Relaxed) != 0 && !is_in_handler().get();
     can_run.then(block_signals)
 }
 
-/// Whether the program may have handlers of [signals that can wait](deferrable): [`INSTALLED`], [`EARLIER`] or both.
+/// Whether the program may have handlers of [deferrable signals](deferrable): [`INSTALLED`], [`EARLIER`] or both.
 static HANDLERS: AtomicU8 = AtomicU8::new(EARLIER);
 
 /// The program has installed a handler since the library was loaded.
 const INSTALLED: u8 = 1;
-/// The program may have installed a handler earlier.
+/// The program may have installed a handler before the library was loaded.
 const EARLIER: u8 = 2;
 
-/// Notes that the program is about to install a handler of `signal`.
+/// Records that the program is about to install a handler of `signal`.
 pub fn note_installation(signal: i32) {
     if can_wait(signal) {
         HANDLERS.fetch_or(INSTALLED, Ordering::SeqCst);
     }
 }
 
-/// Reads from the system the handlers that were installed earlier, once.
+/// Reads from the operating system, once, whether handlers were installed before the library was loaded.
 pub fn find_handlers() {
     let is_handled = |signal: i32| {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
@@ -206,13 +206,13 @@ pub fn find_handlers() {
     }
 }
 
-/// Whether a signal is one of those that [can wait](deferrable).
+/// Whether a signal is [deferrable](deferrable).
 fn can_wait(signal: i32) -> bool {
-    // SAFETY: the set is initialised; a number that is no signal's gives an error.
+    // SAFETY: the set is initialised. A number that is not a signal returns an error.
     unsafe { libc::sigismember(deferrable(), signal) == 1 }
 }
 
-/// The signals that can wait: neither signals of faults, nor signals that end a program.
+/// The deferrable signals, which can be blocked for a short time: all except signals of faults, and signals that end a program.
 pub fn deferrable() -> &'static libc::sigset_t {
     static SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
     SIGNALS.get_or_init(find_deferrable)
@@ -242,7 +242,7 @@ fn find_deferrable() -> libc::sigset_t {
     }
 }
 
-/// Blocks the signals that can wait, and returns the previous mask.
+/// Blocks the deferrable signals, and returns the previous mask.
 pub fn block_signals() -> libc::sigset_t {
     let mut before = MaybeUninit::uninit();
     // SAFETY: the previous mask is written before it is read.
@@ -258,7 +258,7 @@ pub fn unblock_signals(before: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
-/// Waits until `word` is no longer `value`, for at most `limit` of real time. The wait may also end for no reason.
+/// Waits until `word` is no longer `value`, for at most `limit` of real time. The wait may also end without a reason.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit: Option<Timespec>) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, value, limit.as_ref());
 }

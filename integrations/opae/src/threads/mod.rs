@@ -1,4 +1,4 @@
-//! Threads of the program: the lock between them, and what the system knows of their work.
+//! Threads of the program: the lock between them, and the measurement of their work.
 
 pub mod lock;
 pub mod ticks;

@@ -1,4 +1,4 @@
-//! Calls, faults and processor time: what the thread that closes pages, and threads that wait, know of the other threads.
+//! Calls, faults and processor time, by which the thread that closes pages, and threads that wait, detect the activity of other threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -7,16 +7,16 @@ use crate::threads::lock::{futex_wait, futex_wake, this_thread};
 
 /// Number of calls and faults so far.
 static TICKS: AtomicU64 = AtomicU64::new(0);
-/// Whether a page was opened since the thread went to sleep. Calls close all pages while an operation is outstanding, and are no reason
-/// to wake it.
+/// Whether a page was opened after the thread that closes pages began to sleep. Calls do not wake this thread, because each call closes all
+/// pages while an operation is outstanding.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
-/// The system's number of the thread that closes pages.
+/// The thread ID of the thread that closes pages.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// The library's [number](this_thread) of that thread.
+/// The library's [number](this_thread) of the thread that closes pages.
 static MARK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's number of the thread that has opened a page last.
+/// The thread ID of the thread that has opened a page last.
 static OPENER: AtomicI32 = AtomicI32::new(0);
 
 /// Whether `thread` is the thread that closes pages.
@@ -24,7 +24,7 @@ pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
 }
 
-/// Whether `mark` is the library's number of the thread that closes pages while it holds the lock and waits for nobody.
+/// Whether `mark` is the library's number of the thread that closes pages. While this thread holds the lock, it waits for no other thread.
 pub fn is_watch_mark(mark: usize) -> bool {
     mark != 0 && MARK.load(Ordering::Relaxed) == mark
 }
@@ -39,27 +39,27 @@ pub fn tick() {
     TICKS.fetch_add(1, Ordering::Release);
 }
 
-/// Counts the fault of this thread, which opens a page, and wakes the library's thread.
+/// Counts the fault of this thread, which opens a page, and wakes the thread that closes pages.
 pub fn note_opening() {
     OPENER.store(thread_number(), Ordering::Relaxed);
     tick();
     wake();
 }
 
-/// Wakes the thread, because a page is open.
+/// Wakes the thread that closes pages, because a page is open.
 pub fn wake() {
     if WANTED.swap(1, Ordering::SeqCst) == 0 {
         futex_wake(&WANTED, 1);
     }
 }
 
-/// Notes that this thread is the one that closes pages.
+/// Records that this thread is the thread that closes pages.
 pub fn note_watch() {
     THREAD.store(thread_number(), Ordering::Relaxed);
     MARK.store(this_thread(), Ordering::Relaxed);
 }
 
-/// The system's number of this thread.
+/// The thread ID of this thread.
 pub fn thread_number() -> i32 {
     thread_local!(static NUMBER: Cell<i32> = const { Cell::new(0) });
     NUMBER.with(|number| {
@@ -71,7 +71,7 @@ pub fn thread_number() -> i32 {
     })
 }
 
-/// Sleeps until a page is opened, unless there is something to do already.
+/// Sleeps until a page is opened, unless `is_needed` is already true.
 pub fn sleep_unless(is_needed: impl Fn() -> bool) {
     WANTED.store(0, Ordering::SeqCst);
     if !is_needed() {
@@ -84,7 +84,7 @@ pub fn work_of_others() -> i64 {
     work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The processor time of all threads except the calling one and the library's, in nanoseconds.
+/// The processor time of all threads except this thread and the thread that closes pages, in nanoseconds.
 pub fn work_of_program() -> i64 {
     work_of_others() - work(clock_of(THREAD.load(Ordering::Relaxed)))
 }
@@ -99,7 +99,7 @@ fn clock_of(thread: i32) -> libc::clockid_t {
     !thread << 3 | 6
 }
 
-/// The value of a clock of the system, in nanoseconds.
+/// The value of a clock of the operating system, in nanoseconds.
 pub fn work(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -16,7 +16,7 @@ pub struct Link {
     pub welcome: Welcome,
     /// Simulated time of the last answer, in femtoseconds.
     pub now: u64,
-    /// Work that was charged since then.
+    /// Work that was charged since the last answer.
     pub debt: Work,
     /// Whether, at the last answer, an operation could still write to memory or signal an interrupt.
     pub active: bool,
@@ -27,7 +27,7 @@ pub struct Link {
 impl Link {
     /// Connects to the socket at `path`.
     pub fn connect(path: &Path) -> Option<Self> {
-        // The system's pages with the number of the core and the clock are not there under valgrind.
+        // Under valgrind, the system's pages with the number of the core and the clock do not exist.
         let (caller, answer) = Caller::connect(path, !valgrind::is_there()).ok()?;
         let Ok(Reply::Welcome(welcome)) = answer.outcome else {
             return None;
@@ -78,7 +78,7 @@ impl Link {
         Ok(answer.outcome?)
     }
 
-    /// Waits in simulated time. After the end of the session it returns at once, as if the limit had come.
+    /// Waits in simulated time. After the end of the session it returns at once, and the time up to the limit is charged.
     pub fn wait(&mut self, until: Until, limit: u64) -> WaitEnd {
         loop {
             match self.call(Request::Wait { until, limit }, None) {

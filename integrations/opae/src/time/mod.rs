@@ -1,4 +1,4 @@
-//! Simulated time: the connection from which the library gets it, and the threads that wait for it.
+//! Simulated time: the connection through which the library reads it, and the threads that wait for it.
 
 pub mod link;
 pub mod waiters;

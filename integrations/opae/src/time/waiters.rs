@@ -1,47 +1,47 @@
-//! Threads that wait for simulated time, and the choice of what a waiting thread does next.
+//! Threads that wait for simulated time, and the choice of the next action of a waiting thread.
 
 use session::Until;
 
 /// A waiting thread.
 #[derive(Debug)]
 pub struct Waiter {
-    /// The system's number of the thread.
+    /// The thread ID of the thread.
     pub thread: i32,
-    /// The event that it waits for.
+    /// The event that the thread waits for.
     pub until: Until,
-    /// The time at which it waits no longer, in femtoseconds.
+    /// The time limit of the wait, in femtoseconds.
     pub limit: u64,
     /// Whether only time ends the wait.
     pub sleeps: bool,
-    /// Real time at which its limit was first seen to have come.
+    /// The real time at which the limit was first found to have passed.
     pub due: Option<i64>,
 }
 
-/// The rights of a thread in its turn.
+/// The permissions of a waiting thread.
 #[derive(Clone, Copy)]
 pub struct May {
-    /// It may let time pass although another thread is the next to continue.
+    /// The thread may let time pass although another thread has the first limit.
     pub is_deputy: bool,
-    /// It may let time pass at once.
+    /// The thread may let time pass at once, without a second check.
     pub is_sure: bool,
 }
 
 /// The next action of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Its limit has come.
+    /// The limit of the thread has passed.
     Over,
-    /// It lets time pass until this, and to this limit at most, which is its own if it is the next to continue.
+    /// The thread lets time pass until the event `until`, and at most to `limit`. `is_next` is true if this is its own limit.
     Pass {
         until: Until,
         limit: u64,
         is_next: bool,
     },
-    /// No thread has anything to do: it lets time pass if this is still so at the next check.
+    /// No thread has work. The thread lets time pass if this is still true at the next check.
     Idle,
-    /// It is this thread's turn when other threads have nothing to do.
+    /// The thread has the first limit, but must wait until other threads have no work.
     Next,
-    /// It is another thread's turn.
+    /// Another thread has the first limit.
     Other,
 }
 
@@ -55,7 +55,7 @@ impl Waiters {
         Waiters(Vec::new())
     }
 
-    /// Removes the last entry of a thread, because a handler may wait while its thread does.
+    /// Removes the last entry of a thread. A thread may have several entries, because a signal handler may wait while the thread itself waits.
     pub fn remove(&mut self, thread: i32) {
         let own = |waiter: &Waiter| waiter.thread == thread;
         if let Some(place) = self.0.iter().rposition(own) {
@@ -72,13 +72,13 @@ impl Waiters {
             .unwrap_or(u64::MAX)
     }
 
-    /// Whether a thread waits for time alone.
+    /// Whether a thread waits only for time.
     pub fn sleeps(&self, thread: i32) -> bool {
         let mut waiters = self.0.iter();
         waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)
     }
 
-    /// Whether a thread other than `own` has reached its limit, and `goes_on`.
+    /// Whether a thread other than `own` has reached its limit, and fulfils `goes_on`.
     pub fn is_any_due(
         &mut self,
         (own, now): (i32, u64),
@@ -89,8 +89,8 @@ impl Waiters {
         due.any(goes_on)
     }
 
-    /// The choice of a thread that waits to `limit`. A thread whose limit has come may not have continued yet, although it `goes_on`; a
-    /// thread that does not wait may have `work`.
+    /// The next action of a thread that waits until `limit`. `goes_on` states whether a thread that has reached its limit will still continue.
+    /// `work` states whether a thread that does not wait has work.
     pub fn choose(
         &mut self,
         (now, limit): (u64, u64),

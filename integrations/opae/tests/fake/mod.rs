@@ -1,4 +1,4 @@
-//! A toy simulation for the tests of the library: one card with scratch registers, an engine that writes to memory after a while, and
+//! A small simulation for the tests of the library: one card with scratch registers, an engine that writes to memory after a delay, and
 //! interrupts.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use session::{
 
 const NANOSECOND: u64 = 1_000_000;
 const REGISTERS: u64 = 256 << 10;
-/// Address of the first buffer, and distance to the next.
+/// Address of the first buffer, and the distance between two buffers.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
 /// Size of the host's memory.
 const MEMORY: u64 = 8 << 30;
@@ -22,23 +22,23 @@ const MEMORY: u64 = 8 << 30;
 const ENGINE_ADDRESS: u64 = 0x800;
 /// The word that the engine writes.
 const ENGINE_WORD: u64 = 0x808;
-/// Number of words that it writes, one after the other.
+/// Number of words that the engine writes, one after the other.
 const ENGINE_COUNT: u64 = 0x810;
-/// A store here starts the engine: it writes that many nanoseconds later.
+/// A store to this register starts the engine. The engine writes after the stored number of nanoseconds.
 const ENGINE_START: u64 = 0x818;
-/// A store here signals an interrupt that many nanoseconds later.
+/// A store to one of these registers signals an interrupt after the stored number of nanoseconds.
 const INTERRUPTS: [u64; 2] = [0x820, 0x828];
-/// The bytes of the last store, and the numbers of stores and loads of other registers.
+/// The register with the bytes of the last store, and the registers with the numbers of stores and loads of other registers.
 const LAST_STORE: u64 = 0x840;
 const STORES: u64 = 0x848;
 const LOADS: u64 = 0x850;
-/// A store here ends the simulation.
+/// A store to this register ends the simulation.
 const END: u64 = 0x860;
 
 /// The first bytes of a bitstream for the card.
 pub const BITSTREAM: &[u8] = b"XeonFPGA";
 
-/// Serves processes at a socket until the test ends; each has its own card.
+/// Serves processes at a socket until the test ends. Each process has its own card.
 pub fn serve(clock: Clock, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{name}-{}.socket", std::process::id()));
@@ -64,7 +64,7 @@ struct Card {
     open: BTreeMap<u64, (u32, bool)>,
     buffers: BTreeMap<u64, (u64, SharedMemory)>,
     listeners: BTreeMap<Heard, OwnedFd>,
-    /// Errors that software has injected; there are no others.
+    /// Errors that software has injected. The card has no other errors.
     injected: u64,
     events: BTreeMap<(u64, u64), Event>,
     next: u64,
@@ -93,7 +93,7 @@ impl Card {
             self.pass(self.now + call.worked.total());
             let outcome = self.answer(call.request, file);
             if self.clock == Clock::Wall {
-                // Such a simulation runs as fast as it can.
+                // A simulation with the wall clock runs as fast as it can.
                 while self.step().is_some() {}
             }
             let answer = Response {
@@ -107,7 +107,7 @@ impl Card {
         }
     }
 
-    /// Lets time pass; returns the writes and the interrupts that happened.
+    /// Lets time pass. Returns the writes and the interrupts in this time.
     fn pass(&mut self, until: u64) {
         while let Some((&(at, _), _)) = self.events.first_key_value() {
             if at > until {

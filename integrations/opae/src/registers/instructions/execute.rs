@@ -1,13 +1,14 @@
 //! Execution of an instruction that accesses registers of a device: the processor executes a copy with another memory operand.
 //!
-//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device
-//! before, and the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
-//! calls the handler again, which sends the written bytes to the device. So no flag and hardly a register is emulated: only moves from
-//! and to general registers, which are nearly all accesses of programs, are made by the handler itself, in one fault. String
+//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device before
+//! the copy runs, and the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page. The
+//! fault of this access calls the handler again, which sends the written bytes to the device. So no flag is emulated, and few registers: the
+//! handler itself executes only moves from and to general registers, which are nearly all accesses of programs, in one fault. String
 //! instructions have no operand that can be replaced: see `strings.rs`.
 //!
-//! No page is writable and executable: the code of slots is an anonymous file that is mapped twice, once to write and once to execute.
-//! The program returns from the handler by `iret`, which serializes, so the processor executes what was written at the other address.
+//! No page is writable and executable: the code of the slots is an anonymous file that is mapped twice, once to write and once to execute. The
+//! program returns from the handler by `iret`, which is a serializing instruction. The processor therefore executes the bytes that were written
+//! at the other address.
 
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
@@ -26,13 +27,13 @@ use crate::registry::reserve;
 use crate::threads::lock::Lock;
 use crate::valgrind;
 
-/// Number of slots: large enough that an instruction has left its slot before all others are used.
+/// Number of slots. It is large enough that an instruction has left its slot before this slot is used again.
 const SLOTS: usize = 1024;
 /// Size of a slot's code in bytes: two instructions and the access to the unmapped page, or one instruction and a jump.
 const CODE: usize = 64;
-/// Size of a slot's scratch memory in bytes, with a second half for a second execution.
+/// Size of a slot's scratch memory in bytes. The second half is for a second execution of the instruction.
 const SCRATCH: usize = 2 * WIDEST;
-/// Length of the access to the unmapped page in bytes; a jump with its target is not longer than an instruction.
+/// Length in bytes of the access to the unmapped page. A jump with its target is not longer than an instruction.
 const TRAP_CODE: usize = 10;
 /// The instruction `int3`.
 const BREAKPOINT: u8 = 0xcc;
@@ -46,11 +47,12 @@ const _: () = assert!(
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
-/// Address of the unmapped page; the other parts of the [`Area`] follow it.
+/// Address of the unmapped page. The other parts of the [`Area`] follow this page.
 static TRAP: AtomicUsize = AtomicUsize::new(0);
 static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS]);
 
-/// The addresses of the unmapped page and of the slots, all within the reach of an address relative to the instruction.
+/// The addresses of the unmapped page and of the slots. They are so close together that an instruction of a slot can address all of them
+/// relative to itself.
 #[derive(Clone, Copy)]
 struct Area {
     trap: usize,
@@ -89,11 +91,11 @@ struct Store {
     address: usize,
     len: usize,
     next: usize,
-    /// Whether the instruction is executed twice, to find out which bytes it writes.
+    /// Whether the instruction is executed twice, to detect which bytes it writes.
     twice: bool,
 }
 
-/// Begins the instruction at the processor's current address; returns whether it is possible.
+/// Begins the execution of the instruction at the processor's current address. Returns false if it cannot be executed.
 pub fn begin(context: &mut Context<'_>, bus: &dyn Bus) -> bool {
     let Some(instruction) = decode(context.instruction()) else {
         return false;
@@ -144,7 +146,8 @@ pub fn begin(context: &mut Context<'_>, bus: &dyn Bus) -> bool {
         code.extend(jump(instruction.next_ip()));
         BUSY[slot].store(false, Ordering::Relaxed);
     }
-    // Nothing of the slot's last instruction stays: valgrind decodes what follows the access to the unmapped page.
+    // The rest of the slot is overwritten, so that no bytes of its last instruction remain: valgrind decodes the bytes after the access to the
+    // unmapped page.
     code.resize(CODE, BREAKPOINT);
     write_memory(area.writable + slot * CODE, &code);
     valgrind::discard_translations(base, CODE);
@@ -183,16 +186,16 @@ pub fn finish(address: usize, context: &mut Context<'_>, bus: &dyn Bus) -> bool 
 
 /// A move between memory and a general register, or of a constant to memory.
 enum Move {
-    /// To this register.
+    /// A move from memory to this register.
     Load(Cpu),
-    /// From this register.
+    /// A move from this register to memory.
     Store(Cpu),
-    /// Of these bits.
+    /// A move of these bits to memory.
     Constant(u64),
 }
 
 impl Move {
-    /// The move, if the instruction is one. The second bytes of registers are not taken.
+    /// The move, if the instruction is a move. The registers AH, BH, CH and DH are not supported.
     fn of(instruction: &Instruction) -> Option<Self> {
         if instruction.mnemonic() != Mnemonic::Mov {
             return None;
@@ -211,7 +214,7 @@ impl Move {
         }
     }
 
-    /// Makes the move and continues after it; returns whether all its memory is registers of a device.
+    /// Executes the move, and continues after it. Returns false if not all of its memory is registers of a device.
     fn make(self, instruction: &Instruction, context: &mut Context<'_>, bus: &dyn Bus) -> bool {
         let len = instruction.memory_size().size();
         let memory = u32::from(matches!(self, Move::Load(_)));
@@ -241,7 +244,7 @@ impl Move {
     }
 }
 
-/// Sets a general register: one of 4 bytes with the upper half of the whole one zero, a shorter one without a change of the rest.
+/// Sets a general register. A write of 4 bytes sets the upper half of the register to zero. A shorter write does not change the other bytes.
 fn put(context: &mut Context<'_>, register: Cpu, value: u64) {
     let Some(number) = number_of(register) else {
         return;
@@ -261,7 +264,7 @@ struct Operand {
     len: usize,
     loads: bool,
     stores: bool,
-    /// Whether the instruction may store only a part of the operand, under a mask.
+    /// Whether the instruction may store only a part of the operand, selected by a mask.
     partly: bool,
 }
 
@@ -299,21 +302,21 @@ impl Operand {
         })
     }
 
-    /// Whether all its bytes are registers.
+    /// Whether all bytes of the operand are registers.
     fn is_on(&self, bus: &dyn Bus) -> bool {
         let (is_registers, stretch) = bus.stretch(self.address);
         is_registers && stretch >= self.len
     }
 }
 
-/// Whether the instruction stores under a mask; for the older ones the decoder does not report it.
+/// Whether the instruction stores under a mask. The decoder does not report the mask of older instructions.
 fn has_mask(instruction: &Instruction) -> bool {
     use Mnemonic::{Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
     let older = [Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq];
     instruction.has_op_mask() || older.contains(&instruction.mnemonic())
 }
 
-/// Whether the instruction is for caches, which do not contain registers of devices.
+/// Whether the instruction controls caches, which do not contain registers of devices.
 fn is_for_caches(instruction: &Instruction) -> bool {
     use Mnemonic::{Clflush, Clflushopt, Clwb};
     [Clflush, Clflushopt, Clwb].contains(&instruction.mnemonic())
@@ -331,7 +334,7 @@ fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
     }
 }
 
-/// The number in the context of the general register of which `register` is a part.
+/// The number in the context of the general register that contains `register`.
 fn number_of(register: Cpu) -> Option<c_int> {
     let numbers = [
         libc::REG_RAX,
@@ -355,7 +358,7 @@ fn number_of(register: Cpu) -> Option<c_int> {
     full.is_gpr64().then(|| numbers[full.number()])
 }
 
-/// The code of the instruction for address `at`, with `scratch` as its memory operand.
+/// The code of the instruction at the address `at`, with `scratch` as its memory operand.
 fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec<u8>> {
     instruction.set_memory_base(Cpu::RIP);
     instruction.set_memory_index(Cpu::None);
@@ -398,7 +401,7 @@ fn known_area() -> Option<Area> {
     (trap != 0).then(|| Area::at(trap))
 }
 
-/// Reserves the slots in advance. Threads that call it at the same time get one area, because only one trap can be known.
+/// Reserves the slots in advance. Threads that call this at the same time get the same area, because only one trap address is stored.
 pub fn prepare() -> Option<()> {
     static ALONE: Lock<()> = Lock::new(());
     let _alone = ALONE.lock()?;
@@ -429,7 +432,7 @@ pub fn prepare() -> Option<()> {
 /// A file for the code of all slots, without a name in the file system.
 fn code_file() -> Option<OwnedFd> {
     let create = |flags| memfd_create("peerlane-code", MemfdFlags::CLOEXEC | flags);
-    // Systems before Linux 6.3 do not know the flag, and all their files may be executed.
+    // Linux before 6.3 does not support this flag. All files of these systems may be executed.
     let file = create(MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::empty()));
     let file = file.ok()?;
     ftruncate(&file, (SLOTS * CODE) as u64).ok()?;

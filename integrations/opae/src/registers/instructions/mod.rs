@@ -1,4 +1,4 @@
-//! Execution of the instructions that access registers of devices, after the fault that each of them causes.
+//! Executes the instructions that access registers of devices, after the fault that each of them causes.
 
 mod execute;
 mod program;
@@ -9,12 +9,12 @@ pub use strings::restart;
 
 /// The registers of devices, by their addresses in the program.
 pub trait Bus {
-    /// Whether `address` is in registers, and the number of bytes to the end of these registers or to the next ones.
+    /// Whether `address` is in registers, and the number of bytes to the end of these registers, or from other memory to the next registers.
     fn stretch(&self, address: usize) -> (bool, usize);
 
-    /// Loads bytes, all ones if no device answers; returns whether all of them are registers.
+    /// Loads bytes, which are all ones if no device answers. Returns false if not all of them are registers.
     fn load(&self, address: usize, bytes: &mut [u8]) -> bool;
 
-    /// Stores bytes; returns whether all of them are registers.
+    /// Stores bytes. Returns false if not all of them are registers.
     fn store(&self, address: usize, bytes: &[u8]) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Memory and instructions of the program, as a handler of its faults reads and writes them.
+//! Memory and instructions of the program, for the fault handler that reads and writes them.
 
 use std::ptr;
 
@@ -23,16 +23,17 @@ pub fn decode(address: usize) -> Option<Instruction> {
     })
 }
 
-/// Copies memory of the program or of a slot. A closed page of a buffer is opened as for the program, so the lock must not be held.
+/// Copies memory of the program or of a slot. The read opens a closed page of a buffer, as a read by the program does, so the lock must not be
+/// held.
 pub fn read_memory(address: usize, bytes: &mut [u8]) {
     let from: *const u8 = ptr::with_exposed_provenance(address);
-    // SAFETY: the program was going to read this memory, or it is code that the processor has just executed.
+    // SAFETY: the program has tried to read this memory, or it is code that the processor has just executed.
     unsafe { from.copy_to(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Copies bytes to memory of the program or of a slot; the lock must not be held.
+/// Copies bytes to memory of the program or of a slot. The lock must not be held.
 pub fn write_memory(address: usize, bytes: &[u8]) {
     let to: *mut u8 = ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the program was going to write this memory, or it is in a slot that this thread has taken.
+    // SAFETY: the program has tried to write this memory, or it is in a slot that this thread has taken.
     unsafe { to.copy_from(bytes.as_ptr(), bytes.len()) }
 }

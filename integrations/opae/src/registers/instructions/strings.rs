@@ -1,5 +1,5 @@
-//! The string instructions `movs`, `stos` and `lods` with registers of a device on at least one side. A repeated one is executed as
-//! a copy, by the widest possible accesses, not byte by byte.
+//! The string instructions `movs`, `stos` and `lods` with registers of a device as source, destination or both. A repeated instruction is
+//! executed as a copy with the widest possible accesses, and not byte by byte.
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use super::program::{decode, read_memory, write_memory};
 use crate::registers::context::Context;
 use crate::valgrind;
 
-/// Most bytes that are moved at a time.
+/// Largest number of bytes that are moved at a time.
 const CHUNK: usize = 256;
 /// The direction flag.
 const DOWN: u64 = 1 << 10;
 
-/// Executes the whole instruction; returns whether it is possible.
+/// Executes the whole instruction. Returns false if this is not possible.
 pub fn execute(instruction: &Instruction, context: &mut Context<'_>, bus: &dyn Bus) -> bool {
     use Mnemonic::{Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw};
     use Mnemonic::{Stosb, Stosd, Stosq, Stosw};
@@ -80,7 +80,8 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>, bus: &dyn B
     true
 }
 
-/// Prepares the repetition of an instruction under valgrind, which counts an element of a repeated one before it moves it.
+/// Prepares the repetition of an instruction under valgrind. In a repeated instruction, valgrind decrements the counter before it moves an
+/// element, so the counter is incremented here.
 pub fn restart(context: &mut Context<'_>) {
     if !valgrind::is_there() {
         return;
@@ -131,7 +132,7 @@ fn put(address: usize, bytes: &[u8], bus: &dyn Bus) {
     }
 }
 
-/// The parts of `len` bytes at `address` that are all registers or all memory.
+/// Divides `len` bytes at `address` into parts that are only registers or only memory. The flag of a part is true for registers.
 fn parts(address: usize, len: usize, bus: &dyn Bus) -> impl Iterator<Item = (Range<usize>, bool)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! Instructions on registers that a test has in the place of devices, with the state of the processor as the test sets it.
+//! Tests of instructions that access registers. The test provides the registers and the state of the processor.
 
 use std::cell::RefCell;
 
 use super::*;
 
-/// The address of the registers, where there is no memory.
+/// The address of the registers. No memory is mapped there.
 const BASE: usize = 0x10_0000_0000;
 const SIZE: usize = 64;
 
@@ -50,11 +50,11 @@ impl Bus for Registers {
     }
 }
 
-/// A processor at the instruction `code`, with these registers. The code ends with bytes that are no part of the instruction.
+/// Runs `test` with a processor at the instruction `code`, with these registers. The code ends with bytes that do not belong to the instruction.
 fn with_processor(code: &[u8], registers: &[(c_int, usize)], test: impl FnOnce(&mut Context<'_>)) {
     let mut bytes = [0x90; 2 * LONGEST];
     bytes[..code.len()].copy_from_slice(code);
-    // SAFETY: the structure has numbers and pointers alone, for which zero is a value.
+    // SAFETY: the structure contains only numbers and pointers, for which zero is a valid value.
     let mut processor: libc::ucontext_t = unsafe { std::mem::zeroed() };
     let mut context = Context::of(&mut processor);
     context.go_on_at(bytes.as_ptr() as usize);
@@ -64,7 +64,7 @@ fn with_processor(code: &[u8], registers: &[(c_int, usize)], test: impl FnOnce(&
     test(&mut context);
 }
 
-/// The scratch memory of the slot at which the processor is.
+/// The scratch memory of the slot that contains the processor's current instruction.
 fn scratch(context: &Context<'_>) -> usize {
     let area = known_area().expect("it is prepared");
     area.slot((context.instruction() - area.code) / CODE).1
