@@ -1,4 +1,4 @@
-"""Listings of lspci: any text is the scenario of a machine, or one message that says where."""
+"""Listings of lspci: any text results in the scenario of a machine, or in one message that contains the line of the error."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ from importing.test_import import tree_or_refusal
 
 if __name__ == "__main__":
     atheris.enabled_hooks.add("RegEx")
-    # libFuzzer starts itself again by its first argument, as a command.
+    # libFuzzer restarts the process by its first argument, which it uses as a command.
     atheris.Setup([f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]], tree_or_refusal)
     atheris.Fuzz()
