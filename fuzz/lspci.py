@@ -1,4 +1,4 @@
-"""Listings of lspci: any text results in the scenario of a machine, or in one message that contains the line of the error."""
+"""Listings of lspci: any text results in a scenario, or in one message with the line."""
 
 from __future__ import annotations
 
