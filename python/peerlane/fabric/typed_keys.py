@@ -1594,11 +1594,11 @@ class Incident(Repeated, total=False):
     """Keys of incidents."""
 
     offset: Size
-    """First byte that goes bad: an offset in the memory of a host, or behind BAR 0 of a
-    device. (B; default 0 B)"""
+    """First byte that becomes poisoned: an offset in the memory of a host, or behind BAR 0 of
+    a device. (B; default 0 B)"""
     size: Size
-    """Number of bytes that go bad; 0 for the data of the next packets that the node sends,
-    instead of a memory. (B; default 0 B)"""
+    """Number of bytes that become poisoned; with 0, the data of the next packets that the node
+    sends becomes poisoned, instead of a memory. (B; default 0 B)"""
     count: Count
     """With size = 0, number of packets: memory writes and completions of a device, reads that
     a host answers. (default 1)"""
@@ -1609,20 +1609,20 @@ class Incident(Repeated, total=False):
     """Time from the insertion to the first configuration request of the host to the node. (ns;
     default 100 ms)"""
     restore: Flag
-    """Whether the host then writes the registers below again that its firmware has set.
-    (default true)"""
+    """Whether the host then restores the registers of everything below to the values that its
+    firmware has set. (default true)"""
     drivers: Flag
-    """Whether the drivers of the devices below are notified of the reset, and begin again.
-    (default false)"""
+    """Whether the host notifies the drivers of the devices below of the reset: the drivers set
+    the devices up again and repeat the transfers that were lost. (default false)"""
     generation: Text
     """The highest rate that still works, as a generation or as a speed; none for the highest
-    that does now. (default none)"""
+    rate of the link. (default none)"""
     lanes: Text
-    """The lanes that still work; none for all that do now. (default none)"""
+    """The number of lanes that still work; none for all lanes of the link. (default none)"""
     bus: Literal["above", "below"] | None
     """The bus that is reset: 'above' sets Secondary Bus Reset of the port above the node,
-    which resets the node and all that is below it; 'below' sets that of the node's own
-    upstream port, which resets all that is below a switch. (default above)"""
+    which resets the node and everything below it; 'below' sets Secondary Bus Reset of the
+    node's own upstream port, which resets everything below a switch. (default above)"""
     hold: Quantity
     """Time for which the host holds the bus in reset. (ns; default 2 ms)"""
 

@@ -1,5 +1,5 @@
-//! The software of hosts that serves the interrupts of downstream ports: for errors that root ports report, for
-//! containment, for slots and for the bandwidth of links.
+//! The software of hosts that handles the interrupts of downstream ports: for errors that root ports report, for Downstream Port Containment, for
+//! hot-plug slots and for changes of the bandwidth of links.
 
 use device::{AcceleratorParameters, BlockDmaParameters};
 use host::containment::PortBelow;
@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::plan::{FabricPlan, NodePlan};
 use crate::scenario::NodeKind;
 
-/// Starts the service of every downstream port whose host has one, from the time `up` on.
+/// Starts, at the time `up`, the host software that handles the interrupts of each downstream port, if the port's host has software for them.
 pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
     for (number, node) in plan.nodes.iter().enumerate() {
         let NodeKind::Host(_, costs) = &plan.nodes[node.root].kind else {
@@ -66,7 +66,7 @@ pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
     }
 }
 
-/// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
+/// The register values that firmware has set in the functions of `node` and of all nodes below it, upper nodes first.
 pub fn saved_below(plan: &FabricPlan, node: usize) -> Vec<Vec<SavedState>> {
     let nodes = plan.nodes_below(node);
     nodes
@@ -75,7 +75,7 @@ pub fn saved_below(plan: &FabricPlan, node: usize) -> Vec<Vec<SavedState>> {
         .collect()
 }
 
-/// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
+/// The register values that firmware has set in all functions of `node`, virtual functions last.
 pub fn saved(node: &NodePlan) -> Vec<SavedState> {
     let functions = &node.functions;
     let places = functions.places();
@@ -83,7 +83,7 @@ pub fn saved(node: &NodePlan) -> Vec<SavedState> {
     saved.collect()
 }
 
-/// The drivers of all devices from `node` on down that have one, in the order of their messages.
+/// The drivers of the devices at and below `node`, in the order of their interrupt messages. Devices without a driver are left out.
 pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
     let nodes = plan.nodes_below(node).into_iter();
     let mut drivers: Vec<Informed> = nodes.filter_map(|node| drivers_of(plan, node)).collect();
@@ -91,7 +91,7 @@ pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
     drivers
 }
 
-/// The drivers of the device `node`, which its host notifies of a reset; none if no driver of the host works with it.
+/// The drivers of the device `node`, which its host notifies of a reset. `None` if the host has no driver for the device.
 pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     let planned = &plan.nodes[node];
     let costs = plan.nodes[planned.root].kind.costs()?;
@@ -106,16 +106,15 @@ pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     })
 }
 
-/// Whether a driver of the host works with a device: one of flows or of commands.
+/// Whether the host has a driver for a device: a driver that moves flows or a driver that sends commands.
 pub fn has_driver(node: &NodePlan) -> bool {
     let is_commanded = node.kind.device::<BlockDmaParameters>().is_some()
         || node.kind.device::<AcceleratorParameters>().is_some();
     is_commanded || node.engine().is_some() || node.drive().is_some()
 }
 
-/// The ports of a tree from `link` on down whose links the host resets after fatal errors, the upper ones first, each with the functions
-/// whose errors reset it. A link is not reset where a coherent device below would lose lines of the host, nor where containment takes it
-/// down.
+/// The downstream ports at and below `link` whose links the host resets after fatal errors, upper ports first. Each has the functions whose errors
+/// cause the reset. A link is not reset if a coherent device below it would lose cache lines of the host, or if containment takes the link down.
 fn recovered_links(
     plan: &FabricPlan,
     root: usize,
@@ -150,7 +149,7 @@ fn recovered_links(
     recovered.collect()
 }
 
-/// All functions below a link, the upper ones first.
+/// All functions below a link, sorted by their IDs.
 fn functions_below(plan: &FabricPlan, link: usize) -> Vec<FunctionId> {
     let nodes = plan.nodes_below(plan.links[link].downstream.0).into_iter();
     let mut found: Vec<FunctionId> = nodes

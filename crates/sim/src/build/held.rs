@@ -1,4 +1,5 @@
-//! The time that packets are in the receive buffers of ports if nothing delays them, for which default buffers have space.
+//! The time for which packets occupy the receive buffers of ports if nothing delays the packets. Default sizes of receive buffers are computed from
+//! this time.
 
 use fabric::{ControllerParameters, PeerToPeer};
 use kernel::Span;
@@ -7,8 +8,8 @@ use protocol::{MAX_TLP_OVERHEAD, PerClass};
 use crate::plan::{LinkPlan, NodePlan};
 use crate::scenario::NodeKind;
 
-/// The time of a packet of each class in the receive buffer of the port of `node` at `link`. At a host it is that of packets to its memory or
-/// to other root ports, whichever is longer, if there are any `to_peers`.
+/// The time for which a packet of each class occupies the receive buffer of the port of `node` at `link`. At a host, this is the time of packets to
+/// its memory. With `to_peers`, packets to other root ports count as well, and the longer time applies.
 pub fn at_port(node: &NodePlan, link: &LinkPlan, to_peers: bool) -> PerClass<Span> {
     let bytes = u64::from(link.max_payload + MAX_TLP_OVERHEAD);
     let (generation, lanes) = (link.parameters.generation.0, link.parameters.lanes.0);
@@ -33,7 +34,7 @@ pub fn at_port(node: &NodePlan, link: &LinkPlan, to_peers: bool) -> PerClass<Spa
     }
 }
 
-/// The time of a packet of `bytes` in the receive buffer of a controller's cable.
+/// The time for which a packet of `bytes` occupies the receive buffer at a controller's end of a cable.
 pub fn at_cable(parameters: &ControllerParameters, bytes: u64) -> PerClass<Span> {
     let cycles = u64::from(parameters.crossbar_cycles) + bytes.div_ceil(16);
     let crossbar = parameters.crossbar_clock.period() * cycles;

@@ -6,7 +6,7 @@ use kernel::{Span, Time};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-/// Starts the moves of buffers on their hosts' processors, from the time `up` on.
+/// Starts the programs that move buffers, on the processors of the buffers' hosts and at the time `up`.
 pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
     for buffer in &plan.buffers {
         if let (Some((other, moves, interval)), Some(host)) =

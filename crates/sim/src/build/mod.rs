@@ -32,7 +32,7 @@ use controller::controller;
 use network::{OpticalPort, optical_ends};
 use pipeline::Pipeline;
 
-/// The demands of workloads on the components of a fabric.
+/// The data patterns, marks and replies that workloads require of the components of a fabric.
 pub struct Requests {
     /// The data pattern of each part that has one; all parts of a workload share one pattern.
     pub patterns: Arc<[Pattern]>,
@@ -42,7 +42,7 @@ pub struct Requests {
     pub replies: Vec<(usize, Reply)>,
 }
 
-/// Builds the components of `plan`, first nodes, by index, then controllers, and the world that connects them.
+/// Builds the components of `plan` and the world that connects them. The components are the nodes by index, followed by the controllers.
 pub fn fabric(plan: &FabricPlan, requests: &Requests) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for wire in wires(plan) {
@@ -141,7 +141,7 @@ pub struct LeafContext<'a> {
     pub plan: &'a FabricPlan,
     /// The index of the device's node.
     pub index: usize,
-    /// The demands of workloads.
+    /// The data patterns, marks and replies that workloads require.
     pub requests: &'a Requests,
     /// The optical ports of the device.
     pub fibres: Vec<OpticalPort>,
@@ -193,7 +193,7 @@ fn upstream_end(plan: &FabricPlan, node: &NodePlan) -> LinkEnd {
     link_end(plan, (node, FunctionPlace::Own), link, far, "down")
 }
 
-/// Builds the end of `link` at the port of `node` at `place`; `direction` is that of arriving packets.
+/// Builds the end of `link` at the port of `node` at `place`; `direction` is the direction of arriving packets.
 fn link_end(
     plan: &FabricPlan,
     (node, place): (&NodePlan, FunctionPlace),
@@ -205,7 +205,8 @@ fn link_end(
     LinkEnd::new(config, &node.port)
 }
 
-/// The configuration of the upper or of the lower end of a link, with the time in its receive buffer of packets `to_peers` at a host.
+/// The configuration of the upper or of the lower end of a link. At a host, `to_peers` includes packets to other root ports in the time for which
+/// packets occupy the receive buffer.
 pub fn config_of_end(plan: &FabricPlan, link: usize, is_upper: bool, to_peers: bool) -> LinkConfig {
     let number = link;
     let link = &plan.links[link];
@@ -253,7 +254,7 @@ fn end_config(
         NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
             weights: weights_below(plan, node).collect(),
-            // PCIe Base 2.6.1: infinite, unless the root complex forwards all traffic between its root ports.
+            // PCIe Base 2.6.1: completion credits are infinite, unless the root complex forwards all traffic between its root ports.
             infinite_completions: parameters.peer_to_peer != PeerToPeer::All,
             own: Some(Host::source(below)),
             ..config
@@ -276,8 +277,8 @@ fn end_config(
     }
 }
 
-/// The configuration of an end of a link with these parameters, the pipelines of this and of the far end, and the name of its stream of bit
-/// errors: of a port of 4096 B that has one source and stores packets, as its far end does.
+/// The configuration of one end of a link, from the parameters of the link, the pipelines of the near and the far end, and the name of the random
+/// stream of bit errors. The port has a maximum payload of 4096 B and one source. Both ends store packets before they forward them.
 fn plain_end(
     link: &LinkParameters,
     [near, far]: [Pipeline; 2],
@@ -302,7 +303,7 @@ fn plain_end(
     }
 }
 
-/// Packets that each port below may send in a row to the same output.
+/// The number of packets that each downstream port may send in a row to the same egress port (its arbitration weight).
 fn weights_below(plan: &FabricPlan, node: &NodePlan) -> impl Iterator<Item = u32> {
     let weight = |link: &usize| plan.links[*link].parameters.arbitration_weight;
     node.downstream.iter().map(weight)
@@ -312,7 +313,7 @@ fn is_cut_through(node: &NodePlan) -> bool {
     matches!(&node.kind, NodeKind::Switch(parameters) if parameters.cut_through)
 }
 
-/// The address to which a reflector replies, for each flow that arrives there.
+/// The address to which the reflector replies, for each flow that arrives at the reflector.
 pub fn replies(of: &LeafContext<'_>) -> Vec<Reply> {
     let all = of.requests.replies.iter();
     let own = all.filter(|(reflector, _)| *reflector == of.index);

@@ -51,7 +51,7 @@ pub fn optical_ends(plan: &FabricPlan) -> Vec<Vec<OpticalPort>> {
     ends
 }
 
-/// Configures the end of `fibre` at `router`; `far` is the other router, and `direction` is that of arriving packets.
+/// Configures the end of `fibre` at `router`; `far` is the other router, and `direction` is the direction of arriving packets.
 fn optical_end(
     plan: &FabricPlan,
     fibre: &FibrePlan,

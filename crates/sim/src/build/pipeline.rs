@@ -1,4 +1,4 @@
-//! The pipelines between the pins of a port and its receive buffer, which every frame passes, DLLPs too.
+//! The pipelines of a port between its pins and its data link layer. All frames pass them, DLLPs included.
 
 use kernel::Span;
 use link::PortParameters;
@@ -7,7 +7,7 @@ use protocol::Generation;
 use crate::plan::NodePlan;
 use crate::scenario::NodeKind;
 
-/// The time in one direction through the pipelines of a port.
+/// The times of frames through the receive pipeline and the transmit pipeline of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
     receive: Span,
@@ -23,7 +23,7 @@ impl Pipeline {
         }
     }
 
-    /// The pipelines of the ports of a node at a link of `generation`. They have a part of the latency of a switch or host.
+    /// The pipelines of the ports of a node at a link of `generation`. They include the part of a switch's or host's latency that is in the port.
     pub fn of_node(node: &NodePlan, generation: Generation) -> Self {
         let part = match &node.kind {
             NodeKind::Switch(parameters) => parameters.port_latency(),
@@ -39,7 +39,7 @@ impl Pipeline {
         }
     }
 
-    /// The delays of a wire with time of flight `flight` from this port to the one with pipeline `far`, and back.
+    /// The delays of a wire with time of flight `flight` from this port to the port with the pipelines `far`, and back.
     pub fn delays(self, far: Self, flight: Span) -> [Span; 2] {
         [
             self.transmit + flight + far.receive,

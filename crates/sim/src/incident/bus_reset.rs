@@ -1,4 +1,4 @@
-//! What software does to all that is below a port: it resets the secondary bus (PCIe Base 7.5.1.3.13), or contains it (PCIe Base 6.2.10).
+//! Actions of software on everything below a port: a reset of the secondary bus (PCIe Base 7.5.1.3.13), or containment (PCIe Base 6.2.10).
 
 use host::containment::trigger;
 use kernel::Span;
@@ -8,15 +8,15 @@ use super::{Incident, Place, Scene, Wrong};
 kernel::parameters! {
     /// Keys of a secondary bus reset.
     pub struct SecondaryBusReset {
-        /// The bus that is reset: "above" sets Secondary Bus Reset of the port above the node, which resets the node and all that is
-        /// below it; "below" sets that of the node's own upstream port, which resets all that is below a switch.
+        /// The bus that is reset: "above" sets Secondary Bus Reset of the port above the node, which resets the node and everything below it; "below"
+        /// sets Secondary Bus Reset of the node's own upstream port, which resets everything below a switch.
         bus: ResetBus = ResetBus::Above, from "our choice: the node itself is reset";
         /// Time for which the host holds the bus in reset.
         hold: Span = Span::from_us(2_000), from "our choice: as Linux does; PCIe Base 7.5.1.3.13 requires 1 ms";
-        /// Whether the host then writes the registers below again that its firmware has set.
+        /// Whether the host then restores the registers of everything below to the values that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
-        /// Whether the host notifies the drivers of the devices below before and after: they leave their device alone meanwhile, set it up
-        /// again, and move once more what was lost.
+        /// Whether the host notifies the drivers of the devices below before and after the reset: the drivers do not use their devices during the
+        /// reset, then set them up again and repeat the transfers that were lost.
         drivers: bool = false, from "our choice: a reset that nobody expects; Linux tells drivers of resets that it makes";
     }
 }
@@ -42,7 +42,7 @@ impl Incident for SecondaryBusReset {
         };
         let mut port = scene.port_below(above, node, self.drivers);
         if self.bus == ResetBus::Below {
-            // The upstream port keeps its registers; those of the downstream ports are reset.
+            // The upstream port keeps its registers; the registers of the downstream ports are reset.
             port.function = port.below[0].remove(0).function;
             port.has_link = false;
         }

@@ -1,4 +1,4 @@
-//! Bytes of a device that it cannot access any more: it answers requests for them with Completer Abort (PCIe Base 2.3.1).
+//! Bytes of a device that can no longer be accessed: the device completes requests for them with Completer Abort (PCIe Base 2.3.1).
 
 use kernel::Bytes;
 

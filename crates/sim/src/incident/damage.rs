@@ -1,4 +1,5 @@
-//! Data that a switch damages between the check of its LCRC and the making of the next: only an ECRC shows it (PCIe Base 2.7.1).
+//! Data that a switch damages after it has checked the LCRC of a packet and before it computes the LCRC for the next link: only an ECRC detects the
+//! damage (PCIe Base 2.7.1).
 
 use super::{Incident, Place, Scene, Wrong};
 use crate::model::Model;
@@ -7,7 +8,7 @@ use crate::scenario::NodeKind;
 kernel::parameters! {
     /// Keys of damaged data.
     pub struct Damage {
-        /// Number of packets with data whose data is damaged by one bit.
+        /// Number of packets with data in which the switch damages one bit.
         count: u32 = 1, within 1..=1_000_000, from "our choice: one";
     }
 }

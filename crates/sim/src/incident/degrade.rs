@@ -1,4 +1,4 @@
-//! Lanes and rates of a link that do not work any more, and work again: the link trains with what is left (PCIe Base 4.2.6.4).
+//! Lanes and rates of a link that fail, and that later work again: the link trains with the lanes and rates that still work (PCIe Base 4.2.6.4).
 
 use link::{LinkCommand, Offer};
 use protocol::lanes_exist;
@@ -9,9 +9,9 @@ use crate::scenario::{Lanes, Speed};
 kernel::parameters! {
     /// Keys of a link that degrades.
     pub struct Degrade {
-        /// The lanes that still work; none for all that do now.
+        /// The number of lanes that still work; none for all lanes of the link.
         lanes: Option<Lanes> = None, from "our choice: all";
-        /// The highest rate that still works, as a generation or as a speed; none for the highest that does now.
+        /// The highest rate that still works, as a generation or as a speed; none for the highest rate of the link.
         generation: Option<Speed> = None, from "our choice: all";
     }
 }
@@ -65,7 +65,7 @@ impl Incident for Degrade {
     }
 }
 
-/// Advice about the value of `key`, of which these are possible; about the key `other` if there is none.
+/// The advice about the value of `key`: the `possible` values, or the use of the key `other` if no value is possible.
 fn choice(possible: &[u8], key: &str, other: &str) -> String {
     match possible {
         [] => format!("leave {key} out and write {other}"),

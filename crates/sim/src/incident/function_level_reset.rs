@@ -15,10 +15,10 @@ kernel::parameters! {
         function: u32 = 0, from "our choice: the physical function";
         /// Time from the request to the next request of the host to the function.
         wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.2: 100 ms";
-        /// Whether the host then writes the registers of the function again that its firmware has set.
+        /// Whether the host then restores the registers of the function to the values that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
-        /// Whether the host notifies the drivers of the device before and after the reset: they leave it alone meanwhile, set it up again,
-        /// and move once more what the reset has lost.
+        /// Whether the host notifies the drivers of the device before and after the reset: the drivers do not use the device during the reset, then
+        /// set it up again and repeat the transfers that the reset has lost.
         drivers: bool = false, from "our choice: a reset that nobody expects; Linux tells drivers of resets that it makes, by reset_prepare and reset_done";
     }
 }

@@ -1,4 +1,4 @@
-//! A node that is taken out or put in while the fabric runs (PCIe Base 6.7).
+//! A node that is removed or inserted while the fabric runs (PCIe Base 6.7).
 
 use host::recovery::{finish, prepare, set_up};
 use kernel::Span;
@@ -32,11 +32,11 @@ kernel::parameters! {
     pub struct Insertion {
         /// Time from the insertion to the first configuration request of the host to the node.
         wait: Span = Span::from_us(100_000), from "PCIe Base 6.6.1: 100 ms from the end of training";
-        /// Whether the host then writes the registers of the node, and of all nodes below it, that its firmware has set. A host with
-        /// hot_plug always writes them for nodes with a slot, after its own link_up_wait.
+        /// Whether the host then restores the registers of the node, and of all nodes below it, to the values that its firmware has set. A host with
+        /// hot_plug always restores them for nodes with a slot, after its own link_up_wait.
         restore: bool = true, from "our choice: as operating systems do, with the resources of the slot";
-        /// Whether the host notifies the drivers of the devices that were put in, which set them up, and move once more what was lost.
-        /// Where it serves the slot, driver_recovery of the host says so.
+        /// Whether the host notifies the drivers of the inserted devices: the drivers set the devices up and repeat the transfers that were lost. If
+        /// software of the host handles the slot (hot_plug), the host's key driver_recovery decides this instead.
         drivers: bool = false, from "our choice: drivers know of no removal";
     }
 }
@@ -55,7 +55,7 @@ impl Incident for Insertion {
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
         scene.log(node, "insertion");
         scene.command_lower_end(node, LinkCommand::Train);
-        // Software that serves the slot learns of it by the interrupt of the port.
+        // If software handles the slot, it sets up the node after an interrupt from the port.
         if self.restore && !scene.is_slot_served(node) {
             let (wait, states) = (self.wait, scene.saved_below(node));
             let mut drivers = scene.drivers_below(node);

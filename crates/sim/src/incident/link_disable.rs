@@ -10,9 +10,10 @@ kernel::parameters! {
 kernel::parameters! {
     /// Keys of a link that software enables again.
     pub struct EnableLink {
-        /// Whether the host then writes the registers below again that its firmware has set.
+        /// Whether the host then restores the registers of everything below to the values that its firmware has set.
         restore: bool = true, from "our choice: as operating systems do";
-        /// Whether the drivers of the devices below are notified of the reset, and begin again.
+        /// Whether the host notifies the drivers of the devices below of the reset: the drivers set the devices up again and repeat the transfers
+        /// that were lost.
         drivers: bool = false, from "our choice: drivers know of no disabled link";
     }
 }
@@ -34,7 +35,7 @@ impl Incident for EnableLink {
     }
 
     fn happen(&self, node: usize, scene: &mut Scene<'_>) {
-        // The service of a slot sets up what appears in it.
+        // If software handles the slot, it sets up the node in the slot itself.
         let restores = self.restore && !scene.is_slot_served(node);
         set(node, scene, false, (restores, self.drivers));
     }
@@ -46,7 +47,8 @@ fn check(place: &Place<'_>) -> Result<(), Wrong> {
     place.without_coherence()
 }
 
-/// Writes Link Disable of the port above `node`; the host then sets up what is below, and notifies the drivers.
+/// Writes Link Disable of the port above `node`. Afterwards, the host sets up everything below if `restores` is true. It notifies the drivers of the
+/// devices below if `tells` is true.
 fn set(node: usize, scene: &mut Scene<'_>, is_disabled: bool, (restores, tells): (bool, bool)) {
     let (Some(function), Some(costs)) = (scene.port_above(node), scene.costs(node)) else {
         return;

@@ -1,4 +1,4 @@
-//! Incidents: what hardware or software does to a fabric at a chosen time of a run. Each kind has a file.
+//! Incidents: actions of hardware or software on a fabric at a chosen time of a run. Each kind of incident has its own file.
 //!
 //! A new kind needs its file, which implements [`Incident`], and its line in the list of kinds below.
 
@@ -28,12 +28,12 @@ pub(crate) use plan::plan;
 pub use plan::{IncidentPlan, Place};
 pub(crate) use scene::{Scene, Started};
 
-/// What an incident does, with the keys of its kind.
+/// An incident of one kind: its action on a fabric, and the keys of the kind.
 pub trait Incident: Parameters + Debug + Send + Sync {
     /// Refuses a place where the incident cannot happen.
     fn check(&self, place: &Place<'_>) -> Result<(), Wrong>;
 
-    /// Whether the node is there after the incident, if the incident takes it out or puts it in.
+    /// Whether the node is present after the incident. `None` if the incident neither removes nor inserts the node.
     fn presence(&self) -> Option<Presence> {
         None
     }
@@ -42,12 +42,12 @@ pub trait Incident: Parameters + Debug + Send + Sync {
     fn happen(&self, node: usize, scene: &mut Scene<'_>);
 }
 
-/// Whether a node is there: at the lower end of its link.
+/// Whether a node is present at the lower end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is not.
+    /// The node is absent.
     Absent,
-    /// It is.
+    /// The node is present.
     Present,
 }
 
@@ -55,7 +55,7 @@ pub enum Presence {
 pub struct IncidentKind {
     /// Name in a scenario.
     pub name: &'static str,
-    /// What happens, in one sentence.
+    /// A sentence that describes the incident, for help texts.
     pub help: &'static str,
     /// An incident of the kind whose keys have their defaults.
     pub make: fn() -> Box<dyn Incident>,
@@ -80,29 +80,29 @@ kinds! {
     "completer-abort" => completer_abort::CompleterAbort;
     /// A switch damages the data of the next packets that it passes on, after the check of their LCRC.
     "damage" => damage::Damage;
-    /// Bytes of a memory go bad, or the data of the next packets that the node sends: they are poisoned.
+    /// Bytes of a memory, or the data of the next packets that the node sends, become poisoned.
     "poison" => poison::Poison;
     /// The host above resets a function of a device by Initiate Function Level Reset.
     "function-level-reset" => function_level_reset::FunctionLevelReset;
     /// The host above retrains the link above a node by Retrain Link.
     "retrain" => retrain::Retrain;
-    /// Lanes of the link above a node, or its higher rates, do not work any more: the link goes on with the others.
+    /// Lanes of the link above a node, or its higher rates, fail: the link continues with the remaining lanes and rates.
     "degrade" => degrade::Degrade;
     /// All lanes and rates of the link above a node work again.
     "restore" => degrade::Restore;
-    /// A node is taken out without notice: its link loses its signal, and the node its power.
+    /// A node is removed without notice: its link loses its signal, and the node loses its power.
     "surprise-removal" => hot_plug::Removal;
-    /// A node that was taken out is put in again: its link trains, and the host above sets it up.
+    /// A node that was removed is inserted again: its link trains, and the host above sets the node up.
     "insertion" => hot_plug::Insertion;
     /// The attention button of the slot of a node is pressed.
     "attention-button" => hot_plug::AttentionButton;
-    /// The host above resets what is below the port above a node by Secondary Bus Reset.
+    /// The host above resets everything below the port above a node by Secondary Bus Reset.
     "secondary-bus-reset" => bus_reset::SecondaryBusReset;
     /// The host above disables the link above a node by Link Disable.
     "disable-link" => link_disable::DisableLink;
-    /// The host above enables the link above a node that it has disabled, and sets up what is below.
+    /// The host above enables the link above a node again after Link Disable, and sets up everything below the link.
     "enable-link" => link_disable::EnableLink;
-    /// The host above contains what is below the port above a node by DPC Software Trigger.
+    /// The host above contains everything below the port above a node by DPC Software Trigger.
     "containment" => bus_reset::Containment;
 }
 
@@ -142,11 +142,11 @@ pub(crate) const FORM: SectionForm = SectionForm {
     "incidents": {
         /// Name of the incident in the plan.
         id = "incident-1, incident-2, ...";
-        /// Time of the incident, from when every link is up, as the start of a flow.
+        /// Time of the incident, counted from when every link is up, like the start of a flow.
         at: Time = "none";
         /// The kind of incident.
         what: Choice = "none";
-        /// The node that it concerns: its link upwards, or one of its functions.
+        /// The node that the incident concerns: depending on the kind, its upstream link or one of its functions.
         node = "none";
     }
 }

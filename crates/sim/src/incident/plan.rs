@@ -14,13 +14,13 @@ use super::{Any, Presence};
 /// An incident of a plan.
 #[derive(Clone, Debug)]
 pub struct IncidentPlan {
-    /// Its name.
+    /// The name of the incident.
     pub id: String,
-    /// Its time, counted from when every link is up.
+    /// The time of the incident, counted from when every link is up.
     pub at: Span,
-    /// The name of its kind.
+    /// The name of the incident's kind.
     pub what: &'static str,
-    /// The node that it concerns.
+    /// The node that the incident concerns.
     pub node: usize,
     pub(crate) kind: Any,
 }
@@ -28,7 +28,7 @@ pub struct IncidentPlan {
 /// The place of an incident, which its kind accepts or refuses.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The node that it concerns.
+    /// The node that the incident concerns.
     pub node: usize,
     /// All nodes.
     pub nodes: &'a [NodePlan],
@@ -65,7 +65,7 @@ impl<'a> Place<'a> {
         Err(("node", message))
     }
 
-    /// Refuses `drivers = true` where no driver of the host works with the node, or with one below it.
+    /// Refuses `drivers = true` if the host has no driver for the node or for a node below it.
     pub fn with_drivers(&self, drivers: bool) -> Result<(), Wrong> {
         if !drivers || self.below().into_iter().any(has_driver) {
             return Ok(());
@@ -82,7 +82,7 @@ impl<'a> Place<'a> {
         below.into_iter().map(|node| &self.nodes[node]).collect()
     }
 
-    /// Refuses a node that exchanges coherence messages, or has one below it, because its link goes down.
+    /// Refuses a node whose link goes down, if this node or a node below it exchanges coherence messages.
     pub fn without_coherence(&self) -> Result<(), Wrong> {
         let below = self.below();
         let Some(node) = below.iter().find(|node| node.kind.properties().is_coherent) else {
@@ -115,7 +115,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Plans the incidents of `scenario`, in the order of their times, and of the scenario where times are equal.
+/// Plans the incidents of `scenario`, in the order of their times. Incidents with equal times keep the order of the scenario.
 pub(crate) fn plan(
     scenario: &FabricScenario,
     written: &[Incident],
@@ -186,7 +186,7 @@ fn check_containment(
     Ok(())
 }
 
-/// Refuses the removal of a node that is not there, and the insertion of one that is.
+/// Refuses the removal of a node that is absent, and the insertion of a node that is present.
 fn check_presence(
     scenario: &FabricScenario,
     all: &[Incident],

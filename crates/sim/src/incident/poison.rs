@@ -1,4 +1,4 @@
-//! Data that goes bad: bytes of a memory, or of the next packets that a node sends (PCIe Base 2.7.2).
+//! Data that becomes poisoned: bytes of a memory, or the data of the next packets that a node sends (PCIe Base 2.7.2).
 
 use kernel::Bytes;
 
@@ -8,9 +8,9 @@ use crate::scenario::NodeKind;
 kernel::parameters! {
     /// Keys of poisoned data.
     pub struct Poison {
-        /// First byte that goes bad: an offset in the memory of a host, or behind BAR 0 of a device.
+        /// First byte that becomes poisoned: an offset in the memory of a host, or behind BAR 0 of a device.
         offset: Bytes = Bytes(0), from "our choice: the beginning";
-        /// Number of bytes that go bad; 0 for the data of the next packets that the node sends, instead of a memory.
+        /// Number of bytes that become poisoned; with 0, the data of the next packets that the node sends becomes poisoned, instead of a memory.
         size: Bytes = Bytes(0), from "our choice: data on its way";
         /// With size = 0, number of packets: memory writes and completions of a device, reads that a host answers.
         count: u32 = 1, within 1..=1_000_000, from "our choice: one";

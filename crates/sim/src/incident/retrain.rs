@@ -8,8 +8,8 @@ use crate::scenario::Speed;
 kernel::parameters! {
     /// Keys of a link that software retrains.
     pub struct Retrain {
-        /// The rate that the host writes to Target Link Speed of the port above before, as a generation or as a speed; none leaves the
-        /// register as it is.
+        /// The rate that the host first writes to Target Link Speed of the port above, as a generation or as a speed; none leaves the register as it
+        /// is.
         generation: Option<Speed> = None, from "our choice: the link keeps its rate";
     }
 }

@@ -1,4 +1,4 @@
-//! A fabric at the time of an incident, and what an incident can do to it.
+//! A fabric at the time of an incident, and the actions that an incident can perform on it.
 
 use fabric::Switch;
 use host::containment::PortBelow;
@@ -35,12 +35,12 @@ pub(crate) struct Started {
 }
 
 impl Scene<'_> {
-    /// What firmware has set in the registers of all functions of `node`: the physical function, then the virtual ones.
+    /// The register values that firmware has set in all functions of `node`, virtual functions last.
     pub(crate) fn saved(&self, node: usize) -> Vec<SavedState> {
         saved(&self.plan.nodes[node])
     }
 
-    /// What firmware has set in the registers of the functions of `node` and of all nodes below it, the upper nodes first.
+    /// The register values that firmware has set in the functions of `node` and of all nodes below it, upper nodes first.
     pub(crate) fn saved_below(&self, node: usize) -> Vec<Vec<SavedState>> {
         saved_below(self.plan, node)
     }
@@ -51,7 +51,8 @@ impl Scene<'_> {
         Some(above.functions.id_of(FunctionPlace::Port(port)))
     }
 
-    /// The port `function` with all that is below it, from `node` on; with the drivers there, if they are notified of a reset.
+    /// The port `function` with everything below it, from `node` on. With `drivers`, the result has the drivers of the devices below, so that the
+    /// host notifies them of a reset.
     pub(crate) fn port_below(&self, function: FunctionId, node: usize, drivers: bool) -> PortBelow {
         let drivers = drivers.then(|| drivers_below(self.plan, node));
         PortBelow {
@@ -62,7 +63,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Whether software of the host serves the slot of `node`, if it is in one.
+    /// Whether `node` is in a slot that software of its host handles.
     pub(crate) fn is_slot_served(&self, node: usize) -> bool {
         let has_slot = |(above, port): (&NodePlan, usize)| {
             let place = FunctionPlace::Port(port);
@@ -72,7 +73,7 @@ impl Scene<'_> {
         serves && self.plan.port_above(node).is_some_and(has_slot)
     }
 
-    /// The time that software of the host above `node` takes.
+    /// The parameters of the software of the host above `node`, such as the times that it takes.
     pub(crate) fn costs(&self, node: usize) -> Option<DriverParameters> {
         let root = &self.plan.nodes[self.plan.nodes[node].root];
         root.kind.costs().cloned()
@@ -111,12 +112,12 @@ impl Scene<'_> {
         drivers_of(self.plan, node)
     }
 
-    /// The drivers of the devices from `node` on down.
+    /// The drivers of the devices at and below `node`.
     pub(crate) fn drivers_below(&self, node: usize) -> Vec<Informed> {
         drivers_below(self.plan, node)
     }
 
-    /// Starts a program on the host above `node` now. The run goes on until it has ended.
+    /// Starts a program on the host above `node` now. The run continues until the program has ended, as long as the program makes progress.
     pub fn spawn<F>(&mut self, node: usize, program: impl FnOnce(System) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Incidents of a scenario as written.
+//! Incidents as they are written in a scenario.
 
 use kernel::{Parameters, Span};
 
@@ -17,9 +17,9 @@ pub struct Incident {
     pub at: Span,
     /// Name of the kind.
     pub what: &'static str,
-    /// The node that it concerns.
+    /// The node that the incident concerns.
     pub node: At<String>,
-    /// What happens, with the keys of its kind.
+    /// The incident, with the keys of its kind.
     pub kind: Any,
     /// Lines of the entry in the scenario.
     pub lines: Lines,
