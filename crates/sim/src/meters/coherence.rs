@@ -61,7 +61,7 @@ impl Watch {
         }
     }
 
-    /// Checks at the time `now`, if `every` events have happened since the last check, of `events` so far.
+    /// Checks at the time `now`, if at least `every` events have happened since the last check. `events` is the number of events so far.
     pub fn check(&mut self, (plan, models): (&FabricPlan, &[Model]), now: Time, events: u64) {
         if events < self.next || self.found.is_some() {
             return;
@@ -142,7 +142,7 @@ fn check_host(
             gather(&node.name, accelerator.agent(), &mut holders);
         }
     }
-    // Software that writes with No Snoop sees to the coherence of these lines itself.
+    // Software that writes these lines with No Snoop must keep them coherent itself.
     let unsnooped = host.unsnooped_lines().filter(|one| one.writes > 0);
     let unsnooped: BTreeSet<Line> = unsnooped.map(|one| one.line).collect();
     let watched = holders.iter().filter(|(line, _)| !unsnooped.contains(line));

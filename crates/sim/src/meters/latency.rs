@@ -44,7 +44,7 @@ impl LatencyHistogram {
         read.ok().map(LatencyHistogram)
     }
 
-    /// The upper bound of the bucket that `share` of all latencies reach at most, in picoseconds.
+    /// The quantile `share` of the latencies, in picoseconds: the upper bound of the bucket that contains it.
     pub fn quantile(&self, share: f64) -> u64 {
         self.0.value_at_quantile(share)
     }
@@ -80,7 +80,7 @@ impl Latencies {
         self.note(latency);
     }
 
-    /// Records all of one latency but its count in the histogram.
+    /// Adds a latency to the sum, the number, the minimum and the maximum, but not to the histogram.
     pub(super) fn note(&mut self, latency: Span) {
         let fs = latency.as_fs();
         self.sum += u128::from(fs);
@@ -89,17 +89,17 @@ impl Latencies {
         self.extremes = Some((least.min(fs), most.max(fs)));
     }
 
-    /// Counts a latency that was [noted](Self::note) in the histogram.
+    /// Counts a latency in the histogram only; [`note`](Self::note) adds it to the other values.
     pub(super) fn count(&mut self, latency: Span) {
         self.counts.add(latency.as_fs() / 1000, 1);
     }
 
-    /// Begins to load the data by which the place of a latency is found.
+    /// Begins to load the number of the page of counts in which a latency is counted.
     pub(super) fn prefetch_place(&self, latency: Span) {
         self.counts.prefetch_place(latency.as_fs() / 1000);
     }
 
-    /// Begins to load the count of a latency, whose [place](Self::prefetch_place) is loaded.
+    /// Begins to load the count of a latency, after the [number of its page](Self::prefetch_place) was loaded.
     pub(super) fn prefetch_count(&self, latency: Span) {
         self.counts.prefetch_count(latency.as_fs() / 1000);
     }
@@ -146,7 +146,7 @@ impl Latencies {
         let (least, most) = self.extremes?;
         let histogram = self.histogram();
         let ns = |fs: u64| fs as f64 / 1e6;
-        // A quantile is a bucket's bound: never outside what was seen.
+        // A quantile is the bound of a bucket, so it is limited to the range of the recorded latencies.
         let quantile = |share: f64| {
             (histogram.value_at_quantile(share) as f64 / 1e3).clamp(ns(least), ns(most))
         };
@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// Three digits: a value is reported to one part in a thousand, and its count to the last one.
+        /// With three digits, each value is reported to one part in a thousand, and its count is exact.
         #[test]
         fn a_histogram_holds_every_latency(mut ps in prop::collection::vec(1_u64..1_000_000_000, 1..200)) {
             let latency = told(&ps);

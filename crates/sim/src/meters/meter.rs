@@ -19,29 +19,29 @@ pub struct Meter {
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
     up: Span,
-    /// The parts that go on after their ends.
+    /// The parts that continue after their planned amount of work is done.
     endless: Vec<Range<u32>>,
     open: usize,
-    /// The number of ends of flows so far.
+    /// The number of times that a flow has ended so far.
     ends: u64,
-    /// The number of parts of workloads; the flows after them are accesses from outside.
+    /// The number of parts of workloads. Flows with higher numbers are accesses from outside.
     parts: usize,
     /// The number of parts of workloads that are not complete.
     open_parts: usize,
     progress: Time,
-    /// Whether the counts of latencies may wait until they are loaded.
+    /// Whether latencies may be counted later, after their counts were loaded into the cache.
     counts_later: bool,
     /// Latencies of flows that are not counted yet, oldest first.
     uncounted: VecDeque<(FlowId, Span)>,
 }
 
-/// The number of later latencies before the count of one is loaded, whose place is loaded by then, and before it is counted. Counts are
-/// outside the cache in a large fabric, each in a line of its own.
+/// The number of further latencies after which the count of a latency is prefetched, and after which the latency is counted. The number of the page
+/// of the count is in the cache by the time of the prefetch. In a large fabric, counts are outside the cache, each in its own cache line.
 const LOADED_AFTER: usize = 2;
 const COUNTED_AFTER: usize = 4;
 
-/// Measurements of one flow. Those that packets change are the first ones: of a packet that is sent, the first line of the cache, and of one that
-/// arrives, the first three.
+/// Measurements of one flow. The fields that packets change come first. Without a measured window, a packet that is sent changes only the first cache
+/// line, and a packet that arrives only the first three.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct FlowMeter {
@@ -53,28 +53,29 @@ pub struct FlowMeter {
     pub delivered: u64,
     /// Bytes that were lost with an error.
     pub refused: u64,
-    /// Bytes requested in total, once that is known.
+    /// The total number of requested bytes, once it is known.
     pub asked: Option<u64>,
-    /// Boxed, because only flows of messages have it.
+    /// The doorbell times of messages. Boxed, because only flows of messages have them.
     doorbells: Option<Box<Doorbells>>,
     /// Whether every byte that arrived was correct.
     pub intact: bool,
     /// Whether a request of the flow timed out.
     pub timed_out: bool,
-    /// Whether a reset has made the requester forget the flow.
+    /// Whether a reset of the requester has dropped the flow.
     pub forgotten: bool,
-    /// Whether the flow has been complete, or was forgotten.
+    /// Whether the flow has been complete, or a reset of its requester has dropped it.
     closed: bool,
     /// Whether the driver waits for the end of a reset of the device.
     is_interrupted: bool,
-    /// Latencies from the making of a request to its end; `None` if nobody will ask for them.
+    /// Latencies from the creation of a request to its end; `None` if the latencies of the workload are measured together, and for accesses from
+    /// outside.
     pub latencies: Option<Latencies>,
 
     /// Bytes sent and bytes arrived in the measured window.
     pub steady: (u64, u64),
     /// The workload that the flow is a part of.
     group: Option<u32>,
-    /// The number of times that the driver has begun again after a reset of the device.
+    /// The number of times that the driver has restarted the flow after a reset of the device.
     pub restarts: u32,
     /// Ranges of the flow's region whose bytes were lost, as offset and length, in the order of their losses.
     missing: Vec<(u64, u64)>,
@@ -88,13 +89,13 @@ pub struct FlowMeter {
     pub called: Option<Time>,
     /// Time when the system call returned.
     pub returned: Option<Time>,
-    /// Bytes that had arrived when it returned.
+    /// Bytes that had arrived when the system call returned.
     pub arrived_at_return: u64,
 }
 
 const _: () = assert!(offset_of!(FlowMeter, steady) == 192, "three lines");
 
-/// Doorbell times of the messages of a flow that nobody has noticed yet.
+/// Doorbell times of the messages of a flow that their target has not detected yet.
 #[derive(Clone, Debug, Default)]
 struct Doorbells {
     rung: VecDeque<Time>,
@@ -103,14 +104,15 @@ struct Doorbells {
 }
 
 impl Doorbells {
-    /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
+    /// Records that a part of the message whose doorbell rang at `born` has arrived.
     fn arrive(&mut self, born: Time) {
         if self.arrived.back() != Some(&born) && self.rung.binary_search(&born).is_ok() {
             self.arrived.push_back(born);
         }
     }
 
-    /// Takes in that the next message has been noticed, and returns the time of its doorbell. Messages before it were lost.
+    /// Records that the target has detected the next message, and returns the time of the message's doorbell. Messages with earlier doorbells were
+    /// lost, and are removed.
     fn notice(&mut self) -> Option<Time> {
         let born = self.arrived.pop_front().or(self.rung.front().copied())?;
         while self.rung.pop_front_if(|rung| *rung < born).is_some() {}
@@ -126,8 +128,8 @@ impl FlowMeter {
         }
     }
 
-    /// Whether every requested byte arrived or was lost, the system call, if any, has returned, and all messages have been noticed
-    /// that were not lost.
+    /// Whether every requested byte arrived or was lost, the system call, if any, has returned, and all messages that were not lost have been
+    /// detected.
     pub fn is_complete(&self) -> bool {
         let all = self
             .asked
@@ -135,8 +137,8 @@ impl FlowMeter {
         all && self.are_noticed() && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The bytes that have neither arrived nor been lost, of those that are requested in total, or of `all` until that is known. Zero as long
-    /// as nobody knows.
+    /// The number of bytes that have neither arrived nor been lost. The total is the number of requested bytes, or `all` until that number is known.
+    /// Zero if the total is unknown or the flow has ended.
     pub(crate) fn left_of(&self, all: Option<u64>) -> u64 {
         match self.asked.or(all) {
             Some(all) if !self.closed => all.saturating_sub(self.delivered + self.refused),
@@ -149,7 +151,8 @@ impl FlowMeter {
         self.closed
     }
 
-    /// Takes in that the driver moves once more what a reset has lost: all bytes but those that it knows about.
+    /// Records that the driver repeats the transfer of bytes after a reset: of all bytes except the bytes of commands that have ended well
+    /// (`arrived`) or with an error (`lost`).
     fn restart(&mut self, arrived: u64, lost: u64) {
         self.restarts += 1;
         (self.forgotten, self.is_interrupted) = (false, false);
@@ -167,7 +170,7 @@ impl FlowMeter {
         }
     }
 
-    /// Whether all messages have been noticed that were not lost.
+    /// Whether all messages that were not lost have been detected.
     fn are_noticed(&self) -> bool {
         self.doorbells.as_deref().is_none_or(|doorbells| {
             doorbells.rung.is_empty() || self.refused > 0 && doorbells.arrived.is_empty()
@@ -182,9 +185,8 @@ impl FlowMeter {
         all && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The ranges of the flow's region whose bytes were lost, as offset and length, in the order of their offsets. If requests use the
-    /// region again, each loss of a byte counts. A fibre delivers in order, so the last of the bytes in doubt are the ones that did not
-    /// arrive.
+    /// The ranges of the flow's region whose bytes were lost, as offset and length, in the order of their offsets. If requests use the region several
+    /// times, each loss of a byte counts. A fibre delivers in order, so of the bytes in doubt, the last ones have not arrived.
     pub fn missing(&self) -> Vec<(u64, u64)> {
         let mut missing = self.missing.clone();
         let mut left = self.left_in_doubt();
@@ -233,7 +235,7 @@ fn total(ranges: &[(u64, u64)]) -> u64 {
 }
 
 impl Meter {
-    /// A meter of `workloads`: for each, the number of parts, and whether their latencies are taken together.
+    /// Creates a meter. `workloads` gives for each workload the number of its parts, and whether their latencies are measured together.
     pub fn new(workloads: impl Iterator<Item = (usize, bool)>) -> Self {
         let (mut flows, mut groups) = (Vec::new(), Vec::new());
         for (parts, is_measured_together) in workloads {
@@ -261,7 +263,8 @@ impl Meter {
         }
     }
 
-    /// Lets latencies of flows wait until their counts are loaded, or counts those that wait. Histograms are whole after that.
+    /// With `later`, latencies are counted some time after they are recorded, when their counts are in the cache. Without `later`, all waiting
+    /// latencies are counted now, so that histograms are complete.
     pub fn count_later(&mut self, later: bool) {
         self.counts_later = later;
         if !later {
@@ -278,7 +281,7 @@ impl Meter {
         }
     }
 
-    /// Counts a latency of a flow later, and one that has waited long enough now.
+    /// Queues a latency of a flow, to be counted later, and counts the oldest queued latency if enough others are queued behind it.
     fn put_off_count(&mut self, flow: FlowId, latency: Span) {
         self.uncounted.push_back((flow, latency));
         let waiting = self.uncounted.len();
@@ -295,34 +298,35 @@ impl Meter {
         }
     }
 
-    /// Latencies of all parts of the workload of `part`. With a measured window, only messages made in it count.
+    /// Latencies of all parts of the workload of `part`. With a measured window, only messages that are created in the window count.
     pub fn latencies(&self, part: FlowId) -> &Latencies {
         let group = self.flow(part).group;
         &self.groups[group.expect("the parts of this workload are measured together") as usize]
     }
 
-    /// Takes in that the links are up after the time `up`, and measures rates within `window`, counted from then on, too.
+    /// Records that the links are up after the time `up`. If there is a `window`, whose bounds are counted from then on, rates are also measured
+    /// within the window.
     pub fn begin(&mut self, up: Span, window: Option<(Time, Time)>) {
         self.up = up;
         self.window = window.map(|(from, until)| (from + up, until + up));
     }
 
-    /// Lets `parts` go on after their ends, so that none counts as over.
+    /// Lets `parts` continue after their planned amount of work is done, so that they never count as ended.
     pub fn go_on(&mut self, parts: Vec<Range<u32>>) {
         self.endless = parts;
     }
 
-    /// Whether all parts are complete but for those that go on after their ends.
+    /// Whether all parts are complete, except the parts that continue after their planned amount of work is done.
     pub fn are_others_complete(&self) -> bool {
         self.open_parts <= self.endless.iter().map(Range::len).sum()
     }
 
-    /// The time from the beginning of the run until the links are up, by which workloads begin later than planned.
+    /// The time from the beginning of the run until the links are up. Workloads begin this much later than planned.
     pub fn up(&self) -> Span {
         self.up
     }
 
-    /// The window in which rates are measured too.
+    /// The window in which rates are also measured, if there is one.
     pub fn window(&self) -> Option<(Time, Time)> {
         self.window
     }
@@ -344,7 +348,7 @@ impl Meter {
         self.open
     }
 
-    /// The number of ends of flows so far. A flow that goes on after its end can end once more.
+    /// The number of times that a flow has ended so far. A flow that its driver restarts can end more than once.
     pub fn ends(&self) -> u64 {
         self.ends
     }
@@ -358,7 +362,7 @@ impl Meter {
         self.progress
     }
 
-    /// Begins to load what an observation of a packet changes.
+    /// Begins to load the measurements that an observation of a packet changes.
     pub fn prefetch(&self, what: &Observation) {
         match what {
             Observation::Sent { flow, .. } => {
@@ -371,7 +375,7 @@ impl Meter {
         }
     }
 
-    /// Begins to load what the arrival of a packet changes.
+    /// Begins to load the measurements that the arrival of a packet changes.
     pub fn prefetch_delivery(&self, flow: FlowId) {
         if let Some(meter) = self.flows.get(flow.0 as usize) {
             kernel::prefetch(meter, 0..offset_of!(FlowMeter, steady));
@@ -424,7 +428,7 @@ impl Meter {
         }
     }
 
-    /// Takes in an observation that is not of every packet.
+    /// Processes an observation of a kind that does not occur for every packet.
     fn observe_other(&mut self, now: Time, what: &Observation) {
         match *what {
             Observation::Refused {
@@ -539,7 +543,7 @@ impl Meter {
     fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {
         self.progress = self.progress.max(now);
         let Some(meter) = self.flows.get_mut(flow.0 as usize) else {
-            // A label that somebody wrote into an engine by hand.
+            // There may be no flow with this number, because a program can write any number into the registers of an engine.
             return;
         };
         change(meter);
@@ -553,7 +557,7 @@ impl Meter {
         }
     }
 
-    /// Takes in that the driver of a flow, which may count as over, goes on with it.
+    /// Records that the driver continues a flow, which may already count as ended.
     fn reopen(&mut self, flow: FlowId) {
         let meter = self.flows.get_mut(flow.0 as usize);
         if meter.is_some_and(|meter| std::mem::replace(&mut meter.closed, false)) {

@@ -1,4 +1,4 @@
-//! Meters: what flows, locks and caches have done, from the observations of components.
+//! Meters: measurements that are computed from the observations of components, and the check of coherence.
 
 pub mod coherence;
 pub mod latency;

@@ -1,33 +1,34 @@
-//! The rate of a workload in the steady state of a run, by its bytes, or its pieces of work, at the ends of slots of equal length.
+//! The steady-state rate of a workload in a run. It is computed from the number of bytes, or pieces of work, that are done at the end of each slot.
+//! All slots have the same length.
 //!
-//! The warm-up is cut by the rule MSER-5: of means of five slots each, as many are left out as make the standard error of the mean of the rest
-//! least (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997). The rest is cut into
-//! batches, whose means are taken as independent (Law, "Simulation Modeling and Analysis", 9.5.3).
+//! The rule MSER-5 removes the warm-up: the mean of every five slots is computed, and as many of the first means are left out as minimise the
+//! standard error of the mean of the rest (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
+//! 1997). The rest is divided into batches, whose means are treated as independent (Law, "Simulation Modeling and Analysis", 9.5.3).
 
 use std::ops::Range;
 
 use kernel::Time;
 use serde::Serialize;
 
-/// Slots of a mean.
+/// The number of slots of a mean.
 const SLOTS: usize = 5;
 
-/// Batches of an interval.
+/// The number of batches of a confidence interval.
 pub const BATCHES: usize = 10;
 
 /// The quantile 0.975 of Student's t distribution with one degree of freedom less than there are batches.
 const STUDENT_T: f64 = 2.262_157;
 
-/// Means in a batch, at least.
+/// The least number of means in a batch.
 const FEWEST_IN_BATCH: usize = 4;
 
-/// The largest half of a confidence interval, as a part of the rate, with which a rate counts as measured.
+/// A rate counts as measured if half of its confidence interval is at most this part of the rate.
 const PRECISION: f64 = 0.05;
 
-/// The rate of a workload in the steady state.
+/// The steady-state rate of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRate {
-    /// Mean of the batches, in bytes per second, or in pieces of work.
+    /// Mean of the batches, in bytes or pieces of work per second.
     pub mean: f64,
     /// Half of the 95 % confidence interval of the mean.
     pub half_width: f64,
@@ -37,20 +38,20 @@ pub struct SteadyRate {
     pub until: Time,
 }
 
-/// The rate of a workload that is no flow in the steady state, in a result.
+/// The steady-state rate in the result of a workload that is not a flow.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SteadyState {
     /// The rate: bytes, locks or transactions per second, of all parts of the workload together.
     pub per_second: f64,
-    /// Half of its 95 % confidence interval.
+    /// Half of the 95 % confidence interval of the rate.
     pub half_width_per_second: f64,
-    /// The beginning of the time in which it was measured.
+    /// The beginning of the time in which the rate was measured.
     pub from_ns: f64,
-    /// The end of that time.
+    /// The end of the time in which the rate was measured.
     pub until_ns: f64,
 }
 
-/// The rates of workloads, each with the parts that it is of; no rate where there are too few bytes.
+/// The steady-state rates of workloads, each with the parts of the workload. A rate is `None` if there are too few slots or no bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SteadyRates(pub Vec<(Range<u32>, Option<SteadyRate>)>);
 
@@ -62,7 +63,8 @@ impl SteadyRates {
 }
 
 impl SteadyRate {
-    /// The rate by the bytes so far at the ends of slots, if there are enough.
+    /// Computes the rate from `ends`, the times of the ends of slots and the bytes that have arrived until then. `None` if there are too few slots or
+    /// no bytes.
     pub fn of(ends: &[(Time, u64)]) -> Option<Self> {
         let ends: Vec<&(Time, u64)> = ends.iter().step_by(SLOTS).collect();
         let means = ends.windows(2).map(|two| {
@@ -99,12 +101,12 @@ impl SteadyRate {
         }
     }
 
-    /// The bytes of all batches.
+    /// The number of bytes in all batches.
     pub fn bytes(&self) -> f64 {
         self.mean * self.until.since(self.from).as_ns() * 1e-9
     }
 
-    /// Whether the rate is known well enough.
+    /// Whether the confidence interval is so narrow that the rate counts as measured.
     pub fn is_precise(&self) -> bool {
         self.half_width <= PRECISION * self.mean
     }
@@ -114,7 +116,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The number of leading values that are the warm-up, at most half of them: the rest has the least standard error of its mean.
+/// The number of leading values that belong to the warm-up, at most half of all values. With this number, the mean of the remaining values has the
+/// least standard error.
 fn warm_up(values: &[f64]) -> usize {
     let error = |cut: &usize| {
         let rest = &values[*cut..];
@@ -162,7 +165,7 @@ mod tests {
             held += u32::from((rate.mean - 1e9).abs() <= rate.half_width);
         }
         let share = f64::from(held) / f64::from(runs);
-        // MSER leaves out values by what they are, so that the interval has the rate a little less often than in 95 %.
+        // MSER selects the values that it leaves out by their size, so the interval contains the rate slightly less often than in 95 % of the runs.
         assert!(share > 0.9 && share < 0.98, "{share}");
     }
 }

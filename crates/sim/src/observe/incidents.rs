@@ -9,7 +9,7 @@ use packet::{Incident, Site};
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     entries: Vec<Entry>,
-    /// The entry of each error.
+    /// The index of the entry of each error.
     errors: BTreeMap<(u32, Site, Incident), usize>,
     left_out: u64,
 }
@@ -17,17 +17,17 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub component: u32,
-    /// Its function or port.
+    /// The function or port of the component.
     pub site: Site,
-    /// What has happened.
+    /// The error or event.
     pub what: Incident,
     pub first: Time,
     pub last: Time,
-    /// How often it has happened.
+    /// The number of times that the error or event has happened.
     pub count: u64,
 }
 
-/// The most entries of a log. Our choice: more than anyone reads, in less than 1 MiB of JSON.
+/// The largest number of entries of a log. Our choice: more than anyone reads, in less than 1 MiB of JSON.
 const MOST: usize = 1024;
 
 impl Log {
@@ -56,12 +56,12 @@ impl Log {
         });
     }
 
-    /// The entries, in the order of the first time.
+    /// The entries, in the order of their first times.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The number of incidents that have no entry.
+    /// The number of incidents that have no entry, because the log was full.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

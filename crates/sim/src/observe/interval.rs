@@ -6,7 +6,7 @@ use super::reading::Reading;
 
 /// The measured interval, with a reading at each of its bounds: the window of the scenario, or the time in which workloads run.
 ///
-/// Counters are read at both bounds, so that links need not know of the interval, and no event is scheduled for it.
+/// Counters are read at both bounds. Links therefore need no information about the interval, and no event is scheduled for it.
 #[derive(Clone, Debug)]
 pub struct Interval {
     from: Time,
@@ -72,7 +72,7 @@ impl Interval {
         }
     }
 
-    /// Takes in the reading that was due.
+    /// Stores the reading that was due.
     pub fn record(&mut self, reading: Reading) {
         if self.first.is_none() {
             self.first = Some(reading);
@@ -81,7 +81,7 @@ impl Interval {
         }
     }
 
-    /// The readings at both bounds; `now`, if the interval has not ended. `None` if it has not begun, or is empty.
+    /// The readings at both bounds. If the interval has not ended, `now` takes the second reading. `None` if the interval has not begun or is empty.
     pub fn bounds(&self, now: impl FnOnce() -> Reading) -> Option<(Reading, Reading)> {
         let first = self.first.clone()?;
         let last = self.last.clone().unwrap_or_else(now);

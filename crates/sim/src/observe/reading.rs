@@ -15,7 +15,8 @@ pub struct Reading {
     pub at: Time,
     /// Counters of both directions of all links and cables.
     pub links: Vec<Counters>,
-    /// Counters of their virtual channels, by VC ID; none of a link without the Virtual Channel capability.
+    /// Counters of the virtual channels of both directions of all links and cables, by VC ID; empty for a link without the Virtual Channel
+    /// capability.
     pub channels: Vec<Vec<(u8, ChannelCounters)>>,
     /// Counters of both directions of all links between sockets.
     pub sockets: Vec<Counters>,
@@ -24,7 +25,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads all counters at `at`. No event between the last one and `at` may be left.
+    /// Reads all counters at the time `at`. All events before `at` must have been handled.
     pub fn take(plan: &FabricPlan, models: &[Model], at: Time) -> Self {
         Reading {
             at,
@@ -101,7 +102,7 @@ pub fn socket_links(
     })
 }
 
-/// The name of the link between two sockets of `host`, and the direction from one to the other.
+/// The name of the link between two sockets of `host`, and the direction from the socket `from` to the socket `to`.
 pub fn socket_link(host: &str, from: usize, to: usize) -> (String, &'static str) {
     let id = format!("{host}.{}-{}", from.min(to), from.max(to));
     (id, if from < to { "forth" } else { "back" })

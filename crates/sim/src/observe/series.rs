@@ -12,13 +12,13 @@ use crate::workload::PlannedWorkload;
 
 /// Samples at the multiples of an interval.
 ///
-/// A sample holds counts since the beginning, so that every second sample can be dropped, and the interval doubled, without loss of a
-/// byte, when there are too many.
+/// A sample holds counts since the beginning of the run. If there are too many samples, every second one is dropped and the interval is doubled; the
+/// remaining counts stay exact.
 #[derive(Clone, Debug)]
 pub struct Series {
     interval: Span,
     next: Time,
-    /// The number of samples from which on every second one is dropped.
+    /// The largest number of samples. If there are more, every second one is dropped.
     most: usize,
     samples: Vec<Sample>,
 }
@@ -61,7 +61,7 @@ pub struct WireSample {
     pub payload_bytes: u64,
 }
 
-/// The view of a run that samples are taken of.
+/// The parts of a run from which samples are taken.
 #[derive(Clone, Copy)]
 pub struct Sampled<'a> {
     pub plan: &'a FabricPlan,
@@ -70,12 +70,12 @@ pub struct Sampled<'a> {
     pub meter: &'a Meter,
 }
 
-/// A workload, or one direction of a flow in both, whose bytes are counted.
+/// A column of a sample: the bytes of a workload, or of one direction of a flow in both directions.
 #[derive(Clone, Debug)]
 pub struct Column<'a> {
     /// Name of the workload.
     pub id: &'a str,
-    /// "write" or "read" of a flow in both directions.
+    /// "write" or "read" for a flow in both directions; `None` for any other workload.
     pub direction: Option<&'static str>,
     parts: Range<u32>,
 }
@@ -109,30 +109,30 @@ pub fn numbered_columns(
     })
 }
 
-/// The number of values that a series holds at most, of 24 bytes each, unless they are of so few samples.
+/// The largest number of values of a series, of 24 bytes each. A series of at most `FEWEST_SAMPLES` samples may have more.
 const MOST_VALUES: usize = 1 << 18;
 const FEWEST_SAMPLES: usize = 64;
 
-/// The samples of the use of wires that every run takes: the interval of the first ones, their number at most, and the number of values that
-/// they hold at most, unless they are of fewer than `FEWEST_USAGE_SAMPLES`. Our choice: they take less than 2 % of the time of any run.
+/// The samples of the use of wires that every run takes: the first interval, the largest number of samples, the number of samples that is always
+/// allowed, and the largest number of values of all other samples. Our choice: they take less than 2 % of the time of any run.
 const USAGE_INTERVAL: Span = Span::from_ns(4000);
 const USAGE_SAMPLES: usize = 64;
 const FEWEST_USAGE_SAMPLES: usize = 8;
 const USAGE_VALUES: usize = 1 << 13;
 
-/// The samples of a run that goes on until its flows are measured: the interval of the first ones, and as many as a warm-up and ten batches
-/// need.
+/// The samples of a run that continues until the rates of its workloads are measured: the first interval, and the largest number of samples. These
+/// are enough samples for a warm-up and ten batches.
 const STEADY_INTERVAL: Span = Span::from_ns(1000);
 const STEADY_SAMPLES: usize = 1024;
 
 impl Series {
-    /// Samples at the multiples of `interval` after `first`, a sample of the present.
+    /// Creates a series with `first`, a sample at the present time. Further samples are due at the multiples of `interval`.
     pub fn new(interval: Span, first: Sample) -> Self {
         let most = MOST_VALUES / first.values().max(1);
         Self::at_most(most.max(FEWEST_SAMPLES), interval, first)
     }
 
-    /// The samples of the use of wires that every run takes, after `first`, a sample of the present.
+    /// Creates the series for the use of wires that every run takes, with `first`, a sample at the present time.
     pub fn of_usage(first: Sample, is_steady: bool) -> Self {
         if is_steady {
             return Self::at_most(STEADY_SAMPLES, STEADY_INTERVAL, first);
@@ -164,12 +164,12 @@ impl Series {
         self.interval
     }
 
-    /// The samples, the first of them at the beginning of the first interval.
+    /// The samples. The first one is at the beginning of the first interval.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// Takes in the sample that was due.
+    /// Adds the sample that was due. If there are too many samples, doubles the interval.
     pub fn record(&mut self, sample: Sample) {
         self.next = sample.at + self.interval;
         self.samples.push(sample);
@@ -193,7 +193,7 @@ impl Series {
 }
 
 impl Sample {
-    /// Takes a sample at `at`. No event between the last one and `at` may be left.
+    /// Takes a sample at the time `at`. All events before `at` must have been handled.
     pub fn take(seen: Sampled<'_>, at: Time) -> Self {
         let delivered = columns(seen.workloads).map(|column| {
             let parts = column.parts.map(packet::FlowId);
@@ -231,7 +231,7 @@ impl Sample {
         }
     }
 
-    /// The bytes delivered so far of some columns.
+    /// The number of bytes delivered so far in some columns.
     pub fn delivered_of(&self, columns: &Range<usize>) -> u64 {
         self.delivered[columns.clone()].iter().sum()
     }

@@ -1,4 +1,4 @@
-//! The end of a run that goes on until the rate of each of its workloads in the steady state is known.
+//! The end of a run that continues until the steady-state rate of each of its workloads is measured.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use super::series::{Sample, Series, numbered_columns};
 use crate::meters::steady::{BATCHES, SteadyRate, SteadyRates};
 use crate::workload::PlannedWorkload;
 
-/// Requests of a workload in a batch, at least, before the run ends: batches of fewer are not independent.
+/// The least number of requests of a workload in a batch before the run may end. Batches of fewer requests are not independent.
 const REQUESTS: u64 = 4;
 
-/// Slots in which all workloads are under way before rates are looked at for the first time, and the part by which their number grows from one
-/// look to the next.
+/// The number of slots, with all workloads under way, after which the rates are checked for the first time; and the factor by which this number grows
+/// from one check to the next.
 const FIRST_LOOK: usize = 400;
 const GROWTH: f64 = 1.25;
 
-/// The samples of a run that goes on until its workloads are measured.
+/// The decision when a run ends that continues until its workloads are measured.
 #[derive(Clone, Debug)]
 pub struct Steady {
     /// The time at which the run ends in any case.
     limit: Time,
-    /// The number of slots at the next look.
+    /// The number of slots at which the rates are checked next.
     look_at: usize,
-    /// The interval of these slots.
+    /// The length of the slots that `look_at` counts.
     interval: Span,
     is_over: bool,
 }
@@ -39,12 +39,13 @@ impl Steady {
         }
     }
 
-    /// Whether each workload has been measured, or time is up.
+    /// Whether the run ends: each workload has been measured, or the time limit is reached.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Takes in that a sample was added to `usage`, and whether all workloads are over that do not go on.
+    /// Checks the rates after a sample was added to `usage`. `are_others_over` is whether all workloads that do not continue until they are measured
+    /// have ended.
     pub fn look(&mut self, usage: &Series, workloads: &[PlannedWorkload], are_others_over: bool) {
         let samples = usage.samples();
         let Some(last) = samples.last() else { return };
@@ -53,7 +54,7 @@ impl Steady {
             return;
         }
         while self.interval < usage.interval() {
-            // The interval has doubled.
+            // The interval of the samples has doubled, so that there are half as many slots.
             let is_first = self.interval == Span::ZERO;
             self.interval = if is_first {
                 usage.interval()
@@ -83,7 +84,7 @@ impl Steady {
     }
 }
 
-/// The rates of all workloads that go on, and of both directions of flows that have two.
+/// The rates of all workloads that continue until they are measured, and the rates of each direction of flows in both directions.
 pub fn rates(samples: &[Sample], workloads: &[PlannedWorkload]) -> SteadyRates {
     let begin = begin(samples, workloads).unwrap_or(samples.len());
     let samples = &samples[begin..];
@@ -101,7 +102,7 @@ pub fn rates(samples: &[Sample], workloads: &[PlannedWorkload]) -> SteadyRates {
     SteadyRates(all)
 }
 
-/// The workloads that go on until they are measured, each with the amount of a request and the numbers of its columns.
+/// The workloads that continue until they are measured, each with the amount of work of one request and the numbers of its columns.
 fn columns_that_go_on(
     workloads: &[PlannedWorkload],
 ) -> impl Iterator<Item = (u64, &PlannedWorkload, Range<usize>)> {
@@ -116,7 +117,8 @@ fn rate(samples: &[Sample], columns: &Range<usize>) -> Option<SteadyRate> {
     SteadyRate::of(&ends)
 }
 
-/// The first sample after bytes of each workload that has any have arrived, behind the first sample of all, whose slot may be shorter.
+/// The index of the first sample at which bytes of each workload have arrived. Workloads without any bytes are ignored. The first sample of the
+/// series is skipped, because its slot may be shorter.
 fn begin(samples: &[Sample], workloads: &[PlannedWorkload]) -> Option<usize> {
     let last = samples.last()?;
     let all = columns_that_go_on(workloads).map(|(.., columns)| columns);

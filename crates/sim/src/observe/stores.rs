@@ -1,4 +1,4 @@
-//! The packets of a fabric that may be divided, for probes that read components between events.
+//! The packet stores of a fabric, for probes that read components between events. The fabric may be divided into regions.
 
 use packet::Packets;
 
@@ -7,12 +7,12 @@ use packet::Packets;
 pub struct Stores<'a> {
     /// The store of each region.
     all: Vec<&'a Packets>,
-    /// The region of each component; none if there is one region.
+    /// The region of each component; empty if there is only one region.
     regions: &'a [u32],
 }
 
 impl<'a> Stores<'a> {
-    /// The one store of an undivided fabric.
+    /// The single store of an undivided fabric.
     pub fn one(packets: &'a Packets) -> Self {
         Stores {
             all: vec![packets],

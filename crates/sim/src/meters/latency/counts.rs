@@ -1,18 +1,18 @@
-//! The counts of a histogram's buckets. Only those that are near a count take memory.
+//! The counts of a histogram's buckets. Memory is allocated only for groups of buckets in which something was counted.
 //!
-//! An array of all buckets up to the longest latency takes tens of kilobytes for each flow, while most flows have few different
-//! latencies. Thousands of these arrays do not fit into any cache, and to fill them with zeros takes longer than short flows do.
+//! An array of all buckets up to the longest latency takes tens of kilobytes for each flow, although most flows have few different latencies.
+//! Thousands of these arrays do not fit into any cache, and filling them with zeros takes longer than a short flow.
 
-/// The bits of a value that its bucket keeps: as for a histogram of three digits.
+/// The number of leading bits of a value that determine its bucket. It gives the precision of a histogram with three digits.
 const PRECISION: u32 = 11;
 
-/// The buckets that share a page: its counts are one cache line.
+/// The number of buckets of a page. The counts of a page fill one cache line.
 const PAGE: usize = 16;
 
 /// Counts by bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// For each [`PAGE`] buckets, one more than the number of their page; 0 where nothing was counted.
+    /// For each group of [`PAGE`] buckets, the number of its page plus one; 0 if nothing was counted in the group.
     places: Vec<u32>,
     pages: Vec<[u32; PAGE]>,
 }
@@ -70,7 +70,7 @@ impl Counts {
     }
 }
 
-/// The bucket of a value. Buckets of values below 2^[`PRECISION`] have one value each, and then twice as many for each bit.
+/// The bucket of a value. Each value below 2^[`PRECISION`] has its own bucket. For each further bit of the values, a bucket has twice as many values.
 #[inline]
 fn bucket(value: u64) -> usize {
     let dropped = (u64::BITS - value.leading_zeros()).saturating_sub(PRECISION);

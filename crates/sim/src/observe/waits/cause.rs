@@ -1,4 +1,5 @@
-//! The cause for which a flow waits at one time, sought from the far end of its way back to its engine.
+//! The cause for which a flow waits at one time. The search begins at the far end of the path of the flow's packets, and ends at the engine that
+//! makes the requests.
 
 use std::ops::Range;
 
@@ -45,27 +46,27 @@ pub(super) struct Moment<'a> {
     pub(super) now: Time,
 }
 
-/// A part of a flow, as its packets go.
+/// The path of the packets of one part of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) part: FlowId,
     /// The node that makes the requests.
     pub(super) from: usize,
-    /// The node that they are made to.
+    /// The node to which the requests are made.
     pub(super) to: usize,
-    /// The bytes of its largest request.
+    /// The size of the largest request, in bytes.
     pub(super) request: u64,
-    /// The host above that node, or the node itself.
+    /// The host above the node `from`, or this node itself if it is a host.
     pub(super) host: usize,
     pub(super) stations: Vec<Station>,
-    /// The numbers of all parts of its workload.
+    /// The numbers of all parts of the workload.
     pub(super) own: Range<u32>,
-    /// The transmitter of the slowest wire on the way of the data.
+    /// The slowest wire on the path of the data.
     pub(super) slowest: Option<Wire>,
 }
 
 impl Route {
-    /// The reason `why`, with a flow on a busy wire only if it is of another workload.
+    /// The reason `why`. If a flow of the same workload occupies a wire, this flow is left out of the reason.
     fn own_wire(&self, why: Why) -> Why {
         match why {
             Why::Wire(Some(flow)) if self.own.contains(&flow.0) => Why::Wire(None),
@@ -73,8 +74,9 @@ impl Route {
         }
     }
 
-    /// The port by which all packets of the flow come to the station at this place, a wire upwards from a switch: that of the wire
-    /// below. A wire downwards also gets those that turn at the switch.
+    /// The ingress port by which all packets of the flow arrive, if the station at this place is the upstream wire of a switch and the station before
+    /// it is the wire to one of the switch's downstream ports. `None` for any other station. Packets for a downstream wire may also arrive by other
+    /// downstream ports.
     fn source(&self, place: usize) -> Option<u16> {
         let (below, above) = (
             self.stations.get(place.checked_sub(1)?)?,
@@ -89,7 +91,7 @@ impl Route {
     }
 }
 
-/// Most receive buffers that one wait is followed through.
+/// The largest number of receive buffers through which the search for one cause proceeds.
 const DEPTH: u32 = 32;
 
 impl Moment<'_> {
@@ -108,8 +110,8 @@ impl Moment<'_> {
         link.is_some_and(|link| link.is_sending(flow, self.now, packets))
     }
 
-    /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` is whether a
-    /// flow that has no requester has begun and is not complete; `leader` finds the route of another flow.
+    /// Returns the cause for which `route` waits, or `None` if it has not begun or has sent its last request. `is_open` is whether a flow that has no
+    /// requester has begun and is not complete; `leader` returns the route of another flow, which this flow may follow.
     pub(super) fn cause<'r>(
         &self,
         route: &'r Route,
@@ -129,7 +131,7 @@ impl Moment<'_> {
         Some(on_way.unwrap_or_else(|| self.at_engine(route, own)))
     }
 
-    /// The first link on the way of a flow that has failed, or trains again.
+    /// The cause at the first link on the path of a flow that has failed or is in Recovery.
     fn failed_link(&self, route: &Route) -> Option<Cause> {
         route.stations.iter().find_map(|station| match *station {
             Station::Wire(wire) => {
@@ -144,7 +146,8 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns the cause for which packets of a flow wait behind its own wire, the farthest one first.
+    /// Returns the cause for which packets of a flow wait after they have left the wire of the flow's own node. The place farthest from this node is
+    /// searched first.
     fn behind(&self, route: &Route) -> Option<Cause> {
         let mut stations = route.stations.iter().enumerate().rev();
         stations.find_map(|(place, station)| match *station {
@@ -196,8 +199,8 @@ impl Moment<'_> {
         Some(Cause::at(node, why))
     }
 
-    /// Returns the cause for which packets that come in by the root port `end` wait in its host, on the ways of all flows that come in
-    /// there. Packets of other workloads go to memory.
+    /// Returns the cause for which packets that enter a host by the root port `end` wait in the host. All paths of flows that enter there are
+    /// searched. If there is none, the packets belong to other workloads and are assumed to go to memory.
     fn behind_root_port(&self, route: &Route, (node, port): End) -> Option<Cause> {
         let known = self
             .entries
@@ -215,7 +218,8 @@ impl Moment<'_> {
         ways.iter().find_map(|way| self.in_root(route, node, *way))
     }
 
-    /// Returns the cause behind a link end's reason to wait; `None` for a latency, which all packets pass.
+    /// Returns the cause that underlies the reason `why` for which a link end waits. If credit is missing, this is the cause for which the receive
+    /// buffer at the far end is full. `None` for a latency, which delays all packets.
     fn of_link(&self, route: &Route, wire: Wire, why: Why, depth: u32) -> Option<Cause> {
         let holder = match why {
             Why::Latency(_) => return None,
@@ -248,8 +252,8 @@ impl Moment<'_> {
             })
     }
 
-    /// Returns the cause for which the engine of a flow waits, while none of its packets waits farther down. `own` is the reason of its
-    /// requester, if it has one.
+    /// Returns the cause for which the engine of a flow makes no request, if none of the flow's packets waits after the engine. `own` is the reason
+    /// of the flow's requester, if the flow has a requester.
     fn at_engine(&self, route: &Route, own: Option<Why>) -> Cause {
         let node = route.from;
         let model = &self.models[node];
@@ -261,14 +265,14 @@ impl Moment<'_> {
         let data = || self.data_on_wire(route);
         match own {
             Some(why @ (Why::Tags | Why::Outstanding)) => data().unwrap_or(Cause::at(node, why)),
-            // One round trip at a time: its packet is on one of the wires, or in a port, a switch or the target.
+            // The flow has one round trip at a time. Its packet is on a wire, or in a port, a switch or the target.
             Some(Why::RoundTrip) => wire()
                 .or_else(|| self.on_any_wire(route))
                 .unwrap_or(Cause::at(route.to, Why::RoundTrip)),
             Some(Why::Interval) => wire().unwrap_or(Cause::at(node, Why::Interval)),
             Some(Why::Pacing) => wire().unwrap_or(pace),
             Some(_) => match model.leaf().map(|leaf| leaf.endpoint().why(self.now)) {
-                // Packets that are in the send path still fill the queue, too.
+                // Packets that are still in the transmit path also occupy the queue.
                 Some(Some(Why::Queue)) => wire()
                     .or_else(|| self.others_at_wire(route))
                     .unwrap_or(pace),
@@ -282,14 +286,14 @@ impl Moment<'_> {
         }
     }
 
-    /// Returns the cause for which an engine waits that software drives.
+    /// Returns the cause for which an engine that software controls makes no request.
     fn of_engine(&self, route: &Route) -> Cause {
         let engine = |node: usize| {
             let leaf = self.models[node].leaf();
             leaf.map_or(Why::Datapath, |leaf| leaf.engine(self.now))
         };
         match engine(route.from) {
-            // The controller that a GET asks sends the data.
+            // The network interface controller that receives a GET sends the data.
             Why::Software
                 if self.models[route.to].device::<Nic>().is_some()
                     && engine(route.to) == Why::Datapath =>
@@ -319,14 +323,14 @@ impl Moment<'_> {
         })
     }
 
-    /// The slowest wire on the way of the data, while a packet of the flow is on it.
+    /// Returns the slowest wire on the path of the data as the cause, if a packet of the flow is on this wire now.
     fn data_on_wire(&self, route: &Route) -> Option<Cause> {
         let wire = route.slowest?;
         self.is_on(wire, route.part)
             .then_some(Cause::on(wire.end, Why::Wire(None)))
     }
 
-    /// The wire that a packet of the flow is on.
+    /// Returns the first wire of the path that transmits a packet of the flow now, as the cause.
     fn on_any_wire(&self, route: &Route) -> Option<Cause> {
         route.stations.iter().find_map(|station| match *station {
             Station::Wire(wire) if self.is_on(wire, route.part) => {

@@ -1,8 +1,8 @@
-//! The rule for the limit of a flow, from the shares of its time.
+//! The rule that finds the limit of a flow from the shares of its time.
 
 use serde::Serialize;
 
-/// A cause for which a flow waits, as results have it.
+/// A cause for which a flow waits, in the form of results.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct NamedCause {
     /// The kind: "wire", "credit", "tags", "outstanding", "replay-buffer", "datapath", "memory", "socket", "arbitration",
@@ -13,24 +13,26 @@ pub struct NamedCause {
     pub place: String,
     /// The direction of a link.
     pub direction: Option<&'static str>,
-    /// Credit: the class, and whether of headers or data. Arbitration: the other flow. Else what is special, if anything is.
+    /// For credit: the class, and whether header or data credits are missing. For arbitration: the other workload. For other kinds: a further
+    /// description, if there is one.
     pub detail: Option<String>,
 }
 
-/// Least share of a wait that closes a loop: of credit, tags, outstanding bytes and acknowledgements, and of the engine's own work.
-/// While a flow waits for one of these, its packets are on wires for a part of the time; without it they would be for the whole.
+/// The least share of a wait in a closed loop that is added to the share of the wires. Closed loops are the waits for credits, tags, outstanding
+/// bytes and acknowledgements, and for the engine's own work. While a flow waits in a closed loop, its packets occupy wires for a part of the time;
+/// without the wait, they would occupy wires all the time.
 const LEAST: f64 = 0.03;
 
-/// The part of the time of a wire from which on those that share it, rather than the wire, limit a flow.
+/// The part of the time at a wire above which the other flows on the wire limit a flow, and not the wire itself.
 const SHARED: f64 = 0.25;
 
-/// All causes at one wire, or one cause at one place.
+/// All causes at one wire, or all causes of one kind at one place.
 struct Group<'c> {
     causes: Vec<(&'c NamedCause, f64)>,
 }
 
 impl<'c> Group<'c> {
-    /// The first cause, which has the kind and the place of all.
+    /// The first cause, whose place is the place of all causes of the group.
     fn cause(&self) -> &'c NamedCause {
         self.causes[0].0
     }
@@ -39,19 +41,21 @@ impl<'c> Group<'c> {
         self.causes.iter().map(|(_, share)| share).sum()
     }
 
-    /// Whether the flow waits for it while its last packets are on their way. `engines` make the requests of the flow.
+    /// Whether the flow waits in a closed loop, for something that its own earlier packets still occupy. `engines` are the names of the nodes that
+    /// make the requests of the flow.
     fn closes_a_loop(&self, engines: &[&str]) -> bool {
         let cause = self.cause();
         match cause.kind {
             "credit" | "tags" | "outstanding" | "replay-buffer" => true,
-            // Who keeps a receive buffer full has a detail.
+            // A datapath cause has a detail if, for example, the node keeps packets in its receive buffer.
             "datapath" if cause.detail.is_some() => true,
             "datapath" | "memory" => engines.contains(&cause.place.as_str()),
             _ => false,
         }
     }
 
-    /// Its longest cause; for a wire that others use for a good part of the time, the longest of theirs.
+    /// The cause with the largest share. If other flows occupy the wire for more than the part `SHARED` of the time, only the causes of these flows
+    /// count.
     fn longest(&self) -> &'c NamedCause {
         let is_shared = |cause: &NamedCause| cause.kind == "arbitration";
         let others = self.causes.iter().filter(|(cause, _)| is_shared(cause));
@@ -68,7 +72,8 @@ fn is_of_wire(cause: &NamedCause) -> bool {
     matches!(cause.kind, "wire" | "arbitration")
 }
 
-/// Returns the limit of a flow whose time has these `shares`, and whose requests these `engines` make; `None` without shares.
+/// Returns the limit of a flow from the `shares` of its time. `engines` are the names of the nodes that make the requests of the flow. `None` without
+/// shares.
 pub(super) fn limit<'c>(
     shares: impl Iterator<Item = (&'c NamedCause, f64)>,
     engines: &[&str],

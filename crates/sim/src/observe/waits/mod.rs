@@ -1,9 +1,9 @@
-//! A probe that finds the causes for which flows wait, by asking the components at times between events.
+//! A probe that finds the causes for which flows wait. It reads the states of components at times between events.
 //!
-//! Nothing is recorded on the way of a packet. At one time in each of many slots, the probe finds out where the packets of a flow are and
-//! what keeps its engine from the next request, and adds the length of the slot to that cause. Slots are longer the longer the flows
-//! have lasted, so that its cost is a small part of any long run. The times within slots follow no rhythm that a fabric could have, and
-//! depend on nothing but the slot's number.
+//! The probe takes samples; it records nothing for single packets. Time is divided into slots. At one time in each slot, the probe finds where the
+//! packets of a flow are and why its engine makes no request, and adds the length of the slot to the time of this cause. The longer the flows have
+//! lasted, the longer are the slots, so that the probe takes a small part of the time of any long run. The sampling times within slots are
+//! pseudo-random numbers that depend only on the number of the slot, so that they do not follow any periodic traffic.
 
 mod cause;
 mod limit;
@@ -32,18 +32,18 @@ use path::{RootEntries, Station, Wire, Wires};
 
 pub use result::FlowWaits;
 
-/// The shortest slot of long flows, of which there are not [`MANY`]: about a packet on a fast link.
+/// The shortest slot of long flows, if there are at most [`MANY`] parts of flows: about the time of a packet on a fast link.
 const LEAST_SLOT: Span = Span::from_ns(100);
 
-/// The number of parts of flows from which on slots are longer the more there are.
+/// The number of parts of flows above which the shortest slot grows with their number.
 const MANY: u64 = 16;
 
-/// The first slot after a flow has begun, and the part of the time since then that slots are until they have the length of
-/// [`LEAST_SLOT`]: a flow of a microsecond is seen some sixty times.
+/// The length of the first slot after a flow has begun. Later slots have the length of the time since then divided by [`FIRST_PART`], if this is
+/// longer, up to [`LEAST_SLOT`]: a flow of a microsecond is sampled about fifty times.
 const FIRST_SLOT: Span = Span::from_ns(20);
 const FIRST_PART: u64 = 64;
 
-/// A slot is this part of the time since the last flow began.
+/// A slot is never shorter than the time since the last flow began, divided by this number.
 const PART: u64 = 2048;
 
 #[derive(Debug)]
@@ -53,9 +53,9 @@ pub struct Waits {
     /// All parts of flows, by their numbers.
     parts: Vec<Part>,
     number: u64,
-    /// The times at which flows begin, earliest first: slots are short again from each of them on.
+    /// The times at which flows begin, earliest first. At each of these times, slots become short again.
     starts: VecDeque<Time>,
-    /// The last of these times, or the time at which a flow was first seen to be under way.
+    /// The last time at which a flow began, or at which a flow was first found to wait. The lengths of slots depend on the time since then.
     origin: Time,
     begin: Time,
     slot: Span,
@@ -64,13 +64,13 @@ pub struct Waits {
     due: Time,
 }
 
-/// A part of a workload, with the time that it waited for each cause: until its first byte arrived, and after.
+/// A part of a flow, with the time that it has waited for each cause: `filling` until its first byte arrived, and `running` after that.
 #[derive(Debug)]
 struct Part {
     workload: usize,
     /// The clock of the flow's rate. It decides which time counts for a flow without a requester.
     clock: Clock,
-    /// The bytes that it moves, if their number is given.
+    /// The number of bytes that the part moves, if it is given.
     size: Option<u64>,
     route: Route,
     filling: BTreeMap<Cause, Span>,
@@ -78,7 +78,7 @@ struct Part {
 }
 
 impl Waits {
-    /// A probe of the flows of `plan`, whose components are `models`.
+    /// Creates a probe for the flows of `plan`. `models` are the components of the fabric.
     pub fn new(plan: &Plan, models: &[Model]) -> Self {
         let wires = Wires::of(plan);
         let workloads = plan.workloads.iter().enumerate();
@@ -112,7 +112,7 @@ impl Waits {
         }
     }
 
-    /// Takes the sample that is due. All events before its time have happened, and none of that time.
+    /// Takes the sample that is due. All events before its time must have been handled, and no event of its time.
     pub fn sample(&mut self, models: &[Model], stores: &Stores<'_>, meter: &Meter) {
         self.take(models, stores, meter);
         self.begin += self.slot;
@@ -121,7 +121,7 @@ impl Waits {
         self.set_due();
     }
 
-    /// Takes in that the links are up, so that the flows of `plan` begin `up` later than planned.
+    /// Sets the times at which the flows of `plan` begin. `up`, the time until the links are up, is added to the planned times.
     pub fn expect_flows(&mut self, plan: &Plan, up: Span) {
         let flows = plan.workloads.iter().filter_map(|one| one.workload.flow());
         let mut starts: Vec<Time> = flows.map(|flow| flow.start() + up).collect();
@@ -129,7 +129,7 @@ impl Waits {
         self.starts = starts.into();
     }
 
-    /// Sets the length of the slot. It ends where a flow begins.
+    /// Sets the length of the slot. If a flow begins in it, the slot ends at this time.
     fn set_slot(&mut self) {
         while let Some(start) = self.starts.pop_front_if(|start| *start <= self.begin) {
             self.origin = start;
@@ -141,8 +141,8 @@ impl Waits {
         self.slot = left.map_or(slot, |left| left.min(slot));
     }
 
-    /// Sets the time of the sample within the slot, by mixed bits of the slot's number. Multiples of an irrational number would be spread
-    /// more evenly, and meet some rhythms of packets at a few of their phases alone.
+    /// Sets the time of the sample within the slot, from a hash of the slot's number. Multiples of an irrational number would be spread more evenly,
+    /// but they would sample some periodic traffic at only a few of its phases.
     fn set_due(&mut self) {
         let within = u128::from(mixed(self.number)) * u128::from(self.slot.as_fs());
         self.due = self.begin + Span::from_fs((within >> u64::BITS) as u64);
@@ -235,7 +235,7 @@ fn parts_of(
     parts.map(part).collect()
 }
 
-/// The ways through hosts of all flows, by the root ports where they come in.
+/// The paths of all flows through hosts, by the root port at which each path begins.
 fn entries(parts: &[Part]) -> RootEntries {
     let mut entries = RootEntries::new();
     for station in parts.iter().flat_map(|part| &part.route.stations) {
@@ -251,7 +251,7 @@ fn entries(parts: &[Part]) -> RootEntries {
     entries
 }
 
-/// The slowest wire on the way of the data: of the answers, if the flow reads.
+/// The slowest wire on the path of the data. If the flow reads, this is the path of the completions.
 fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire> {
     let wires = stations.iter().filter_map(|station| match station {
         Station::Wire(wire) => Some(*wire),
@@ -266,7 +266,7 @@ fn slowest(stations: &[Station], models: &[Model], is_read: bool) -> Option<Wire
     wires[of_data..].iter().copied().max_by_key(time)
 }
 
-/// The mixed bits of a number, by the generator `splitmix64`.
+/// A hash of a number, by the generator `splitmix64`.
 fn mixed(number: u64) -> u64 {
     let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -274,5 +274,5 @@ fn mixed(number: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Bytes whose time on the wire compares links.
+/// The number of bytes whose transmission times are compared to find the slowest link.
 const PAGE: u32 = 4096;

@@ -1,4 +1,4 @@
-//! The stations of a flow's packets: the transmitters and the other places where they may wait, in the order in which they come to them.
+//! The stations of a flow's packets: the transmitters and the other places where the packets may wait, in the order in which the packets reach them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn number_of((component, port): ports::End) -> End {
     (component.0 as usize, port as usize)
 }
 
-/// The transmitter of one direction of a link.
+/// One direction of a link, from its transmitter to its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
     /// The transmitter.
@@ -37,11 +37,11 @@ pub(super) enum Station {
     Answers(usize),
     /// The crossbar of a router.
     Router(usize),
-    /// The parts of a host on this way through it.
+    /// The parts of a host on this path through the host.
     Root(usize, RootWay),
 }
 
-/// The ways through a host of all flows that come in by a root port.
+/// For each root port, the paths through its host of all flows that enter by this port.
 pub(super) type RootEntries = BTreeMap<End, Vec<RootWay>>;
 
 /// All directions of all links, by their transmitters, and the nodes where packets leave a tree.
@@ -80,7 +80,7 @@ impl Wires {
         }
     }
 
-    /// The direction whose transmitter is `end`.
+    /// The direction of a link whose transmitter is `end`.
     pub(super) fn at(&self, end: End) -> Option<Wire> {
         self.by_transmitter.get(&end).copied()
     }
@@ -92,7 +92,7 @@ impl Wires {
         all.map(|(_, wire)| *wire)
     }
 
-    /// The directions from `node` up to the root of its tree.
+    /// The wires from `node` up to the root of its tree.
     fn up(&self, plan: &FabricPlan, mut node: usize) -> Vec<Wire> {
         let mut all = Vec::new();
         while let Some(link) = plan.nodes[node].upstream {
@@ -103,14 +103,14 @@ impl Wires {
         all
     }
 
-    /// The directions from the root of its tree down to `node`.
+    /// The wires from the root of the tree of `node` down to `node`.
     fn down(&self, plan: &FabricPlan, node: usize) -> Vec<Wire> {
         let up = self.up(plan, node).into_iter().rev();
         up.filter_map(|wire| self.at(wire.far)).collect()
     }
 }
 
-/// The stations of the requests of `flow`, and then, if there are any, the stations of the answers or of the round trips on their way back.
+/// The stations of the requests of `flow`, followed by the stations of the completions if it reads, or of the replies if it makes round trips.
 pub(super) fn stations(
     wires: &Wires,
     plan: &FabricPlan,
@@ -151,14 +151,15 @@ pub(super) fn stations(
     all
 }
 
-/// The memory of the socket that has these bytes of `host`; any memory if they are in several, or `host` is no host.
+/// The memory of the socket that has these bytes of `host`. If several sockets have these bytes, or if `host` is not a host, the memory of any
+/// socket.
 fn memory(plan: &FabricPlan, host: usize, offset: u64, bytes: u64) -> RootEnd {
     let sockets = sockets_of(plan, host, (offset, bytes));
     RootEnd::Memory(sockets.and_then(|(first, last)| (first == last).then_some(first)))
 }
 
-/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` is
-/// the end of the way at a host.
+/// The stations from one node to another, in the same tree or across a network of routers or a crossbar of controllers. `end_at` returns the end of
+/// the path at a host.
 fn between(
     wires: &Wires,
     plan: &FabricPlan,
@@ -177,7 +178,7 @@ fn between(
     });
     if let Some((exit, entry, members)) = gates.next() {
         let mut all = in_tree(from, exit);
-        // Only those at both ends in a large network, because to ask every router would cost too much.
+        // In a large network, only the routers at both ends are searched, because it would take too long to search all routers.
         let asked = if members.len() <= MOST_ROUTERS {
             members.clone()
         } else {
@@ -197,7 +198,7 @@ fn between(
     all
 }
 
-/// Most routers of a network that are all asked.
+/// The largest number of routers of a network that are all searched.
 const MOST_ROUTERS: usize = 64;
 
 fn in_tree(
@@ -213,7 +214,7 @@ fn in_tree(
     );
     let port = |end: End| RootEnd::Port(Port(end.1 as u16));
     let ends = match (entry.map(port), exit.map(port)) {
-        // A device that takes data from memory, or leaves it there, for others.
+        // A device that reads data from memory, or writes it there, for other nodes.
         (Some(entry), Some(exit)) if from == to => {
             let memory = RootEnd::Memory(None);
             vec![(entry, memory), (memory, exit)]

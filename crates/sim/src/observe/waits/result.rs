@@ -1,4 +1,4 @@
-//! The time of flows by what they waited for, as results have it.
+//! The time of flows by the causes for which they waited, in the form of results.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use super::{Part, Waits};
 pub struct FlowWaits {
     /// The flow's name.
     pub id: String,
-    /// The limit of its rate; `None` if it was never seen to wait.
+    /// The limit of the flow's rate; `None` if no sample found the flow waiting.
     pub limit: Option<NamedCause>,
-    /// Its time by causes, longest first; the shares add up to 1.
+    /// The flow's time by causes, longest first; the shares add up to 1.
     pub shares: Vec<Share>,
 }
 
@@ -69,7 +69,7 @@ fn result_of(id: String, parts: &[&Part], names: (&Plan, &Transmitters)) -> Flow
         all.sum::<f64>()
     };
     let (all, running) = (sum(|(a, b)| *a + *b), sum(|(_, b)| *b));
-    // Until its first byte arrives, a flow waits for latencies, not for what limits its rate. The rate of an application has both.
+    // Until its first byte arrives, a flow waits for latencies, not for the limit of its rate. The rate of an application includes this time.
     let is_whole = running == 0.0 || parts.iter().any(|part| part.clock == Clock::Application);
     let counted = times.iter().map(|(cause, (filling, time))| {
         let time = if is_whole { *filling + *time } else { *time };
