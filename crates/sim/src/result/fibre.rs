@@ -36,8 +36,8 @@ pub struct FibreResult {
     pub credit_stall_ns: f64,
 }
 
-/// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that will not
-/// be severed.
+/// For each channel of both directions of every fibre that will not be severed: a name, the number of free buffer cycles according to the sender, and
+/// the number of all buffer cycles.
 pub(crate) fn fibre_buffers(plan: &FabricPlan, models: &[Model]) -> Vec<(String, u32, u32)> {
     let whole = plan
         .fibres
@@ -64,7 +64,7 @@ pub(crate) fn fibre_buffers(plan: &FabricPlan, models: &[Model]) -> Vec<(String,
     buffers
 }
 
-/// Results of both directions of every fibre, between two readings; of nothing, if there are none.
+/// Results of both directions of every fibre, between two readings. Without readings, all counts are zero.
 pub(super) fn fibres(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec<FibreResult> {
     let ends = fibre_ends(seen.plan, seen.models).enumerate();
     let result = |(index, one): (usize, SendingFibre<'_>)| {

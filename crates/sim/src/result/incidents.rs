@@ -9,29 +9,29 @@ use crate::observe::incidents::{Entry, Log};
 use crate::plan::FabricPlan;
 use crate::plan::ports;
 
-/// An incident: an error that a function or link has detected, or another rare event. Equal errors of a function are one.
+/// An incident: an error that a function or link has detected, or another rare event. Equal errors of a function have one result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IncidentResult {
-    /// Time of the first.
+    /// Time of the first occurrence.
     pub at_ns: f64,
-    /// Time of the last; that of the first if there is one.
+    /// Time of the last occurrence; equal to `at_ns` if there is only one.
     pub last_ns: f64,
-    /// How often it has happened.
+    /// Number of occurrences.
     pub count: u64,
     /// The node that has the function or port; "h to d" is the port of h with d below it.
     #[serde(rename = "where")]
     pub place: String,
     /// The error or event, in the words of the specification.
     pub what: String,
-    /// The severity with which the function treats the error; `None` of an event that is no error.
+    /// The severity with which the function treats the error; `None` for an event that is not an error.
     pub severity: Option<&'static str>,
-    /// The function that has recorded it, such as "01:00.0"; `None` where no function does.
+    /// The function that has recorded the error or event, such as "01:00.0"; `None` if no function records it.
     pub function: Option<String>,
-    /// The root port that got an error message for it; `None` if none was sent.
+    /// The root port that received an error message for the error; `None` if no message was sent.
     pub reported_to: Option<String>,
 }
 
-/// The incidents of a run, in the order of time, and the number of those that the log left out.
+/// The incidents of a run, in the order of time, and the number of incidents that the log left out.
 pub(super) fn incidents(plan: &FabricPlan, log: &Log) -> (Vec<IncidentResult>, u64) {
     (those(plan, log, |_| true), log.left_out())
 }

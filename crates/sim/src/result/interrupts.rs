@@ -17,7 +17,7 @@ pub struct InterruptResult {
     pub vector: u32,
     /// Messages sent.
     pub sent: u64,
-    /// Interrupts that a mask held back: they set the pending bit, or found it set.
+    /// Interrupts that were masked: each has set the pending bit, or has found the bit already set.
     pub held: u64,
     /// Pending bits that the function cleared without a message, because software had served the cause.
     pub withdrawn: u64,

@@ -24,13 +24,14 @@ pub struct IommuResult {
     pub invalidations: u64,
     /// Requests without a translation.
     pub faults: u64,
-    /// Mean time of a request from its root port to the memory system, for its translation and for earlier packets.
+    /// Mean time of a request from its root port to the memory system, including its translation and its wait for earlier packets.
     pub mean_wait_ns: f64,
-    /// The longest of these times.
+    /// The longest time of a request from its root port to the memory system.
     pub longest_wait_ns: f64,
 }
 
-/// The results of all hosts that translate the addresses of requests from below, of all requests or of the requests of processes.
+/// The results of all hosts that translate the addresses of requests from below, either of all requests or of the requests of processes (with a
+/// PASID).
 pub(super) fn iommus(plan: &FabricPlan, models: &[Model]) -> Vec<IommuResult> {
     let hosts = plan.nodes.iter().zip(models).zip(&plan.identities);
     let translating = hosts.filter(|(_, maps)| !maps.is_empty());

@@ -15,11 +15,11 @@ pub struct LinkResult {
     pub id: String,
     /// Direction: "down" (from the root) or "up"; for a cable between controllers, and for a link between sockets, "forth" or "back".
     pub direction: &'static str,
-    /// Share of the time in `under_way_ns` in which the wire was busy; of the measured interval, if no workload crosses the link.
+    /// Share of the time in `under_way_ns` in which the wire was busy. If no workload crosses the link, the share of the measured interval.
     pub utilisation: f64,
     /// Time of the measured interval in which a workload that crosses the link was under way.
     pub under_way_ns: f64,
-    /// Share of that time in which the wire was full.
+    /// Share of the time in `under_way_ns` in which the wire was full.
     pub full: f64,
     /// Payload per second in the time in which all workloads that cross the link were under way.
     pub together_bytes_per_second: Option<f64>,
@@ -55,24 +55,24 @@ pub struct LinkResult {
     pub channels: Vec<ChannelResult>,
 }
 
-/// What one direction of a link has sent by one virtual channel, in the measured interval of the run.
+/// The result of one virtual channel of one direction of a link, in the measured interval of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChannelResult {
     /// VC ID.
     pub vc: u8,
     /// TLPs sent for the first time.
     pub tlps: u64,
-    /// Their payload, in bytes.
+    /// Payload of these TLPs, in bytes.
     pub payload_bytes: u64,
-    /// Their headers, framing and link CRC, in bytes.
+    /// Headers, framing and link CRC of these TLPs, in bytes.
     pub overhead_bytes: u64,
     /// Time that these TLPs have waited for the wire, for credit and for other channels, all together.
     pub waited_ns: f64,
-    /// Time in which the channel had packets, but no credit for one, until it sent the next.
+    /// Time in which the channel had packets to send but credit for none of them: from each such moment until the channel sent its next packet.
     pub credit_stall_ns: f64,
 }
 
-/// The results of the channels of a link end between two readings; a channel that was enabled between them is counted from then on.
+/// The results of the channels of a link end between two readings; a channel that was enabled between the readings is counted from that time on.
 fn channels(index: usize, bounds: Option<&(Reading, Reading)>) -> Vec<ChannelResult> {
     let Some((first, last)) = bounds else {
         return Vec::new();
@@ -93,7 +93,7 @@ fn channels(index: usize, bounds: Option<&(Reading, Reading)>) -> Vec<ChannelRes
     last.channels[index].iter().map(result).collect()
 }
 
-/// Results of both directions of every link, cable and link between sockets, between two readings; of nothing, if there are none.
+/// Results of both directions of every link, cable and link between sockets, between two readings. Without readings, all counts are zero.
 pub(super) fn links(
     seen: &Seen<'_>,
     bounds: Option<&(Reading, Reading)>,

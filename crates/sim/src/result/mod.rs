@@ -55,28 +55,28 @@ pub struct RunResult {
     pub partial: bool,
     /// Simulated time at the end.
     pub simulated_ns: f64,
-    /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a
-    /// workload until the last one is complete. `None` if the run ended before it began.
+    /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a workload until the last
+    /// one is complete. `None` if the run ended before the interval began.
     pub measured_ns: Option<(f64, f64)>,
     /// The results of workloads, a list for each list of the scenario.
     #[serde(flatten)]
     pub workloads: WorkloadResults,
-    /// Whether the flows went on until the rate of each in the steady state was known.
+    /// Whether the workloads continued until the steady-state rate of each was measured.
     #[serde(skip_serializing_if = "is_default")]
     pub steady: bool,
-    /// The flows that overlap least, if one had moved less than 90 % of its bytes when another one ended.
+    /// The flow that ended first, and the flow that had moved the least part of its bytes by then, if this part is less than 90 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
     /// Both directions of every link, within the measured interval.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre, within the measured interval.
     pub fibres: Vec<FibreResult>,
-    /// Lines whose last written data is lost: their accelerators are gone.
+    /// Lines whose last written data is lost, because the links of their accelerators have failed.
     pub lost_lines: Vec<LostLine>,
     /// Lines that were accessed with No Snoop while a cache held them, by host and address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsnooped_lines: Vec<UnsnoopedLine>,
-    /// I/O MMUs that translate all addresses from below, by host.
+    /// I/O MMUs that translate addresses of requests from below, by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub iommus: Vec<IommuResult>,
     /// Vectors of functions with MSI-X that had an interrupt, by device, function and vector.
@@ -92,10 +92,10 @@ pub struct RunResult {
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
-    /// The circuits that could not go on, each with its device, the time and the reason. The run ended there.
+    /// The circuits that could not continue, each with its device, the time and the reason. The run ended at this time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stopped_circuits: Vec<String>,
-    /// The time of flows by the causes for which they waited, if that was watched.
+    /// The time of flows by the causes for which they waited, if the causes were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<FlowWaits>>,
     /// Packets that nothing could move at the end: a deadlock.
@@ -104,7 +104,7 @@ pub struct RunResult {
     /// the time from which it has waited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub standstill: Vec<String>,
-    /// Rates and queue lengths over time, if they were asked for.
+    /// Rates and queue lengths over time, if they were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesResult>,
 }
@@ -184,7 +184,7 @@ pub(crate) fn gather(
 /// The share of the time between two readings that is `busy`.
 fn share(busy: Span, bounds: Option<&(Reading, Reading)>) -> f64 {
     bounds.map_or(0.0, |(first, last)| {
-        // A wire that begins at the next symbol is taken as busy from now on.
+        // A transmission that begins at the next symbol counts as busy time from now on, so that the busy time may exceed the interval.
         (busy.as_fs() as f64 / last.at.since(first.at).as_fs() as f64).min(1.0)
     })
 }

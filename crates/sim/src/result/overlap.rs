@@ -7,23 +7,23 @@ use crate::meters::meter::FlowMeter;
 use crate::observe::series::{Sample, numbered_columns};
 use crate::workload::{PlannedWorkload, Seen};
 
-/// Of the flows of a run, the one that ended first, and the one that had moved the least part of its bytes by then.
+/// The flow of a run that ended first, and the flow that had moved the least part of its bytes by that time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overlap {
     /// The flow that ended first.
     pub first: String,
     /// Time of its end.
     pub ended_ns: f64,
-    /// The flow that had moved the least part of its bytes by then.
+    /// The flow that had moved the least part of its bytes by the time in `ended_ns`.
     pub other: String,
-    /// That part, by the samples of the run.
+    /// The part of its bytes that the flow `other` had moved by this time, from the samples of the run.
     pub moved: f64,
 }
 
-/// Flows whose bytes had moved up to this part when the first one ended overlap.
+/// Flows count as overlapping if each had moved at least this part of its bytes when the first one ended.
 const MOST: f64 = 0.9;
 
-/// The flows that overlap least, if a flow had moved less than [`MOST`] of its bytes when another one ended.
+/// The flow that ended first, and the flow that had moved the least part of its bytes by then, if this part is less than [`MOST`].
 pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
     let all = numbered_columns(seen.workloads);
     let flows: Vec<_> = all
@@ -56,7 +56,7 @@ fn end(one: &PlannedWorkload, seen: &Seen<'_>) -> Option<Time> {
     ends.max().filter(|_| is_over)
 }
 
-/// A value that grows at `time`, in a straight line between two samples. `last` are the present time and the value at that time.
+/// A growing value at the time `time`, by linear interpolation between two samples. `last` has the present time and the value at the present time.
 fn value_at(
     samples: &[Sample],
     time: Time,

@@ -15,7 +15,7 @@ pub struct SeriesResult {
     pub begin_ns: f64,
     /// Ends of the intervals.
     pub end_ns: Vec<f64>,
-    /// All workloads; a flow in both directions has its writes and its reads.
+    /// The rates of all workloads. A flow in both directions has one entry for its writes and one for its reads.
     pub flows: Vec<FlowSeries>,
     /// Both directions of every link.
     pub links: Vec<LinkSeries>,
@@ -33,9 +33,9 @@ pub struct SeriesResult {
 pub struct FlowSeries {
     /// Name of the workload.
     pub id: String,
-    /// "write" or "read" of a flow in both directions.
+    /// "write" or "read" for a flow in both directions; `None` for any other workload.
     pub direction: Option<&'static str>,
-    /// Bytes that arrived in each interval, by its length.
+    /// Bytes that arrived in each interval, divided by the length of the interval.
     pub bytes_per_second: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ pub struct LinkSeries {
     pub direction: &'static str,
     /// Share of each interval in which the wire was busy.
     pub utilisation: Vec<f64>,
-    /// Payload whose transmission began in each interval, by its length.
+    /// Payload whose transmission began in each interval, divided by the length of the interval.
     pub payload_bytes_per_second: Vec<f64>,
     /// TLPs that wait for the wire at the end of each interval.
     pub waiting_tlps: Vec<u32>,
@@ -65,7 +65,7 @@ pub struct SocketSeries {
     pub direction: &'static str,
     /// Share of each interval in which the link was busy.
     pub utilisation: Vec<f64>,
-    /// Payload whose transmission began in each interval, by its length.
+    /// Payload whose transmission began in each interval, divided by the length of the interval.
     pub payload_bytes_per_second: Vec<f64>,
 }
 
@@ -75,7 +75,7 @@ pub struct MemorySeries {
     /// The host's name.
     pub host: String,
     pub socket: usize,
-    /// Share of each interval in which the memory was busy with lines, without their latency.
+    /// Share of each interval in which the memory was busy with lines. The latency of the memory does not count.
     pub utilisation: Vec<f64>,
 }
 
@@ -90,7 +90,7 @@ pub struct FibreSeries {
     pub to: String,
     /// Share of each interval in which the fibre was busy.
     pub utilisation: Vec<f64>,
-    /// Payload whose transmission began in each interval, by its length.
+    /// Payload whose transmission began in each interval, divided by the length of the interval.
     pub payload_bytes_per_second: Vec<f64>,
 }
 

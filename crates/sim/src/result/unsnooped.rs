@@ -19,7 +19,7 @@ pub struct UnsnoopedLine {
     pub writes: u64,
 }
 
-/// The lines of all hosts.
+/// The lines of all hosts that were accessed with No Snoop while a cache held them.
 pub fn unsnooped_lines(plan: &FabricPlan, models: &[Model]) -> Vec<UnsnoopedLine> {
     let mut all = Vec::new();
     for (host, model) in plan.nodes.iter().zip(models) {

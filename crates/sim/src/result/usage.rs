@@ -1,8 +1,8 @@
 //! The use of wires in the time in which the workloads that cross them were under way.
 //!
-//! Counters of wires are read at the bounds of the measured interval, and sampled in between. Workloads begin and end at exact times. A wire
-//! carries packets of a workload only while one that crosses it is under way, so the busy time of a sampled slot counts for the part of the
-//! slot in which one is.
+//! Counters of wires are read at the bounds of the measured interval, and sampled in between. Workloads begin and end at exact times. A wire carries
+//! packets only while a workload that crosses it is under way. Therefore, the busy time of a slot is divided by the part of the slot in which a
+//! workload that crosses the wire is under way.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::plan::FabricPlan;
 use crate::scenario::NodeKind;
 use crate::workload::{PlannedWorkload, Seen, Workload};
 
-/// A wire is full in a slot in which it is busy for this part of the time at least: the rest are gaps of a packet between full queues.
+/// A wire counts as full in a slot if it is busy for at least this part of the time. The rest are gaps of one packet between full queues.
 const FULL: f64 = 0.95;
 
-/// The begin and the end of a time.
+/// The beginning and the end of a period of time.
 type Period = (Time, Time);
 
 /// The use of one direction of a link in the measured interval.
@@ -26,20 +26,20 @@ type Period = (Time, Time);
 pub(super) struct Used {
     /// The time in which a workload that crosses the wire was under way.
     pub(super) under_way: Span,
-    /// The share of that time in which the wire was busy.
+    /// The share of `under_way` in which the wire was busy.
     pub(super) busy: f64,
-    /// The share of that time that is in slots in which the wire was full.
+    /// The share of `under_way` that is in slots in which the wire was full.
     pub(super) full: f64,
-    /// Payload per second in the time in which all workloads that cross the wire were under way, if a slot lies in it.
+    /// Payload per second in the time in which all workloads that cross the wire were under way, if this time contains a whole slot.
     pub(super) together: Option<f64>,
 }
 
 /// The samples of all wires in the measured interval, and the times of the workloads that cross them.
 pub(super) struct Usage<'a> {
     points: Vec<Point<'a>>,
-    /// The times of the workloads that cross each link of the plan, both directions of which count.
+    /// For each link of the plan, the times of the workloads that cross it. They count for both directions.
     of_links: Vec<Vec<Period>>,
-    /// The times of all workloads, which count for links between sockets and cables.
+    /// The times of all workloads. They count for cables and for links between sockets.
     of_others: Vec<Period>,
 }
 
@@ -58,7 +58,7 @@ impl Point<'_> {
         }
     }
 
-    /// The busy time and the payload so far of the direction with this number, as in the list of results.
+    /// The busy time and the payload so far of the direction with this number in the list of results.
     fn of(&self, index: usize) -> (Span, u64) {
         match self {
             Point::Bound(reading) => {
@@ -110,9 +110,9 @@ impl<'a> Usage<'a> {
         }
     }
 
-    /// The use of the direction with this number, as in the list of results; nothing if no workload crosses it.
+    /// The use of the direction with this number in the list of results; `None` if no workload crosses it.
     pub(super) fn wire(&self, index: usize) -> Option<Used> {
-        // Each link has two directions, and links come first.
+        // Each link has two directions, and the list of results begins with the links.
         let periods = self.of_links.get(index / 2).unwrap_or(&self.of_others);
         let begin = periods.iter().map(|period| period.0).max()?;
         let end = periods.iter().map(|period| period.1).min()?;
@@ -148,11 +148,12 @@ impl<'a> Usage<'a> {
 }
 
 fn share(part: Span, whole: Span) -> f64 {
-    // A wire that begins at the next symbol is taken as busy from now on.
+    // A transmission that begins at the next symbol counts as busy time from now on, so that the part may exceed the whole.
     (part.as_fs() as f64 / whole.as_fs() as f64).min(1.0)
 }
 
-/// The time in which a workload was under way: from its start, or the system call that moves it, to its end, or until `now`.
+/// The time in which a workload was under way. It begins at the workload's system call, if there is one, or at its start, and ends at its end or at
+/// `now`.
 fn under_way(one: &PlannedWorkload, meter: &Meter, now: Time) -> Period {
     let meters = || one.own.meters(meter);
     let start = one.workload.kind().start() + meter.up();
@@ -174,8 +175,8 @@ fn trees(plan: &FabricPlan) -> Trees {
     trees
 }
 
-/// The links that packets of a workload may cross: those on the way of a flow within a tree, and all links of both trees of a flow between
-/// two. Any other workload may cross all links.
+/// The links that packets of a workload may cross. For a flow within a tree, these are the links on its path. For a flow between two trees, these are
+/// all links of both trees. Any other workload may cross all links.
 fn crossed(one: &PlannedWorkload, plan: &FabricPlan, trees: &Trees) -> Vec<usize> {
     let Workload::Flow(flow) = &one.workload else {
         return (0..plan.links.len()).collect();
@@ -206,7 +207,7 @@ fn up(plan: &FabricPlan, node: usize) -> Vec<usize> {
     links.collect()
 }
 
-/// Whether a switch above one of the links redirects requests or completions between its ports to the root.
+/// Whether a switch above one of the links redirects requests or completions between its ports to the root (ACS).
 fn redirects(plan: &FabricPlan, links: &[usize]) -> bool {
     links.iter().any(|link| {
         let above = &plan.nodes[plan.links[*link].upstream.0].kind;
@@ -223,7 +224,7 @@ fn overlap(one: Period, other: Period) -> Span {
     }
 }
 
-/// The times in which any of the periods is, in their order.
+/// The union of the periods, as disjoint periods in the order of time.
 fn merged(periods: &[Period]) -> Vec<Period> {
     let mut periods = periods.to_vec();
     periods.sort_unstable();

@@ -8,8 +8,8 @@ use crate::model::Model;
 use crate::observe::reading::{fibre_ends, link_ends, socket_links};
 use crate::plan::FabricPlan;
 
-/// Reads all wires at `now`: both directions of every link, cable and link between sockets, in the order of the links of a result, and of
-/// every fibre. No event between the last one and `now` may be left.
+/// Reads all wires at `now`: both directions of every link, cable and link between sockets, in the order of the links of a result, and of every
+/// fibre. All events before `now` must have been handled.
 pub(crate) fn wires(plan: &FabricPlan, models: &[Model], now: Time) -> Value {
     let link = |id: &str, direction, counters: &link::Counters, waiting: Option<usize>| {
         json!({

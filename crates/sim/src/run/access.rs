@@ -1,4 +1,4 @@
-//! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
+//! Accesses from outside the simulation: requests in the fabric for a caller, and direct reads and writes of memory without a request.
 
 use device::fpga_card::Slot;
 use device::{Afu, FpgaCard};
@@ -58,7 +58,7 @@ pub enum AccessError {
         /// Requested number of bytes.
         len: u64,
     },
-    /// A host's own memory is not across the fabric.
+    /// The address is in the host's own memory, which no request across the fabric reaches.
     #[error(
         "{0} holds {1:#x} itself; look at its memory, or fill it, instead of asking the fabric"
     )]
@@ -69,7 +69,7 @@ pub enum AccessError {
     /// Only some devices have queue pairs.
     #[error("{0} is not a network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
-    /// Loads and stores reach only nodes at the same controller or at joined ones.
+    /// Loads and stores reach only nodes at the same controller or at controllers joined to it.
     #[error(
         "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller or of joined ones"
     )]
@@ -125,12 +125,12 @@ pub enum AccessError {
     /// A register is 1, 2 or 4 aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
-    /// A write to a register has as many bytes as the register.
+    /// The value has more bytes than the register.
     #[error(
         "{0:#x} is not a value of {1} bytes; give one without its upper bits, or a larger size"
     )]
     TooWide(u32, u64),
-    /// The caller has left the access.
+    /// The caller has ended the access early.
     #[error("the access was left before its end")]
     Interrupted,
     /// The access has no bytes.
@@ -142,13 +142,13 @@ pub enum AccessError {
     /// The completer answered with Completer Abort.
     #[error("completer abort: the completer at {0:#x} cannot carry the request out")]
     CompleterAbort(u64),
-    /// The data came poisoned.
+    /// The data arrived poisoned.
     #[error("poisoned data: what was read at {0:#x} cannot be used")]
     PoisonedData(u64),
-    /// No completion came in time, or no event was left.
+    /// No completion arrived in time, or no event was left.
     #[error("completion timeout: no answer came from {0:#x} in time")]
     NoAnswer(u64),
-    /// The requester was reset, and has forgotten the access.
+    /// The requester was reset, and the reset has dropped the access.
     #[error("reset: the requester was reset before its access to {0:#x} had ended")]
     Reset(u64),
     /// A packet was dropped for another reason.
@@ -157,7 +157,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Whether the access was made, and has failed in the fabric.
+    /// Whether the access was made and has failed in the fabric. Otherwise, it was refused before it was made.
     pub fn is_failure(&self) -> bool {
         use AccessError::{
             CompleterAbort, Lost, NoAnswer, PoisonedData, Reset, UnsupportedRequest,
@@ -173,7 +173,7 @@ impl AccessError {
         )
     }
 
-    /// The failure of a read that a completion with this status has ended.
+    /// The error of a read that has ended with a completion of this status.
     pub(super) fn of_status(status: Status, address: u64) -> Self {
         match status {
             Status::CompleterAbort => AccessError::CompleterAbort(address),
@@ -182,7 +182,7 @@ impl AccessError {
         }
     }
 
-    /// The failure of an access of which a packet was dropped.
+    /// The error of an access that has lost a packet for the reason `why`.
     fn of_refusal(why: Refusal, address: u64) -> Self {
         match why {
             Refusal::UnsupportedRequest => AccessError::UnsupportedRequest(address),
@@ -257,12 +257,13 @@ impl Simulation {
             let bytes = requester.take_bytes(flow);
             return bytes.ok_or(AccessError::NoAnswer(address));
         }
-        // The requester knows the status of a completion, and of its own reset and time-outs more than of what became of its packets.
+        // The status of a completion, a reset of the requester and its time-outs describe the failure better than the reason why a packet was
+        // dropped.
         Err(match (requester.failure(flow), meter.lost_as) {
             _ if meter.forgotten => AccessError::Reset(address),
             (Some(status), _) => AccessError::of_status(status, address),
             (None, Some(why)) if !meter.timed_out => AccessError::of_refusal(why, address),
-            // A write that has arrived poisoned.
+            // A write that has arrived with poisoned data.
             (None, None) if meter.is_complete() => AccessError::PoisonedData(address),
             _ => AccessError::NoAnswer(address),
         })
@@ -378,7 +379,7 @@ impl Simulation {
             })
     }
 
-    /// Takes the interrupts that have reached the processor of `host` and that no program of it waits for: message and count.
+    /// Takes the interrupts that have reached the processor of `host` and for which no program of the host waits: the message and the count of each.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
         let root = self.root_mut(host)?;
         if !root.cpu().is_interrupted() {
@@ -396,8 +397,8 @@ impl Simulation {
         root.ok_or_else(|| AccessError::NoProcessor(host.to_owned()))
     }
 
-    /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
-    /// are dropped; the card's memory keeps its contents, and its other slots go on.
+    /// Configures a slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Completions of the previous unit's requests are
+    /// dropped. The card's memory keeps its contents, and the card's other slots continue.
     pub fn load_afu(
         &mut self,
         device: &str,
@@ -423,7 +424,7 @@ impl Simulation {
         Err(AccessError::NoSuchSlot(device.to_owned(), slot, slots))
     }
 
-    /// A slot of the FPGA card `device`, of which the clocks may be set.
+    /// A slot of the FPGA card `device`, mutable, so that its clocks can be set.
     pub fn slot(&mut self, device: &str, slot: usize) -> Result<&mut Slot, AccessError> {
         self.engine.keep_to_one_thread();
         self.check_slot(device, slot)?;

@@ -41,7 +41,7 @@ pub struct CardPlace {
 /// A slot of an FPGA card.
 #[derive(Clone, Debug)]
 pub struct SlotPlace {
-    /// ID of the unit in it.
+    /// ID of the unit in the slot.
     pub afu: Option<AfuId>,
     /// Clock of the unit.
     pub clock: Frequency,

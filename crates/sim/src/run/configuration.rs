@@ -1,4 +1,4 @@
-//! Configuration spaces of a fabric as its hosts see them: single accesses, or a dump of all.
+//! Configuration spaces of a fabric as its hosts access them: single accesses, or a dump of all configuration spaces.
 
 use std::fmt::Write;
 
@@ -16,8 +16,8 @@ use crate::{AccessError, Simulation};
 const LINE: usize = 16;
 
 impl Simulation {
-    /// Reads `size` bytes (1, 2 or 4, aligned) of the configuration space of `function` by the processor of `host`, and runs until
-    /// they arrive, while `watch` allows it. Gives all ones if nobody answers.
+    /// Makes the processor of `host` read `size` bytes (1, 2 or 4, aligned) of the configuration space of `function`, and runs until they arrive,
+    /// while `watch` allows it. Returns all ones if there is no completion.
     pub fn config_read(
         &mut self,
         host: &str,
@@ -36,7 +36,7 @@ impl Simulation {
         Ok(value.unwrap_or(u32::MAX) >> shift & mask(size))
     }
 
-    /// Writes to a configuration space by the processor of a host, and runs until the completion; an unanswered write is lost.
+    /// Makes the processor of `host` write to a configuration space, and runs until the completion arrives. Without a completion, the write is lost.
     pub fn config_write(
         &mut self,
         host: &str,
@@ -60,8 +60,8 @@ impl Simulation {
         self.config_access(host, &access, watch).map(drop)
     }
 
-    /// Makes the processor of `host` access a configuration space, after its last access if that was left, and runs until the answer,
-    /// while `watch` allows it. Gives nothing if nobody answers.
+    /// Makes the processor of `host` access a configuration space, and runs until the completion arrives, while `watch` allows it. If an earlier
+    /// access has not ended, the earlier access ends first. Returns `None` if there is no completion.
     pub fn config_access(
         &mut self,
         host: &str,
@@ -71,7 +71,7 @@ impl Simulation {
         let node = self.node(host)?;
         self.start();
         if self.root_mut(host)?.is_configuring() {
-            // The access that was left, or that of a program, ends first.
+            // An access that its caller has ended early, or the access of a program, ends first.
             self.config_wait(node, access, watch, |root| {
                 root.configured();
                 (!root.is_configuring()).then_some(())
@@ -88,7 +88,7 @@ impl Simulation {
         answer.map(Option::flatten)
     }
 
-    /// Runs until `look` finds something at the host `node`, and gives it; nothing if no event is left.
+    /// Runs until `look` returns a value for the host `node`, and returns this value. Returns `None` if no event is left.
     fn config_wait<T>(
         &mut self,
         node: usize,
@@ -130,7 +130,8 @@ impl Simulation {
         end.is_some_and(|end| !end.has_failed(self.now()))
     }
 
-    /// The numbered functions below `host`, in order.
+    /// The functions of `host` and of the nodes below it that configuration requests can reach, sorted by their IDs. Each has its registers and a
+    /// name.
     fn reachable(&self, host: usize) -> Vec<(FunctionId, Vec<u8>, String)> {
         let mut all = Vec::new();
         let mut open = vec![(host, FunctionId::default())];
@@ -143,7 +144,7 @@ impl Simulation {
             let own = functions.space(FunctionPlace::Own);
             all.push((id, bytes(own), name.clone()));
             for (number, place) in (1..).zip(functions.virtual_places()) {
-                // As an operating system tells it: by the identity that the physical function has for them.
+                // An operating system shows a virtual function with the IDs that the physical function defines for its virtual functions.
                 let mut space = bytes(functions.space(place));
                 space[..4].copy_from_slice(&own.virtual_identity());
                 all.push((functions.id_of(place), space, format!("{name} VF {number}")));
@@ -190,7 +191,7 @@ fn write_space(
     writeln!(dump)
 }
 
-/// The register of `size` bytes at `offset`, and the number of its bits below them.
+/// The dword register that has the `size` bytes at `offset`, and the number of bits below these bytes in the register.
 fn place(offset: u64, size: u64) -> Result<(u16, u32), AccessError> {
     let bytes = u64::from(ConfigRequest::REGISTERS) * 4;
     if !matches!(size, 1 | 2 | 4) || !offset.is_multiple_of(size) || offset >= bytes {

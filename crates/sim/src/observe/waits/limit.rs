@@ -18,12 +18,12 @@ pub struct NamedCause {
     pub detail: Option<String>,
 }
 
-/// The least share of a wait in a closed loop that is added to the share of the wires. Closed loops are the waits for credits, tags, outstanding
-/// bytes and acknowledgements, and for the engine's own work. While a flow waits in a closed loop, its packets occupy wires for a part of the time;
-/// without the wait, they would occupy wires all the time.
+/// If a wait in a closed loop has at least this share, the share of the wires is added to it before the largest share is chosen as the limit. Closed
+/// loops are the waits for credits, tags, outstanding bytes and acknowledgements, and for the engine's own work. While a flow waits in a closed loop,
+/// its packets occupy wires for a part of the time; without the wait, they would occupy wires all the time.
 const LEAST: f64 = 0.03;
 
-/// The part of the time at a wire above which the other flows on the wire limit a flow, and not the wire itself.
+/// If other flows occupy a wire for more than this part of a flow's time at the wire, these flows limit the flow, and not the wire itself.
 const SHARED: f64 = 0.25;
 
 /// All causes at one wire, or all causes of one kind at one place.

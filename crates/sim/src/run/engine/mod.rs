@@ -1,6 +1,6 @@
-//! The components of a fabric with their worlds, and the only function that handles events one time after the other: [`Engine::advance`].
+//! The components of a fabric with their worlds, and [`Engine::advance`], the only function that handles events one time after another.
 //!
-//! A fabric has one world. One that is divided has a world for each region, and those run on threads in [windows](regions).
+//! A fabric has one world. A divided fabric has a world for each region, and the regions run on threads in [windows](regions).
 
 mod prefetching;
 mod regions;
@@ -17,18 +17,18 @@ use crate::plan::FabricPlan;
 pub use regions::Shares;
 use regions::{Regions, Threads, was_made};
 
-/// Maximum number of times in a row, and of events of one time, after which somebody can interrupt a run.
+/// The largest number of consecutive times, and of events of one time, that are handled before the caller can interrupt a run.
 pub(super) const CHUNK: u32 = 16 * 1024;
 
 /// The components of a fabric and their worlds.
 #[derive(Debug)]
 pub(crate) struct Engine {
     models: Vec<Model>,
-    /// Time, events, wires and packets; of a divided fabric time alone, because its regions have the rest.
+    /// Time, events, wires and packets. In a divided fabric, the regions have the events, wires and packets, and only the time here is used.
     world: World<Pcie>,
     regions: Option<Box<Regions>>,
     threads: Threads,
-    /// The time from which on no event is handled until somebody has looked at the components.
+    /// The time from which on no event is handled before a probe has read the components or an incident has happened.
     halt: Time,
 }
 
@@ -49,12 +49,12 @@ impl Engine {
         &self.models
     }
 
-    /// All components, by their numbers, to be changed without an effect on others.
+    /// All components by number, mutable. A change must have no effect on other components.
     pub(super) fn models_mut(&mut self) -> &mut [Model] {
         &mut self.models
     }
 
-    /// Runs `act` with the component `node` and the world that it acts on.
+    /// Runs `act` with the component `node` and the world in which the component is.
     pub(super) fn act<T>(
         &mut self,
         node: usize,
@@ -110,7 +110,7 @@ impl Engine {
         })
     }
 
-    /// The number of packets in use, one that has gone from one region to another counted in both.
+    /// The number of packets in use. A packet that was sent from one region to another counts in both.
     pub(super) fn packets_in_use(&self) -> usize {
         self.fold(0, |sum, world| sum + world.store.in_use())
     }
@@ -125,12 +125,12 @@ impl Engine {
         all.len()
     }
 
-    /// The number of packets in use that `which` selects of those made before the numbers `made` were taken.
+    /// The number of packets in use that `which` selects and that were created before the numbers `made` were read.
     pub(super) fn count_of_old(&self, made: &[u64], which: impl Fn(&Packet) -> bool) -> usize {
         self.count_of(|packet| was_made(made, packet.number()) && which(packet))
     }
 
-    /// Lets `read` read the packets of all components.
+    /// Calls `read` with all components and the stores of their packets.
     pub(super) fn with_stores(&self, read: impl FnOnce(&[Model], &Stores<'_>)) {
         match &self.regions {
             None => read(&self.models, &Stores::one(&self.world.store)),
@@ -143,7 +143,7 @@ impl Engine {
         self.each_world(|world| world.watched = true);
     }
 
-    /// Lets time halt before `time`: [`advance`](Self::advance) handles no event from then on until the halt is set anew.
+    /// Stops time before `time`: [`advance`](Self::advance) handles no event at `time` or later until this function sets another time.
     pub(super) fn halt_before(&mut self, time: Time) {
         self.halt = time;
         self.world.halt_before(time);
@@ -155,7 +155,7 @@ impl Engine {
         self.fold(own, |any, world| any || world.has_events())
     }
 
-    /// Whether an event that is not in the background is due by `limit`, of those that `counts`.
+    /// Whether an event is due by `limit` that is not in the background and that `counts` selects.
     pub(super) fn has_event_by(
         &self,
         limit: Time,
@@ -166,7 +166,7 @@ impl Engine {
         self.fold(false, |any, world| any || world.has_event_by(limit, counts))
     }
 
-    /// The time of the next event that is due by `limit`, as [`World::next_due`] says.
+    /// The time of the next event that is due by `limit`, as [`World::next_due`] defines it.
     pub(super) fn next_due(&mut self, limit: Time) -> Option<Time> {
         match &self.regions {
             None => self.world.next_due(limit),
@@ -194,8 +194,8 @@ impl Engine {
         self.each_world(|world| world.pass_to(time));
     }
 
-    /// Handles all events of the earliest time that has any, if this time is not after `limit` and is before the halt. Continues with
-    /// the following times, `times` of them at most, until the probes take in an observation. Returns false if no event is due.
+    /// Handles all events of the earliest time that has events, if this time is not after `limit` and is before the halt. Continues with the
+    /// following times, until the probes process an observation; at most `times` times are handled. Returns false if no event is due.
     ///
     /// Probes take in the observations of one time together, so that the order in which components ran does not matter.
     #[inline(always)]
@@ -209,7 +209,7 @@ impl Engine {
             return self.regions.is_some() && self.advance_regions(plan, probes, limit);
         }
         for _ in 0..times {
-            // Models that go on for ever at one time are left now and then, to be interrupted.
+            // Components may cause events at one time for ever. Therefore, the loop ends after some events, so that the run can be interrupted.
             let mut left = CHUNK;
             loop {
                 let event = self.world.take();
@@ -220,7 +220,7 @@ impl Engine {
                 left -= 1;
             }
             if left == 0 && !self.has_models_from_outside() {
-                // The next step goes on with this time.
+                // The next step continues with the events of this time.
                 return true;
             }
             let is_told = probes.has_news(&self.world.observations, self.prefetches());
@@ -231,7 +231,7 @@ impl Engine {
                 let (now, events) = (self.world.now(), self.world.events());
                 watch.check((plan, &self.models), now, events);
             }
-            // After the flows, a run may end without an observation: when a program of an incident ends.
+            // After the end of all flows, the run may end without an observation, when a program that an incident has started ends.
             let is_left = is_told || probes.meter.open() == 0;
             if is_left || !self.world.has_events() || !self.world.is_due(limit) {
                 break;

@@ -1,4 +1,4 @@
-//! The loads of what the next events of a large fabric need, which begin early.
+//! Prefetches of the data that the next events of a large fabric need.
 
 use kernel::{Action, ComponentId, World, prefetch};
 use packet::{FlowId, Frame, Pcie};
@@ -7,12 +7,12 @@ use super::Engine;
 use crate::meters::meter::Meter;
 use crate::model::Model;
 
-/// Components from which on the loads of the next events begin early. Measured: with 70 components, which fit into the cache, this costs as
-/// much as it gains.
+/// The number of components from which on the data of the next events is prefetched. Measured: with 70 components, which fit into the cache,
+/// prefetching costs as much as it gains.
 const PREFETCHED: usize = 192;
 
 impl Engine {
-    /// Whether the components are too many for the cache.
+    /// Whether data is prefetched, because the components are too many for the cache.
     #[inline(always)]
     pub(in crate::run) fn prefetches(&self) -> bool {
         self.models.len() >= PREFETCHED
@@ -27,8 +27,9 @@ impl Engine {
     }
 }
 
-/// Begins to load what the next three events need, beside the present one: of the third what can be found without reading it, then what is
-/// behind that. `model` has their components. Returns the flow whose bytes the next event delivers to a host, if it does.
+/// Begins to load the data that the next three events need after the present one. For the third event, this is data whose address is known without a
+/// read of the component; for the others, it is the data to which the data loaded before points. `model` returns the component of an event. Returns
+/// the flow of the packet that the next event delivers to a host, if it delivers one.
 #[inline(always)]
 pub(super) fn prefetch_next<'m>(
     world: &mut World<Pcie>,
@@ -61,7 +62,7 @@ pub(super) fn prefetch_next<'m>(
     }
     if let Some(third) = world.ahead(2) {
         let id = third.target();
-        // Only its first line, which has the kind of the component.
+        // Only the first cache line of the component, which has its kind.
         prefetch(model(id), 0..1);
         world.prefetch_wires(id);
         if let Action::Receive(_, frame) = third.action()

@@ -8,7 +8,7 @@ use std::thread;
 /// The payload of a panic, as `catch_unwind` returns it.
 type Panic = Box<dyn Any + Send>;
 
-/// Whether a thread has panicked, and the first panic of those that serve.
+/// Whether a thread has panicked, and the first panic of a worker thread.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     is_raised: AtomicBool,
@@ -28,7 +28,7 @@ impl Alarm {
         self.is_raised.store(true, Ordering::Release);
     }
 
-    /// Takes the first panic of a thread that serves.
+    /// Takes the first panic of a worker thread.
     pub(super) fn first(&self) -> Option<Panic> {
         self.first
             .lock()

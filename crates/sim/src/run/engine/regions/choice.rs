@@ -1,5 +1,5 @@
-//! The number of regions of a run whose user has not said how many threads it has, by what the plan shows: its amount of work, and how much
-//! happens in the shortest delay between two regions.
+//! The choice of the number of regions of a run, if the user has not set the number of threads. The choice depends on the amount of work in the plan,
+//! and on the number of events in the shortest delay between two regions.
 
 use kernel::{Span, Time};
 
@@ -10,32 +10,32 @@ use crate::meters::meter::Meter;
 use crate::run::progress::lasts_until;
 use crate::setup::Plan;
 
-/// The most regions. Our choice: each further one has less to do until it waits for others.
+/// The largest number of regions. Our choice: the more regions there are, the less work each has between its waits for the others.
 const MOST: usize = 8;
 
-/// The fewest events of a run in several regions. Our choice, by what was measured: a third of a second, where a fabric of 512 endpoints
-/// loses 15 ms until another thread has its part in its cache.
+/// The least number of expected events with which a run is divided. Our choice, from measurements: these events take a third of a second, and a
+/// fabric of 512 endpoints loses 15 ms until another thread has its region in its cache.
 const FEWEST_EVENTS: f64 = 1e6;
 
-/// The fewest events for each region in the shortest delay between two. Our choice: as many as take some ten times as long as a wait of one thread
-/// for another.
+/// The least number of events of each region in the shortest delay between two regions. Our choice: these events take about ten times as long as the
+/// wait of one thread for another.
 const FEWEST_IN_LOOKAHEAD: f64 = 200.0;
 
 /// The mean time between two events of a component that takes part in a workload. Measured: 27 ns for an endpoint on one lane, 12 to 17 ns
 /// for a router, and 1 ns for a host with a network interface controller.
 const BETWEEN_EVENTS: Span = Span::from_ns(20);
 
-/// The components that a part of a workload reaches, and the events that its bytes cause. Our choice: three events for a packet at each of four
-/// components.
+/// The estimated number of components that a part of a workload uses, of events for a packet, and of bytes in a packet. Our choice: a packet causes
+/// three events at each of four components.
 const COMPONENTS_OF_PART: usize = 4;
 const EVENTS_OF_PACKET: f64 = 12.0;
 const PACKET: f64 = 256.0;
 
 impl Engine {
-    /// Cuts the fabric into as many regions as are worth while on this machine. An error is the reason for which none are.
+    /// Cuts the fabric into as many regions as are worthwhile on this machine. An error is the reason why the fabric is not cut.
     pub(super) fn choose_cut(&self, plan: &Plan, meter: &Meter) -> Result<Cut, String> {
         let most = processors().min(MOST);
-        // Of others, nobody knows in time how long they go on.
+        // All other workloads report the end of their requests at the beginning, so that a region cannot use them to decide that the run continues.
         let known = plan.workloads.iter().filter(|one| {
             let enders = one.workload.kind().enders(0, plan);
             !enders.is_empty()
@@ -61,7 +61,7 @@ impl Engine {
     }
 }
 
-/// The events that are to be expected of the amounts of all workloads.
+/// The expected number of events for the amounts of work of all workloads.
 fn events_of_amounts(plan: &Plan, meter: &Meter) -> f64 {
     let all = plan.workloads.iter();
     let amounts = all.map(|one| one.done_and_left(meter).1 as f64);

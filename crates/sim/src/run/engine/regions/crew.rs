@@ -1,7 +1,7 @@
-//! The threads of a run in one window after another: each runs the region that is its own.
+//! The threads that run the regions of a fabric in one window after another. Each thread runs one region.
 //!
-//! A thread that waits holds its processor for the time in which a wait is usual, and lets go of it after that: on a machine with other work,
-//! the thread that it waits for may have lost its own.
+//! A thread that waits keeps its processor for the usual time of a wait, and then releases the processor: on a machine with other work, the thread
+//! that it waits for may have no processor.
 
 use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,11 +16,11 @@ use super::alarm::Alarm;
 use super::region::Members;
 use super::{Regions, lock};
 
-/// Looks at what a thread waits for between two looks at the clock. Our choice: some microseconds.
+/// The number of times that a waiting thread checks its condition between two readings of the clock. Our choice: some microseconds.
 const LOOKS: u32 = 64;
 
-/// The time for which a thread that waits holds its processor, and that for which it lets go of it then. Our choice: a usual wait takes a
-/// microsecond, that for the end of a window some ten.
+/// The time for which a waiting thread keeps its processor, and the time for which it then sleeps. Our choice: a usual wait takes a microsecond, and
+/// the wait for the end of a window about ten.
 const AWAKE: Duration = Duration::from_micros(100);
 const ASLEEP: Duration = Duration::from_micros(50);
 
@@ -30,11 +30,11 @@ pub(super) struct Crew<'r, 'm> {
     members: Vec<Mutex<Members<'m>>>,
     /// The number of the window that all threads share.
     window: AtomicU64,
-    /// The number of regions that have not come to the end of the window.
+    /// The number of regions that have not reached the end of the window.
     open: AtomicUsize,
     /// Whether there is no further window.
     is_over: AtomicBool,
-    /// Whether a thread that waits lets another one have its processor at once, because there are more threads than processors.
+    /// Whether a waiting thread yields its processor to another thread at once, because there are more threads than processors.
     gives_way: bool,
     pub(super) alarm: Alarm,
 }
@@ -52,7 +52,7 @@ impl<'r, 'm> Crew<'r, 'm> {
         }
     }
 
-    /// Runs a region's part of each window that all threads share, until there is no further one.
+    /// Runs the region with this number in each window, until there is no further window.
     pub(super) fn serve(&self, number: usize) {
         let serve = AssertUnwindSafe(|| self.serve_windows(number));
         if let Err(panic) = catch_unwind(serve) {
@@ -77,8 +77,8 @@ impl<'r, 'm> Crew<'r, 'm> {
         }
     }
 
-    /// Runs a window from `begin` until `until`, or until it is no longer known that the run goes on, on this thread and `others`. Returns false,
-    /// without a window, if that is not known at its beginning.
+    /// Runs a window from `begin` to `until` on this thread and on `others`. The window ends early if it is no longer certain that the run continues.
+    /// Returns false, without a window, if this is not certain at `begin`.
     pub(super) fn run_window(&self, begin: Time, until: Time, others: &[Thread]) -> bool {
         if !self.open(begin, until) {
             return false;
@@ -93,7 +93,8 @@ impl<'r, 'm> Crew<'r, 'm> {
         true
     }
 
-    /// Opens a window from `begin` until `until`, which no thread looks at before. False if no region knows that the run goes on.
+    /// Opens a window from `begin` to `until`. The other threads do not use it before `window` is incremented. Returns false if it is not certain
+    /// that the run continues: no region has an open flow, or no region has an event that counts.
     fn open(&self, begin: Time, until: Time) -> bool {
         let promised = begin + self.regions.lookahead;
         self.regions.promise_to_all(promised);
@@ -110,7 +111,7 @@ impl<'r, 'm> Crew<'r, 'm> {
         open > 0 && busy > 0
     }
 
-    /// Lets a region go on to the end of the window, each time as far as the others promise it.
+    /// Runs a region to the end of the window. Each step ends at the time before which, as the other regions promise, no frame arrives.
     fn run(&self, number: usize) {
         let mut region = lock(&self.regions.all[number]);
         let members = &self.members[number];
@@ -129,7 +130,7 @@ impl<'r, 'm> Crew<'r, 'm> {
     }
 }
 
-/// Sends the other threads of a crew home when it goes, also because of a panic.
+/// Ends the other threads of a crew when this value is dropped, also because of a panic.
 pub(super) struct Dismissal<'c, 'r, 'm>(pub(super) &'c Crew<'r, 'm>, pub(super) Vec<Thread>);
 
 impl Drop for Dismissal<'_, '_, '_> {
@@ -147,14 +148,14 @@ struct Wait {
 }
 
 impl Wait {
-    /// Waits for a moment, and lets go of the processor after a wait that is longer than usual.
+    /// Waits for a moment. After a longer wait than usual, the thread sleeps.
     fn for_others(&mut self, crew: &Crew<'_, '_>) {
         if self.on(crew) > AWAKE {
             thread::sleep(ASLEEP);
         }
     }
 
-    /// Waits for a moment. Returns the time since it has first looked at the clock.
+    /// Waits for a moment. Returns the time since this wait first read the clock.
     fn on(&mut self, crew: &Crew<'_, '_>) -> Duration {
         if self.looks < LOOKS {
             self.looks += 1;

@@ -1,4 +1,4 @@
-//! Where a fabric is cut into regions: at the wires with the longest delays that leave parts of about the same size.
+//! The division of a fabric into regions. A fabric is cut at the wires with the longest delays that leave regions of about the same size.
 
 use std::mem;
 
@@ -19,7 +19,8 @@ impl Cut {
     }
 }
 
-/// The largest region of a cut may be this much larger than the mean, in quarters, before shorter wires are cut. Our choice.
+/// The size up to which the largest region of a cut is accepted, in quarters of the mean size. If it is larger, wires with shorter delays are cut.
+/// Our choice.
 const LARGEST: u64 = 5;
 
 /// A wire from one component to another.
@@ -28,18 +29,18 @@ pub(super) struct Wire {
     pub(super) from: ComponentId,
     pub(super) to: ComponentId,
     pub(super) delay: Span,
-    /// The time from the cause of a frame to its arrival: the delay, and the shortest transmission.
+    /// The shortest time from the cause of a frame to its arrival: the delay plus the shortest transmission.
     pub(super) lookahead: Span,
 }
 
-/// Cuts a fabric of `components` components into `count` regions, or into as many as it falls into. No wire without a delay is cut. `None` if
-/// the whole fabric hangs together by these wires.
+/// Cuts a fabric of `components` components into `count` regions, or into as many as possible if this is less. Wires without a delay are not cut.
+/// `None` if wires without a delay connect the whole fabric.
 pub(super) fn cut(components: usize, wires: &[Wire], count: usize) -> Option<Cut> {
     let mut counts = (2..=count.min(components)).rev();
     counts.find_map(|count| cut_into(components, wires, count))
 }
 
-/// The cuts into two regions, three and so on up to `most`, as far as the fabric falls into so many.
+/// The cuts into two regions, three regions and so on up to `most`, as far as they are possible.
 pub(super) fn cuts(components: usize, wires: &[Wire], most: usize) -> Vec<Cut> {
     let counts = 2..=most.min(components);
     let cuts = counts.filter_map(|count| cut_into(components, wires, count));
@@ -88,7 +89,8 @@ struct Sharing {
     crossing: usize,
 }
 
-/// The part of each component, by the number of the part's first component: parts hang together by wires shorter than `shortest`.
+/// The part to which each component belongs, as the number of the part's first component. Wires with a delay shorter than `shortest` connect the
+/// components of a part.
 fn parts(components: usize, wires: &[Wire], shortest: Span) -> Vec<usize> {
     let mut above: Vec<usize> = (0..components).collect();
     for wire in wires {
@@ -103,7 +105,7 @@ fn parts(components: usize, wires: &[Wire], shortest: Span) -> Vec<usize> {
     (0..components).map(|one| top(&mut above, one)).collect()
 }
 
-/// The first component of a part. Shortens the way to it.
+/// The first component of a part (the root of its union-find tree). Shortens the path to it.
 fn top(above: &mut [usize], mut one: usize) -> usize {
     while above[one] != one {
         above[one] = above[above[one]];
@@ -117,8 +119,8 @@ fn numbered(parts: &[usize]) -> Vec<usize> {
     (0..parts.len()).filter(|one| parts[*one] == *one).collect()
 }
 
-/// The first component of each part, in the order of a walk along the wires that comes to parts with few neighbours first: what hangs
-/// at a switch or a controller follows it, before the next one.
+/// The first component of each part, in the order of a depth-first walk along the wires. The walk visits parts with few neighbours first, so that the
+/// parts at a switch or a controller follow it before the next switch or controller.
 fn walked(parts: &[usize], wires: &[Wire]) -> Vec<usize> {
     let mut neighbours = vec![Vec::new(); parts.len()];
     for wire in wires {
@@ -150,7 +152,7 @@ fn walked(parts: &[usize], wires: &[Wire]) -> Vec<usize> {
     order
 }
 
-/// Shares parts out to `count` regions in the `order` of their first components. `None` if a region would be empty or no wire is cut.
+/// Assigns parts to `count` regions in the `order` of their first components. `None` if a region would be empty or no wire is cut.
 fn share(
     order: &[usize],
     parts: &[usize],
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_hangs_at_a_controller_is_in_its_region_whatever_the_numbers() {
-        // Hosts 0 to 3, each with a device, 4 to 7, at its controller, 8 to 11; shorter cables join each two of these.
+        // Hosts 0 to 3 have the devices 4 to 7, and these have the controllers 8 to 11. Shorter cables join each pair of controllers.
         let mut all = Vec::new();
         for one in 0..4 {
             all.extend([(one, 4 + one, 50), (4 + one, 8 + one, 0)]);

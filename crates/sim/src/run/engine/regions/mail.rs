@@ -5,14 +5,14 @@ use std::mem;
 use kernel::{Departure, Time, World};
 use packet::{Frame, Packet, Packets, Pcie};
 
-/// The frames from one region to another that have not entered it yet.
+/// The frames that one region has sent to another and that have not entered the other region yet.
 #[derive(Debug)]
 pub(super) struct Mail {
     frames: Vec<Departure<Frame>>,
-    /// Copies of the packets of the frames, in their order. Buffers of earlier copies are behind them.
+    /// Copies of the packets of the frames, in the order of the frames. After them, there are buffers of earlier copies, which are used again.
     packets: Vec<Packet>,
     copied: usize,
-    /// The time of the first frame.
+    /// The time of the first frame to arrive.
     earliest: Time,
     foreground: usize,
 }
@@ -40,7 +40,7 @@ impl Mail {
         self.foreground
     }
 
-    /// Takes a frame with its packet, whose hold in `store` it releases.
+    /// Adds a frame with a copy of its packet, and releases the packet in `store`.
     pub(super) fn take(&mut self, frame: Departure<Frame>, store: &mut Packets) {
         if let Some(packet) = frame.frame.packet() {
             if self.copied == self.packets.len() {
@@ -59,7 +59,7 @@ impl Mail {
         self.frames.is_empty()
     }
 
-    /// Takes all frames of another mail, with their packets.
+    /// Moves all frames of another mail, with their packets, to this one.
     pub(super) fn append(&mut self, other: &mut Mail) {
         if self.is_empty() {
             return mem::swap(self, other);
