@@ -157,7 +157,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Whether the access was made and has failed in the fabric. Otherwise, it was refused before it was made.
+    /// Whether the access was made and has then failed in the fabric.
     pub fn is_failure(&self) -> bool {
         use AccessError::{
             CompleterAbort, Lost, NoAnswer, PoisonedData, Reset, UnsupportedRequest,

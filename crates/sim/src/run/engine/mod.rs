@@ -24,7 +24,7 @@ pub(super) const CHUNK: u32 = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Engine {
     models: Vec<Model>,
-    /// Time, events, wires and packets. In a divided fabric, the regions have the events, wires and packets, and only the time here is used.
+    /// Time, events, wires and packets. In a divided fabric, the regions have the events, wires and packets.
     world: World<Pcie>,
     regions: Option<Box<Regions>>,
     threads: Threads,

@@ -1,7 +1,8 @@
-//! A fabric in regions that run on threads of their own, with the results and the trace of one thread.
+//! A fabric that is divided into regions. Each region runs on its own thread; results and traces are the same as on one thread.
 //!
-//! Regions meet at wires with a delay. Each goes on in strides, up to the first frame that its wires can still bring, which the others
-//! promise it. All run the same window of time; after it, the probes get the observations of all regions in the order of one thread.
+//! Regions are connected only by wires with a delay. Each region runs in strides. A stride ends at the earliest time at which a frame from another
+//! region can still arrive; the other regions promise this time. All regions run the same window of time. After the window, the probes receive the
+//! observations of all regions in the same order as on one thread.
 
 mod alarm;
 mod choice;
@@ -31,7 +32,7 @@ use region::Region;
 pub(super) use region::was_made;
 use voucher::Voucher;
 
-/// The most regions of a fabric. Our choice: each has a passage to each other one.
+/// The largest number of regions of a fabric. Our choice: each region has a passage to each other region.
 const MOST_REGIONS: usize = 256;
 
 #[derive(Debug)]
@@ -39,34 +40,34 @@ pub(super) struct Regions {
     all: Vec<Mutex<Region>>,
     /// The region of each component.
     of: Vec<u32>,
-    /// The passages from each region to each, itself included, those from the first region first.
+    /// The passages from each region to each region, itself included, in the order of the sending regions.
     passages: Vec<Passage>,
     lookahead: Span,
-    /// That a flow is open, and that an event is left that is not in the background.
+    /// The vouchers for two conditions: a flow is open, and an event is left that is not in the background.
     open: Voucher,
     busy: Voucher,
 }
 
-/// The number of threads that a run is to have.
+/// The requested number of threads of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wished {
     Number(usize),
-    /// As many as the plan shows to be worth while.
+    /// As many as are worthwhile for the plan.
     Chosen,
 }
 
-/// The threads of a run: the number that is wished for, the reason for fewer, and how the events were shared among them.
+/// The threads of a run: the requested number, the reason why there are fewer, and how the events were shared among them.
 #[derive(Debug)]
 pub(in crate::run) struct Threads {
     wished: Wished,
-    /// Whether threads start for windows of any number of events, and one that waits gives way to others, as in tests.
+    /// Whether threads start also for windows with few events, and a waiting thread yields to others. Tests use this.
     always: bool,
-    /// The reason for which there are fewer than wished for.
+    /// The reason why there are fewer threads than requested.
     fewer: Option<String>,
-    /// Whether the system starts no more threads.
+    /// Whether the operating system has refused to start a thread.
     are_refused: bool,
     shares: Shares,
-    /// Whether somebody has acted on the fabric from outside, so that its plan does not tell all of it.
+    /// Whether the fabric was changed from outside, so that the plan does not fully describe it.
     is_changed: bool,
 }
 
@@ -86,9 +87,9 @@ impl Default for Threads {
 /// How the events of a run were shared among threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Windows, whose events threads share.
+    /// The number of windows. The events of a window are shared among threads.
     pub windows: u64,
-    /// The number of times that a thread went on as far as the others let it, all threads together.
+    /// The number of strides of all threads together. In a stride, a thread runs as far as the promises of the other threads allow.
     pub strides: u64,
     /// Events in windows.
     pub events: u64,
@@ -97,7 +98,7 @@ pub struct Shares {
 }
 
 impl Regions {
-    /// The regions, for one thread.
+    /// Locks all regions for one thread.
     pub(super) fn lock(&self) -> Vec<MutexGuard<'_, Region>> {
         self.all.iter().map(lock).collect()
     }
@@ -124,28 +125,28 @@ fn takes_links_down(node: &NodePlan) -> bool {
     costs.error_reporting || costs.driver_recovery || costs.hot_plug || costs.contains_errors()
 }
 
-/// The processors that threads of this process may have.
+/// The number of processors that the threads of this process may use.
 fn processors() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 
 impl Engine {
-    /// Lets the fabric be divided among `count` threads, or as many as it falls into regions.
+    /// Requests that the fabric is divided among `count` threads, or among as many as it can have regions.
     pub(in crate::run) fn use_threads(&mut self, count: usize) {
         self.threads.wished = Wished::Number(count);
     }
 
-    /// Lets the fabric be divided among as many threads as the plan shows to be worth while.
+    /// Requests that the fabric is divided among as many threads as are worthwhile for the plan.
     pub(in crate::run) fn choose_threads(&mut self) {
         self.threads.wished = Wished::Chosen;
     }
 
-    /// Starts threads for windows of any number of events.
+    /// Starts threads also for windows with few events.
     pub(in crate::run) fn use_threads_always(&mut self) {
         self.threads.always = true;
     }
 
-    /// The number of threads, and the reason if there are fewer than wished for.
+    /// The number of threads, and the reason if there are fewer than requested.
     pub(in crate::run) fn threads(&self) -> (usize, Option<&str>) {
         let count = self.regions.as_ref().map_or(1, |regions| regions.all.len());
         (count, self.threads.fewer.as_deref())
@@ -156,12 +157,12 @@ impl Engine {
         self.threads.shares
     }
 
-    /// Lets no more threads start, because somebody acts on the fabric from outside, of which its plan knows nothing.
+    /// Prevents the start of threads, because the fabric is changed from outside and the plan does not describe the changes.
     pub(in crate::run) fn keep_to_one_thread(&mut self) {
         self.threads.is_changed = true;
     }
 
-    /// Takes in that a run goes on that has begun before.
+    /// Records that a run which has already begun continues. If it runs on one thread, it cannot be divided any more.
     pub(in crate::run) fn go_on(&mut self) {
         let threads = &mut self.threads;
         let are_wished = matches!(threads.wished, Wished::Number(2..));
@@ -170,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// Divides the fabric into regions before time begins, if threads are wished for and nothing needs one order of all events.
+    /// Divides the fabric into regions before time begins, if several threads are requested and nothing requires a single order of all events.
     pub(in crate::run) fn divide(&mut self, plan: &Plan, probes: &Probes) {
         if let Wished::Number(0 | 1) = self.threads.wished {
             return;
@@ -186,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// The reason for which the run must have one thread, if there is one.
+    /// The reason why the run must have one thread, if there is one.
     fn needs_one_thread(&self, plan: &Plan, probes: &Probes) -> Option<&'static str> {
         let is_from_outside =
             |model: &Model| matches!(model, Model::Foreign(_) | Model::Circuit(_));
@@ -201,7 +202,7 @@ impl Engine {
         }
     }
 
-    /// Cuts the fabric into `wished` regions, or into as many as it falls into. An error is the reason for which it cannot be cut.
+    /// Cuts the fabric into `wished` regions, or into as many as possible. An error is the reason why it cannot be cut.
     fn cut_into(&mut self, wished: usize, plan: &Plan) -> Result<Cut, String> {
         let most = wished.min(MOST_REGIONS);
         let cut = cut::cut(self.models.len(), &self.wires_to_cut(plan), most);
@@ -214,8 +215,8 @@ impl Engine {
         Ok(cut)
     }
 
-    /// The time of the shortest frame of each port whose frames follow each other on the wire. Where software may take links down, it may cut a
-    /// frame short, so that no such time can be promised.
+    /// The time of the shortest frame of each port whose frames follow each other on the wire. If software may take links down, a frame may be cut
+    /// short, so that no port has a shortest frame.
     fn shortest(&self, plan: &Plan) -> impl Fn(ComponentId, u32) -> Option<Span> {
         let keeps = !plan.nodes.iter().any(takes_links_down);
         move |id, port| {

@@ -1,4 +1,4 @@
-//! The passage from one region to another: frames, and the promise that none arrives before a time.
+//! The passage from one region to another: the frames, and the promise that no further frame arrives before a certain time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,24 +11,24 @@ use super::mail::Mail;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Passage {
-    /// The time before which no frame arrives that is not in the mail yet, in femtoseconds.
+    /// The promised time, in femtoseconds: no frame arrives earlier, except the frames that are already in the mail.
     promised: AtomicU64,
     has_mail: AtomicBool,
     mail: Mutex<Mail>,
 }
 
 impl Passage {
-    /// Promises that no frame arrives before `time` but those that have been put in.
+    /// Promises that no frame arrives before `time`, except the frames that are already in the passage.
     pub(super) fn promise(&self, time: Time) {
         self.promised.store(time.as_fs(), Ordering::Release);
     }
 
-    /// The last promise. It covers the frames that [`take`](Self::take) finds after it.
+    /// The last promised time. After this call, [`take`](Self::take) finds all frames that arrive earlier.
     pub(super) fn promised(&self) -> Time {
         Time::from_fs(self.promised.load(Ordering::Acquire))
     }
 
-    /// Puts in all frames of `mail`.
+    /// Moves all frames of `mail` into the passage.
     pub(super) fn put(&self, mail: &mut Mail) {
         if mail.is_empty() {
             return;
@@ -42,7 +42,7 @@ impl Passage {
         self.has_mail.load(Ordering::Acquire)
     }
 
-    /// Moves all frames to `mail`.
+    /// Moves all frames of the passage to `mail`.
     pub(super) fn take(&self, mail: &mut Mail) {
         if !self.has_mail() {
             return;

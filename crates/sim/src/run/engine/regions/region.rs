@@ -1,4 +1,4 @@
-//! One region of a fabric: its events, and what its components have observed.
+//! One region of a fabric: its events, and the observations of its components.
 
 use std::mem;
 
@@ -16,7 +16,7 @@ use crate::model::Model;
 pub(super) trait Components {
     /// The component with this number, which is in the region.
     fn model(&mut self, id: ComponentId) -> &mut Model;
-    /// The component with this number, to look at.
+    /// The component with this number, read-only.
     fn at(&self, id: ComponentId) -> &Model;
 }
 
@@ -43,60 +43,63 @@ impl Components for Members<'_> {
 
 const OWN: &str = "an event of a region is of one of its components";
 
-/// A part of a fabric that runs by itself until the first frame that another one can still send. On cache lines of its own, because each
-/// region has a thread of its own.
+/// A part of a fabric that runs independently up to the earliest time at which a frame from another region can still arrive. It occupies its own
+/// cache lines, because each region has its own thread.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Region {
     pub(in crate::run::engine) world: World<Pcie>,
-    /// Whether what the next events need is loaded early.
+    /// Whether the data of the next events is prefetched.
     prefetches: bool,
-    /// The frames to each region, and from each.
+    /// The frames to each region, and the frames from each region.
     pub(super) outbox: Vec<Mail>,
     pub(super) inbox: Vec<Mail>,
-    /// The times of observations that the probes have not got yet, each with the end of its observations in the world's list.
+    /// The times of observations, each with the end of its observations in the world's list.
     times: Vec<(Time, usize)>,
-    /// The number of these times, and of observations, that the probes have got since.
+    /// The number of times in `times`, and of observations, that the probes have already received.
     told: (usize, usize),
-    /// Packets that observations name, which are held until the probes have got them.
+    /// Packets to which observations refer. They are held until the probes have received the observations.
     held: Vec<PacketId>,
     /// The number of observations whose packets are held.
     seen: usize,
-    /// Whether the end of each flow's requests is reported by a component of the region, and was not; and the number of these flows.
+    /// Whether a component of the region will report the end of the requests of each flow, and has not reported it yet; and the number of these
+    /// flows.
     unended: Vec<bool>,
     unended_count: usize,
-    /// Whether each component has bytes of flows that have not left it, and the number of these components.
+    /// Whether each component has bytes of flows that have not left the component, and the number of these components.
     sending: Vec<bool>,
     sending_count: usize,
-    /// Whether the region knows by itself, in this window, that a flow is open, and that an event is left.
+    /// Whether, in this window, the region itself has an open flow, and an event that is not in the background. The region then holds the voucher
+    /// `open`, or `busy`.
     knows_open: bool,
     knows_busy: bool,
-    /// The end of the window, and the time before which all its events have been handled.
+    /// The end of the window, and the time before which all events of the region have been handled.
     until: Time,
     gone: Time,
-    /// The earliest time that was promised to this region when it last went on.
+    /// The earliest time that another region had promised to this region at its last stride.
     promised_here: Time,
-    /// The time that was promised to each region in the window: no frame from here arrives before. And the earliest of them.
+    /// The time that this region has promised to each region in the window: no frame from this region arrives before. And the earliest of these
+    /// times.
     promised: Vec<Time>,
     least_promised: Time,
-    /// The number of times that the region went on, in all windows.
+    /// The number of strides of the region since they were last counted.
     pub(super) strides: u64,
 }
 
-/// The promises that a region makes in the time of the lookahead while it goes on. Our choice: a promise costs a fraction of an event.
+/// The number of promises that a region makes while it runs for the time of the lookahead. Our choice: a promise costs a fraction of an event.
 const PROMISES: u64 = 4;
 
-/// The bits of a packet's number that count the packets of its region. The others have the region.
+/// The number of lower bits of a packet's number, which count the packets of its region. The upper bits have the number of the region.
 const COUNTED_BITS: u32 = 48;
 
-/// Whether the packet with this number was made before each region had made the number of packets in `made`.
+/// Whether the packet with this number was created before the numbers of packets in `made` were read, one for each region.
 pub(in crate::run::engine) fn was_made(made: &[u64], number: u64) -> bool {
     let maker = (number >> COUNTED_BITS) as usize;
     made.get(maker).is_some_and(|made| number < *made)
 }
 
 impl Region {
-    /// Region `number` of `count`, with its world before time begins.
+    /// Creates region `number` of `count`, with its world before time begins.
     pub(super) fn new(
         number: usize,
         count: usize,
@@ -136,20 +139,20 @@ impl Region {
         own.min(mail.unwrap_or(Time::NEVER))
     }
 
-    /// Takes in that a component of the region reports the end of the requests of the flow with this number.
+    /// Records that a component of the region will report the end of the requests of the flow with this number.
     pub(super) fn expect_end(&mut self, flow: usize) {
         let all = self.unended.len().max(flow + 1);
         self.unended.resize(all, false);
         self.unended_count += usize::from(!mem::replace(&mut self.unended[flow], true));
     }
 
-    /// Whether some flow is certain to be open, as far as the region knows.
+    /// Whether the state of this region shows that a flow is open.
     pub(super) fn is_open(&self) -> bool {
         self.unended_count > 0 || self.sending_count > 0
     }
 
-    /// Opens a window until `until`, in which the region goes on in [strides](Self::stride). No frame arrives from any region before
-    /// `promised`. Returns whether the region knows that a flow is open, and that an event is left that is not in the background.
+    /// Opens a window until `until`, in which the region runs in [strides](Self::stride). No frame arrives from any region before `promised`. Returns
+    /// whether this region has an open flow, and whether it has an event that is not in the background.
     pub(super) fn open_window(&mut self, until: Time, promised: Time) -> (bool, bool) {
         self.until = until;
         self.gone = Time::ZERO;
@@ -161,19 +164,19 @@ impl Region {
         (self.knows_open, self.knows_busy)
     }
 
-    /// Ends the windows for a while: somebody may act on the region from outside, which nothing was promised about.
+    /// Ends the windows for some time. All promises end, because an action from outside may cause frames that no promise includes.
     pub(super) fn end_windows(&mut self) {
         self.promised.fill(Time::ZERO);
         self.enter();
     }
 
-    /// Whether the region has not come to the end of the window.
+    /// Whether the region has not reached the end of the window.
     pub(super) fn is_in_window(&self) -> bool {
         self.gone <= self.until
     }
 
-    /// Handles the events of the window before `promised`, as far as it is known that the run goes on: all frames from other regions that
-    /// arrive by then have been sent. `number` is that of the region. False if it has not come further.
+    /// Handles the events of the window before `promised`, as far as it is certain that the run continues. All frames from other regions that arrive
+    /// before `promised` have already been sent. `number` is the number of this region. Returns false if the region has made no progress.
     pub(super) fn stride<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
@@ -210,13 +213,13 @@ impl Region {
         self.take_mail(regions, number);
         self.strides += 1;
         let until = self.until.min(Time::from_fs(promised.as_fs() - 1));
-        // The others can follow while this region goes on. Otherwise one that is behind promises twice the lookahead at once, for which the
-        // other waits, which is behind after that.
+        // With several promises in a stride, the other regions can follow while this region runs. With one promise at the end, two regions would run
+        // in turn: each would wait while the other one runs for twice the lookahead.
         let step = Span::from_fs(regions.lookahead.as_fs() / PROMISES);
         let mut due = self.world.now() + step;
         while self.run_time(components, until.min(self.vouched(regions)), &regions.of) {
             let now = self.world.now();
-            // A promise up to the end of a frame that is on its wire stays until then.
+            // While a frame is on the wire, the promise extends to the end of this frame and cannot change.
             let can_change = now + regions.lookahead > self.least_promised;
             if now >= due && can_change && self.least_promised <= self.until {
                 self.promise(now, regions, number);
@@ -229,7 +232,7 @@ impl Region {
         self.promise(self.gone, regions, number);
     }
 
-    /// Takes the frames that other regions have sent, whose holds of the voucher it takes over.
+    /// Takes the frames that other regions have sent. The region takes over the voucher `busy`, which these frames hold.
     fn take_mail(&mut self, regions: &Regions, number: usize) {
         let mut foreground = 0;
         for (mail, passage) in self.inbox.iter_mut().zip(regions.passages_to(number)) {
@@ -243,14 +246,15 @@ impl Region {
         }
     }
 
-    /// The time up to which it is known that the run goes on.
+    /// The time up to which it is certain that the run continues.
     fn vouched(&self, regions: &Regions) -> Time {
         let known =
             |knows: bool, voucher: &Voucher| if knows { Time::NEVER } else { voucher.until() };
         known(self.knows_open, &regions.open).min(known(self.knows_busy, &regions.busy))
     }
 
-    /// Takes in what the region knows after the events of the present time, up to which it vouches for what it knows no more.
+    /// Updates `knows_open` and `knows_busy` after the events of the present time. If a condition is no longer true, the region vouches for it up to
+    /// the present time and gives up its voucher.
     fn note_knowledge(&mut self, regions: &Regions, number: usize) {
         let now = self.world.now();
         if self.knows_open && !self.is_open() {
@@ -265,15 +269,15 @@ impl Region {
         if is_busy {
             self.knows_busy = regions.busy.hold();
         } else {
-            // The frames that have left hold the voucher now.
+            // From this call on, the frames that have left the region hold the voucher.
             self.promise(now, regions, number);
             self.knows_busy = false;
             regions.busy.let_go(1);
         }
     }
 
-    /// Hands over the frames that have left, promises what follows from sending nothing more before `now`, and vouches up to then for what the
-    /// region knows.
+    /// Passes on the frames that have left the region. Promises to each region the earliest time at which a frame can arrive that is sent at `now` or
+    /// later. Vouches up to `now` for the conditions that the region holds vouchers for.
     fn promise(&mut self, now: Time, regions: &Regions, number: usize) {
         self.promised.fill(Time::NEVER);
         let promised = &mut self.promised;
@@ -314,8 +318,7 @@ impl Region {
         done
     }
 
-    /// Handles all events until `until`, which is before the first frame that another region can still send. `regions` has the region
-    /// of each component.
+    /// Handles all events until `until`. No other region may still send a frame that arrives by then. `regions` has the region of each component.
     pub(super) fn run<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
@@ -326,7 +329,7 @@ impl Region {
         while self.run_time(components, until, regions) {}
     }
 
-    /// Handles all events of the next time, if it is by `until`. False if it is not.
+    /// Handles all events of the next time, if this time is not after `until`. Returns false if it is.
     fn run_time<C: Components + ?Sized>(
         &mut self,
         components: &mut C,
@@ -366,7 +369,7 @@ impl Region {
         }
     }
 
-    /// Takes in whether a component has bytes of flows that have not left it.
+    /// Records whether a component has bytes of flows that have not left the component.
     fn note_sending(&mut self, component: usize, sends: bool) {
         let before = self.sending.get(component).copied().unwrap_or(false);
         if sends == before {
@@ -382,7 +385,7 @@ impl Region {
         }
     }
 
-    /// Holds the packets that new observations name.
+    /// Holds the packets to which new observations refer.
     fn hold(&mut self) {
         let World {
             observations,
@@ -401,7 +404,7 @@ impl Region {
         self.seen = observations.len();
     }
 
-    /// Takes in that the events of the present time have been handled.
+    /// Ends the present time after its events: records the observations of this time, and passes on the frames that leave the region.
     fn end_time(&mut self, regions: &[u32]) {
         let begin = self.times.last().map_or(self.told.1, |(_, end)| *end);
         let new = &self.world.observations[begin..];
@@ -415,7 +418,7 @@ impl Region {
             }
             let (now, end) = (self.world.now(), self.world.observations.len());
             match self.times.last_mut() {
-                // Several components were acted on at one time.
+                // Several actions from outside have happened at one time.
                 Some((time, last)) if *time == now => *last = end,
                 _ => self.times.push((now, end)),
             }
@@ -436,12 +439,12 @@ impl Region {
         }
     }
 
-    /// The time of the first observations that the probes have not got.
+    /// The time of the first observations that the probes have not received.
     pub(super) fn next_told(&self) -> Option<Time> {
         self.times.get(self.told.0).map(|(time, _)| *time)
     }
 
-    /// The observations of the time of [`next_told`](Self::next_told), which the probes get now, and the packets that they name.
+    /// Returns the observations of the time [`next_told`](Self::next_told) to be given to the probes, and the packets to which they refer.
     pub(super) fn tell(&mut self) -> (&[Observed<Observation>], &Packets) {
         let (_, end) = self.times[self.told.0];
         let begin = mem::replace(&mut self.told.1, end);
@@ -449,7 +452,7 @@ impl Region {
         (&self.world.observations[begin..end], &self.world.store)
     }
 
-    /// Forgets all observations, which the probes have got.
+    /// Removes all observations after the probes have received them, and releases their packets.
     pub(super) fn forget_told(&mut self) {
         debug_assert_eq!(self.told.0, self.times.len());
         self.world.observations.clear();

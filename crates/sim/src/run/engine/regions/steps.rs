@@ -1,4 +1,4 @@
-//! Regions on one thread: time by time, as an undivided fabric.
+//! Regions that run on one thread, one time after another, like an undivided fabric.
 
 use std::ops::DerefMut;
 
@@ -20,7 +20,7 @@ impl Regions {
         lock(&self.all[self.of[component] as usize]).act(now, &self.of, act)
     }
 
-    /// The time of the next event that is due by `limit`, as [`World::next_due`](World::next_due) says.
+    /// The time of the next event that is due by `limit`, as [`World::next_due`](World::next_due) defines it.
     pub(in crate::run::engine) fn next_due(&self, limit: Time) -> Option<Time> {
         let mut all = self.lock();
         if limit == Time::NEVER && !all.iter().any(|region| region.world.has_events()) {
@@ -30,7 +30,7 @@ impl Regions {
         next.filter(|time| *time <= limit && *time < Time::NEVER)
     }
 
-    /// Lets `read` read the packets of all components.
+    /// Calls `read` with the stores of the packets of all components.
     pub(in crate::run::engine) fn with_stores(&self, read: impl FnOnce(&Stores<'_>)) {
         let all = self.lock();
         let stores = all.iter().map(|region| &region.world.store);
@@ -67,7 +67,7 @@ impl Engine {
         true
     }
 
-    /// Lets the frames between regions go over, and gives the observations of all regions to the probes.
+    /// Moves the frames between regions to the regions that receive them, and gives the observations of all regions to the probes.
     pub(in crate::run::engine) fn deliver_of_regions(&mut self, probes: &mut Probes) {
         let Some(regions) = &self.regions else {
             return;
@@ -82,7 +82,7 @@ impl Engine {
     }
 }
 
-/// Gives the observations of the next time to the probes, and moves the time of `world` to it. Returns false if there are none.
+/// Gives the observations of the next time to the probes, and moves the time of `world` to it. Returns false if there are no observations.
 pub(super) fn deliver_next<R: DerefMut<Target = Region>>(
     regions: &mut [R],
     world: &mut World<Pcie>,
@@ -107,7 +107,7 @@ pub(super) fn deliver_next<R: DerefMut<Target = Region>>(
     true
 }
 
-/// Hands the frames that have left each region to the regions to which they go.
+/// Moves the frames that have left each region to the regions that receive them.
 pub(super) fn exchange<R: DerefMut<Target = Region>>(regions: &mut [R]) {
     for from in 0..regions.len() {
         for to in 0..regions.len() {

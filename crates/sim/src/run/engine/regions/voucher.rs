@@ -1,15 +1,15 @@
-//! The knowledge that a run goes on, which some regions have of their own, and the others only from them.
+//! The information that a run continues. Some regions have it from their own state; the other regions receive it from them.
 //!
-//! A run ends with its last flow, or when no event is left but events of the background. No region may handle an event after that, because
-//! counters of components are results. A region that has an open flow, or an event that counts, knows by itself that the run goes on: it holds
-//! the voucher, and goes ahead. The others follow it up to the time for which it vouches. Once nobody holds the voucher, that time is the last one
-//! of the window for all.
+//! A run ends with its last flow, or when only events in the background are left. No region may handle an event after the end, because counters of
+//! components are results. If a region has an open flow, or an event that is not in the background, it is certain that the run continues: the region
+//! holds the voucher and runs ahead. The other regions follow up to the time for which it vouches. When there is no holder any more, this time is the
+//! end of the window for all regions.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use kernel::Time;
 
-/// One reason for which a run goes on, on a cache line of its own.
+/// One condition under which a run continues, on its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Voucher {
@@ -32,22 +32,22 @@ impl Voucher {
         }
     }
 
-    /// The time up to which events may be handled. It is the last one if the voucher [is over](Self::is_over) before.
+    /// The time up to which events may be handled. If the voucher [is over](Self::is_over) before this call, the time does not change any more.
     pub(super) fn until(&self) -> Time {
         Time::from_fs(self.until.load(Ordering::Acquire))
     }
 
-    /// Whether nobody holds the voucher any more.
+    /// Whether the voucher has no holder any more: neither a region nor a frame between regions.
     pub(super) fn is_over(&self) -> bool {
         self.holders.load(Ordering::Acquire) == 0
     }
 
-    /// Adds `count` holders. One of them must be there already.
+    /// Adds `count` holders. The voucher must already have a holder.
     pub(super) fn add(&self, count: usize) {
         self.holders.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Adds a holder. False if the voucher is over.
+    /// Adds a holder. Returns false if the voucher is over.
     pub(super) fn hold(&self) -> bool {
         let more = |holders| (holders > 0).then_some(holders + 1);
         let update = self

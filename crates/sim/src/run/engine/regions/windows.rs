@@ -1,5 +1,5 @@
-//! Windows of time that all regions run at once, each on a thread of its own. In a window, a thread goes on as far as the promises of
-//! the other regions let it, and promises how long they have nothing to fear from its own.
+//! Windows of time that all regions run at once, each on its own thread. In a window, a thread runs its region as far as the promises of the other
+//! regions allow, and promises a time before which no frame from its region arrives.
 
 use std::mem;
 use std::ops::DerefMut;
@@ -15,17 +15,17 @@ use super::steps::deliver_next;
 use super::{Region, Regions, Shares, Threads, processors};
 use crate::model::Model;
 
-/// The events that are worth the start of threads, and those after which the threads stop, so that somebody can look at the progress
-/// and slots of packets are freed. Our choice: some milliseconds, and a fraction of a second.
+/// The least number of expected events for which threads are started; and the number of events after which the threads stop, so that the caller can
+/// read the progress and the slots of packets are freed. Our choice: some milliseconds, and a fraction of a second.
 const FEWEST_EVENTS: f64 = 8192.0;
 const MOST_EVENTS: u64 = 1 << 19;
 
-/// The events of a window, unless the lookahead is longer: few enough for their observations to stay in the cache until the probes get
-/// them, and many enough for two meetings of all threads. Our choice.
+/// The number of events of a window, unless a window as short as the lookahead has more. It is small, so that the observations stay in the cache
+/// until the probes receive them, and large enough compared with two synchronisations of all threads. Our choice.
 const EVENTS_IN_WINDOW: f64 = 8192.0;
 
 impl Engine {
-    /// Runs windows until `limit` or the halt, as long as it is known that the run goes on. Returns false if there was none.
+    /// Runs windows until `limit` or the halt, as long as it is certain that the run continues. Returns false if there was no window.
     pub(in crate::run) fn run_windows(&mut self, probes: &mut Probes, limit: Time) -> bool {
         let Some(regions) = self.regions.take() else {
             return false;
@@ -62,7 +62,7 @@ impl Engine {
             });
         };
         let outcome = catch_unwind(AssertUnwindSafe(lead));
-        // What the others panic for follows from the first panic.
+        // The first panic has caused the panics of the other threads.
         if let Some(first) = crew.alarm.first() {
             resume_unwind(first);
         }
@@ -73,7 +73,7 @@ impl Engine {
         self.threads.shares.windows > before
     }
 
-    /// Runs windows until `limit`, the first region on this thread.
+    /// Runs windows until `limit`. The first region runs on this thread.
     fn lead(&mut self, others: &Dismissal<'_, '_, '_>, limit: Time, probes: &mut Probes) {
         let Dismissal(crew, others) = others;
         let regions = crew.regions;
@@ -103,7 +103,7 @@ impl Engine {
         self.world.pass_to(last);
     }
 
-    /// Whether windows until `limit` are worth the start of threads.
+    /// Whether there is enough work until `limit` to start threads.
     fn is_worth_threads(&self, limit: Time, regions: &Regions) -> bool {
         let (now, threads) = (self.now(), &self.threads);
         if threads.are_refused || threads.is_changed || limit < now + regions.lookahead {
@@ -134,14 +134,14 @@ impl Shares {
 impl Threads {}
 
 impl Regions {
-    /// Whether some regions know that a flow is open and that an event is left.
+    /// Whether it is certain that the run continues: a region has an open flow, and a region has an event that is not in the background.
     fn are_known_to_go_on(&self) -> bool {
         let all = self.lock();
         all.iter().any(|region| region.is_open())
             && all.iter().any(|region| region.world.has_events())
     }
 
-    /// Shares the components out to the threads of their regions.
+    /// Distributes the components to the threads of their regions.
     fn share_out<'m>(&self, models: &'m mut [Model]) -> Vec<Members<'m>> {
         let none = || Members((0..models.len()).map(|_| None).collect());
         let mut members: Vec<_> = self.all.iter().map(|_| none()).collect();
@@ -157,7 +157,7 @@ impl Regions {
         self.events() as f64 / spans
     }
 
-    /// The length of the next window, by the events until `now`.
+    /// The length of the next window, estimated from the number of events until `now`.
     fn window(&self, now: Time) -> Span {
         let lookaheads = EVENTS_IN_WINDOW / self.events_in_lookahead(now).max(1.0);
         self.lookahead * (lookaheads as u64).max(1)
@@ -171,14 +171,14 @@ impl Regions {
         promised.min().unwrap_or(Time::NEVER)
     }
 
-    /// Promises to each region that nothing arrives before `time`.
+    /// Promises to each region that no frame arrives before `time`.
     pub(super) fn promise_to_all(&self, time: Time) {
         for passage in &self.passages {
             passage.promise(time);
         }
     }
 
-    /// Moves the frames in the passages to the regions to which they lead.
+    /// Moves the frames in the passages to the regions that receive them.
     fn collect<R: DerefMut<Target = Region>>(&self, all: &mut [R]) {
         for (number, region) in all.iter_mut().enumerate() {
             for (mail, passage) in region.inbox.iter_mut().zip(self.passages_to(number)) {
